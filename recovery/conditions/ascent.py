@@ -21,7 +21,7 @@ FIRST_STEP = 0.3
 def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
     """Return lam.activation(B v) / N(v), (m,), and its gradient, (r, m), for the columns of v (r, m)."""
     # the gradient of a quotient f / N is (f' - (f / N) N') / N. At a kink any one-sided gradient is sufficient, because
-    # a step that does not increase the ratio is rejected
+    # `ascend` rejects a step that does not increase the ratio
     base, raw = groups.base, groups.base @ v
     Z = groups.activate(raw)
     value = lam @ Z
@@ -29,7 +29,8 @@ def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
     size = np.linalg.norm(Z if groups.orthonormal else v, axis=0)
     size = np.where(size > 0, size, 1.0)
     ratio = value / size
-    # N' of ||Z|| is B^T (Z / ||Z||), as the activation's derivative is 1 where Z is not 0 (slope is 0 here)
+    # for normalised neurons N(v) = ||Z||, with gradient B^T (Z / ||Z||), because the derivative of the ReLU is 1
+    # wherever Z is not 0
     turn = base.T @ (Z / size) if groups.orthonormal else v / size
     return ratio, (slope - ratio * turn) / size
 
@@ -44,8 +45,8 @@ def ascend(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
         trial = v + step * gradient / np.where(length > 0, length, 1.0)
         trial /= np.linalg.norm(trial, axis=0)
         value, slope = neuron_ratio(groups, lam, trial)
-        # no line search: an evaluation costs two products with B for all points at once, so every point takes one step
-        # per evaluation and adapts its length
+        # no line search: one evaluation costs two products with B for all points at once. So every point takes one step
+        # per evaluation, and its step grows after a success and halves after a failure
         better = value > ratio
         v, gradient = np.where(better, trial, v), np.where(better, slope, gradient)
         ratio, step = np.where(better, value, ratio), np.where(better, 1.2 * step, 0.5 * step)
@@ -58,11 +59,12 @@ def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng
     known (r, k): neurons of the present solution, which are starting points too, with and without noise.
     """
     r = groups.rank
-    # a neuron of the solution is a stationary point of the ratio in its cell, where its dual constraint is tight. An
-    # ascent leaves it only from a point next to it
+    # a neuron of the solution is a stationary point of the ratio, because its dual constraint is tight, so an ascent
+    # does not move from it. Points near each such neuron are added as starts
     noisy = known + 0.1 * np.linalg.norm(known, axis=0) * rng.standard_normal(known.shape) / np.sqrt(r)
     points = np.hstack([rng.standard_normal((r, starts)), known, noisy])
-    # both signs: neurons of negative outer weight bound lam from below
+    # ascend for lam and for -lam, because the dual bounds the absolute value: neurons of negative outer weight bound
+    # -lam
     found = [ascend(groups, signed, points) for signed in (lam, -lam)]
     v, ratio = np.hstack([f[0] for f in found]), np.concatenate([f[1] for f in found])
     order = np.argsort(-ratio)

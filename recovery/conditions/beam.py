@@ -81,7 +81,8 @@ def _beam(
     for cell in range(len(sides)):
         lengths[cell] = -np.sum(sums[cell] * sums[cell])
     met, kept = np.empty((len(sides), d)), 0
-    # merge sort is stable: of cells with equal sums, the first one found comes first
+    # order the cells by the length of their sum, the longest first. Merge sort is stable: cells of equal length keep
+    # the order in which the search reached them
     for cell in np.argsort(lengths, kind="mergesort"):
         seen = False
         for t in range(len(known)):

@@ -82,7 +82,8 @@ def _relax(down: Array, squares: Array, a: Array, z: Array) -> None:
         s = 0.0
         for j in range(len(z)):
             s += down[i, j] * z[j]
-        # ||z - t z_j||^2 is least at t = z.z_j / ||z_j||^2, clipped to keep a_j in [0, 1]
+        # a_j moves by the t that makes ||z - t z_j||^2 least, t = z.z_j / ||z_j||^2, clipped so that a_j stays in [0,
+        # 1]
         step = min(max(a[i] + s / squares[i], 0.0), 1.0) - a[i]
         if step != 0.0:
             a[i] += step
@@ -112,8 +113,8 @@ def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Arra
             s = 0.0
             for j in range(d):
                 s += up[i, j] * z[j]
-            # y_i is at least 1 where x_i is active on the cell and at most 0 where it is not. Then
-            # y_i x_i.u >= (x_i.u)_+ on the whole cell, and ||z|| bounds f there at every step
+            # y_i must be at least 1 where x_i is active on the cell, and at most 0 where it is not. Then y_i x_i.u >=
+            # (x_i.u)_+ on the whole cell, and ||z|| bounds f there at every step
             target = y[i] - s / ups[i]
             step = (max(target, 1.0) if on[i] else min(target, 0.0)) - y[i]
             if step != 0.0:
@@ -121,16 +122,16 @@ def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Arra
                 for j in range(d):
                     z[j] += step * up[i, j]
         _relax(down, squares, a, z)
-        # at the end of the descent f attains the bound in the direction of z. Evaluating f costs about half a sweep, so
-        # do it after every fifth
+        # when the sweeps have converged, f attains the bound ||z|| in the direction of z. One evaluation of f costs
+        # about half a sweep, so f is evaluated only after every fifth sweep
         if sweep % 5 == 4:
             length = np.sqrt(np.sum(z * z))
             reached = _value(up, down, c, z) / length if length > 0.0 else 0.0
             if reached > value and not _is_known(known, up, z):
                 value, best = reached, z / length
             goal = max(goal, value + tolerance)
-    # form z again, because the steps have accumulated rounding. The error of a sum of k vectors is at most k 1.1e-16
-    # times the sum of their lengths
+    # compute z again from its multipliers, because the steps have accumulated rounding. The error of a sum of k vectors
+    # is at most k 1.1e-16 times the sum of their lengths
     z, weight = c.copy(), np.sqrt(np.sum(c * c))
     for i in range(m):
         z += y[i] * up[i]
@@ -158,8 +159,8 @@ def _bound_over_cone(  # type: ignore[no-untyped-def]
     """
     y, alpha, mu = multipliers
     (m, d), r = up.shape, len(s)
-    # z is formed from the multipliers, so that rounding does not grow down the tree. An open row counts by its values
-    # at the axes, a decided row by y_i x_i
+    # z is computed from the multipliers, not taken from the parent, so that rounding errors do not grow with depth. An
+    # undecided row x_i contributes max(s_k x_ik, 0) at each axis k, a decided row y_i x_i
     g, z = np.zeros(r), c.copy()
     for i in range(m):
         if side[i] == 0:
@@ -190,7 +191,8 @@ def _bound_over_cone(  # type: ignore[no-untyped-def]
                         z[k] += step * up[i, k]
         _relax(down, squares[m:], alpha, z)
         for k in range(r):
-            # m_k, the multiplier of s_k u_k >= 0, moves s_k z_k to zero, or as near as m_k >= 0 allows
+            # choose the multiplier m_k >= 0 of the constraint s_k u_k >= 0 so that s_k z_k is zero, or as near zero as
+            # m_k >= 0 allows
             step = max(-s[k] * z[k], -mu[k])
             mu[k] += step
             z[k] += step * s[k]
@@ -262,12 +264,14 @@ def branch(  # type: ignore[no-untyped-def]
             s[k] = 1.0 if (root >> k) & 1 else -1.0
             mus[0, k] = 0.0
         for i in range(q):
-            # alpha starts as the slope of (z_j.u)_+ at the centre of the orthant
+            # a_j starts as the derivative of (z_j.u)_+ along z_j at the centre of the orthant: 1 if z_j is active
+            # there, otherwise 0
             t = 0.0
             for k in range(r):
                 t += down[i, k] * s[k]
             alphas[0, i] = 1.0 if t > 0.0 else 0.0
-        # depth first: the stack holds at most one pending side of each row. A node inherits its parent's multipliers
+        # depth-first search: the stack holds at most one pending node per row, for the row's other side. Each node
+        # starts from the multipliers of its parent
         sides[0], ys[0] = 0, 0.0
         pending = 1
         while pending > 0:
@@ -284,7 +288,8 @@ def branch(  # type: ignore[no-untyped-def]
             z, size = _bound_over_cone(up, down, c, squares, s, side, (y, alpha, mu), goal)
             end = BOUND
             if size > goal * goal:
-                # where ||z|| is least, u attains the maximum of the relaxation; f(u) itself may be lower
+                # u is z without the coordinates whose sign is wrong for the orthant. If ||z|| is least, u maximises the
+                # relaxation of f; f(u) itself is only a lower bound on the maximum of f
                 u[:] = z
                 for k in range(r):
                     if s[k] * z[k] < 0.0:
@@ -301,7 +306,7 @@ def branch(  # type: ignore[no-untyped-def]
                     t = 0.0
                     for k in range(r):
                         t += up[row, k] * u[k]
-                    # the side of the maximiser is searched first
+                    # push the node for the side of `row` that contains u last, so that it is searched first
                     ahead = 1 if t > 0.0 else 0
                     end = row + 1 if ahead == 1 else -(row + 1)
                     sides[top + ahead, row], ys[top + ahead, row] = 1, 1.0

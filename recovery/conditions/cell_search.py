@@ -41,8 +41,8 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
         size += v[j] * v[j]
         largest = max(largest, q[j])
     size = np.sqrt(size)
-    # a bound by the largest eigenvalue. At u = v / ||v|| the maximum is at least ||v||: above the goal no better bound
-    # changes the decision
+    # a first bound, from the largest eigenvalue. The maximum is at least ||v||, its value without Q at u = v / ||v||:
+    # if ||v|| exceeds the goal, return, because no bound can be below the goal
     best = size + np.sqrt(largest)
     if best <= goal or size > goal or largest == 0.0 or size == 0.0:
         return best, best, np.sqrt(largest)
@@ -55,14 +55,16 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
     spread = 0.0
     for j in range(d):
         spread += q[j] * (turned[j] / size) ** 2
-    # sqrt(s) <= (s / tau + tau) / 2 with equality at tau = sqrt(s), s = u.Q u: first for u along v
+    # bound sqrt(s), s = u.Q u, by (s / tau + tau) / 2, which is exact at tau = sqrt(s). The first tau is that of u = v
+    # / ||v||, with a lower limit
     tau = np.sqrt(max(spread, 0.1 * largest))
     for _ in range(STEPS):
-        # the factor keeps every gap mu - q_j / tau above 0, where v_j is smaller than the rounding of mu too
+        # the factor ABOVE keeps every gap mu - q_j / tau positive, even if v_j is smaller than the rounding error of mu
         mu = 0.0
         for j in range(d):
             mu = max(mu, q[j] / tau * ABOVE + abs(turned[j]))
-        # Newton's method for ||u|| = 1 with u_j = v_j / (mu - q_j / tau), on 1 / ||u||, which is nearly linear in mu
+        # find mu with ||u|| = 1, where u_j = v_j / (mu - q_j / tau), by Newton's method on 1 / ||u||, which is nearly
+        # linear in mu
         for _newton in range(6):
             square, slope = 0.0, 0.0
             for j in range(d):
@@ -84,8 +86,8 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
             best, of_best = total / 2.0, (mu, tau)
         if best <= goal:
             break
-        # half of the way to the tau of this u, in logarithms. On random v and Q of d = 4 to 16, four such steps end
-        # within 1 % of the limit, four full steps up to 5 % above it
+        # move tau half of the way, in logarithms, to sqrt(u.Q u) of the present u. On random v and Q of d = 4 to 16,
+        # four such steps end within 1 % of the limit, four full steps up to 5 % above it
         tau = np.sqrt(tau * np.sqrt(max(spread, 1e-4 * largest)))
     return best, of_best[0], of_best[1]
 
@@ -142,14 +144,15 @@ def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
     d = normals.shape[1]
     chosen, weight = np.empty(d + 2, np.int64), np.empty(d + 2)
     Q, y = np.empty((d + 2, d + 1)), np.empty(d + 2)
-    # start from the plane that was crossed last: only there may the parent's point be on the wrong side
+    # start from the normal of the last plane, m - 1: the parent's point may be on the wrong side of that plane only
     chosen[0], weight[0], count = m - 1, 1.0, 1
     z[:] = sides[m - 1] * normals[m - 1]
     for _ in range(20 * (d + 2)):
         square = np.sum(z * z)
         if square <= THIN * THIN:
             return 0
-        # Wolfe's method stops where no product of a normal with z is below z.z; here any z in the cell is enough
+        # any z inside the cell is enough, so stop before Wolfe's method does: it ends only when no product of a signed
+        # normal with z is below z.z
         least, j = np.inf, -1
         for i in range(m):
             s = 0.0
@@ -170,8 +173,8 @@ def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
         while True:
             if not _nearest_of_hull(normals, sides, chosen[:count], y, z, Q):
                 return -1
-            # if the new z is outside the convex hull, move towards it only until the first weight is 0, and drop that
-            # normal (Wolfe's minor step)
+            # if the new z is outside the convex hull of the chosen normals, move towards it only until the first weight
+            # is 0, and drop the normal of that weight (Wolfe's minor step)
             share = 1.0
             for a in range(count):
                 if y[a] <= 0.0:
@@ -252,13 +255,14 @@ def search_cells(  # type: ignore[no-untyped-def]
         s = 0.0
         for k in range(d):
             s += normals[depth, k] * points[top, k]
-        # a point very close to the plane is certain in neither half
+        # the side of the plane on which the parent's point lies; within THIN of the plane the side is uncertain
         side = 1 if s > 0.0 else -1
         sides[top + 1], points[top + 1] = sides[top], points[top]
         sums[top + 1] = sums[top] + side * halves[depth]
         sums[top] -= side * halves[depth]
         sides[top, depth], sides[top + 1, depth] = -side, side
-        # the parent's point lies in its own half; the other half needs a new point unless its bound excludes it
+        # the half without the parent's point needs a new point, unless its bound excludes it first. The half with the
+        # point needs a new one only if the point is within THIN of the plane
         asked[top], asked[top + 1] = True, abs(s) <= THIN
         depths[top] = depths[top + 1] = depth + 1
         pending = top + 2

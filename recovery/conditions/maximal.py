@@ -44,7 +44,8 @@ def is_maximal(X: Array, pattern: Mask) -> bool:
 def _inside(active: Array, x: Array) -> bool:
     """Whether x (d,) is active^T c for some c > 0: max t s.t. active^T (s + t 1) = x, s >= 0, t <= 1 is above 0."""
     m = len(active)
-    # the smallest coefficient of c = s + t 1 is at least t; t <= 1 bounds the program
+    # c = s + t 1 with s >= 0, so every coefficient of c is at least t. The limit t <= 1 keeps the linear program
+    # bounded
     result: Any = scipy.optimize.linprog(
         np.append(np.zeros(m), -1.0),
         A_eq=np.column_stack([active.T, active.sum(axis=0)]),
@@ -79,7 +80,8 @@ def sufficient_condition(X: Array, w: Array) -> SufficientCondition:
     if rows.shape[0] == 0:
         return SufficientCondition(False, 1.0, 0.0)
     gram = rows.T @ rows
-    # scaled so that squares of tiny entries do not underflow nor those of huge entries overflow; the gap is a ratio
+    # divide by the largest entry, so that squares of tiny entries do not underflow and squares of huge entries do not
+    # overflow. The gap, computed from a ratio of norms, is the same
     gram /= np.abs(gram).max()
     gap = 1.0 - float(np.linalg.norm(gram @ w) / np.linalg.norm(gram, 2))
     return SufficientCondition(is_maximal(X, pattern), gap, float((rows @ w).min()))

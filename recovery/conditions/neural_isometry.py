@@ -148,8 +148,8 @@ def search_isometry(
     chosen = np.argsort(score(X @ H >= 0))[-starts:]
     points = [h / np.linalg.norm(h) for h in H[:, chosen].T]
     points += [w / np.linalg.norm(w) for w in directions.T]
-    # randomly scaled rows have the same cells, but `most_active` deletes them in another order: ten tries at n = 40,
-    # d = 8 then end in eight different patterns instead of one
+    # `most_active` deletes rows until the rest can be active together. Random row scales leave the cells as they are
+    # but change the order of deletion: at n = 40, d = 8 ten tries end in eight patterns, not in one
     for _ in range(starts):
         points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
     return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda best: best.value)
@@ -179,7 +179,8 @@ def planted_dual(
     else:
         for i, sign in enumerate(signs):
             W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
-    # two neurons of one pattern have one group, which holds only the sum of their weights
+    # planted neurons with the same pattern share one group, which stores only the sum of their weights: lam is None
+    # then
     if len(np.unique(own.patterns[:, first:], axis=1).T) < len(signs) or not W[first:].any(axis=1).all():
         return own, None
     candidate = planted_candidate(own, W, np.flatnonzero(W.any(axis=1)))

@@ -109,11 +109,12 @@ def _stationary(base: Array, lam: Array, side: Array, shift: Array, m: float, v:
                     for k in range(j + 1):
                         H[j, k] += bend[i] * base[i, j] * base[i, k]
         for j in range(r):
-            # H is singular in directions orthogonal to all rows with bend > 0. The gradient is zero there too
+            # a small ridge: H is singular in directions orthogonal to all rows with bend > 0, where the gradient is
+            # zero too
             H[j, j] += 1e-9
         _solved(H, g, step)
-        # along the step, the slope y.(B step) of the convex sum increases from below zero: where it is still not above
-        # zero, the sum has decreased
+        # halve the step until the norm of the gradient has halved, or the slope of the convex sum along the step is at
+        # most zero; the sum has then decreased
         last, length = size, 1.0
         for _halving in range(30):
             for k in range(r):
@@ -203,7 +204,8 @@ def branch_normalised(  # type: ignore[no-untyped-def]
             written += 1
             continue
         if row < 0:
-            # nothing is relaxed any more; an open row can only decide whether the cell is known
+            # the relaxation is exact at this node. Undecided rows matter only to tell whether the cell is a known one,
+            # so split one
             for i in range(n):
                 if side[i] == 0 and lam[i] > 0.0:
                     row = i
@@ -213,7 +215,7 @@ def branch_normalised(  # type: ignore[no-untyped-def]
                 z += base[row, k] * v[k]
             shift[:] = y
             sides[top + 1], points[top + 1], shifts[top + 1] = side, v, shift
-            # the side of the maximiser is searched first
+            # push the node for the side of `row` that contains v last, so that it is searched first
             ahead = 1 if z > 0.0 else 0
             if record:
                 ends[count - 1] = row + 1 if ahead == 1 else -(row + 1)

@@ -82,15 +82,15 @@ def gated_dual(
 
 def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None, nodes: int, stop: bool) -> Bounds:
     scale = float(np.linalg.norm(lam))
-    # the search would split at entries of lam that are zero up to rounding. Without them, values change by less than
-    # their sum
+    # set entries of lam that are zero up to rounding to 0, because the search would split at them. Values change by
+    # less than the sum of these entries
     lam = np.where((np.abs(lam) > RANK * scale) & base.any(axis=1), lam, 0.0)
     if not lam.any():
         return Bounds(0.0, 0.0, np.zeros(base.shape[1]), 0)
     cells = np.empty((0, len(base)), dtype=np.bool_) if known is None else np.ascontiguousarray(known.T)
     floor = max(limit / scale - TOLERANCE - 2 * ROUNDING, 0.0)
     value, point, bound, count, _, _ = branch_normalised(base, lam / scale, cells, floor, TOLERANCE, nodes, stop, False)
-    # no value is above ||lam_+||
+    # ||lam_+|| is an upper bound for every neuron
     upper = min(bound, float(np.linalg.norm(np.maximum(lam, 0.0))) / scale) + ROUNDING
     return Bounds(float(value) * scale, float(upper) * scale, point, int(count))
 
@@ -134,13 +134,14 @@ def largest_neuron(
     cells = turned.cells(known)
     floor = turned.floor(limit)
     crude = (_crude_bound(up, down, c) + lost + ROUNDING) * scale
-    if 2**turned.r > nodes:  # each root takes a node: no search can end
+    if 2**turned.r > nodes:  # the search needs a node for each of the 2^r roots, so it could not end
         return Bounds(0.0, float(crude), np.zeros(rows.shape[1]), 0)
     value, point, bound, cones, left, _, _ = branch(
         up, down, c, (turned.r, 0, 2**turned.r), cells, floor, TOLERANCE, nodes, stop, False
     )
     if np.isfinite(bound) and len(left):
-        # an active-set method solves cells that coordinate descent did not; any y within its limits gives a bound
+        # bound the cells again on which coordinate descent in `branch` did not converge, by an active-set method. Any
+        # multipliers y within their limits give a valid bound
         solved = [_cell_bound(up, down, c, on) for on in np.unique(left, axis=0)]
         bound = max([max(value, floor) + TOLERANCE, *solved])
     upper = min(bound * scale + (lost + ROUNDING) * scale, crude)
@@ -180,7 +181,7 @@ def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | N
     """Transform the function of `largest_neuron` for `branch`; None where it is zero."""
     c = np.zeros(rows.shape[1]) if linear is None else linear
     sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
-    # f <= scale on the ball: divided by it, all tolerances are absolute
+    # |f| <= scale on the unit ball. f is divided by this scale, so that all tolerances are absolute
     scale = float(sizes.sum()) + float(np.linalg.norm(c))
     if scale == 0.0:
         return None
@@ -190,7 +191,7 @@ def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | N
     # have more coordinates
     basis, r = _coordinates(scaled[:-1][rising], scaled)
     turned = scaled @ basis.T
-    # the part of the rows outside this basis changes f by at most its length
+    # lost: the parts of the rows outside this basis are dropped, which changes f by at most the sum of their lengths
     lost = float(np.linalg.norm(scaled - turned @ basis, axis=1).sum())
     lost += float(np.linalg.norm(turned[:-1][rising][:, r:], axis=1).sum())
     turned[:-1][rising, r:] = 0.0
@@ -200,7 +201,8 @@ def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | N
 
 def _coordinates(up: Array, everything: Array) -> tuple[Array, int]:
     """Return orthonormal rows that span `everything`, and r: the first r span `up`, which is triangular there."""
-    # projected twice: after one projection, rounding along `first` is not small compared with a small rest
+    # project on the complement of `first` twice: after one projection, rounding errors along `first` are not small
+    # compared with a small remainder
     first = _basis(up)
     rest = everything - (everything @ first.T) @ first
     return np.vstack([first, _basis(rest - (rest @ first.T) @ first, RANK * float(np.abs(everything).max()))]), len(

@@ -45,7 +45,7 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
     if known is None:
         known = np.empty((len(rows), 0), dtype=np.bool_)
     centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
-    # the heaviest first: planes that are not decided yet then contribute least, and bounds fall early
+    # sort the planes by weight, the heaviest first: undecided planes then contribute little, and bounds fall early
     order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
     centres, halves, normals = centres[order], halves[order], normals[order]
     vectors, values = spreads(halves)
@@ -99,12 +99,14 @@ def spreads(halves: Array) -> tuple[Array, Array]:
     vectors[m] = np.eye(d)
     Q, total = np.zeros((d, d)), 0.0
     for k in reversed(range(m)):
-        # Q by Cauchy-Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k; depth k adds plane k to depth k + 1
+        # Q bounds the undecided planes by Cauchy-Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k = u.Q u, w_k
+        # = ||z_k||. Depth k adds plane k to the sums of depth k + 1
         size = float(np.linalg.norm(halves[k]))
         if size > 0.0:
             Q += np.outer(halves[k], halves[k]) / size
             total += size
-        # the error of an eigenvalue is a small multiple of 1e-16 of the largest; rounded up by 1e-13 they are bounds
+        # the rounding error of an eigenvalue is a small multiple of 1e-16 of the largest one, so adding 1e-13 of the
+        # largest gives upper bounds
         q, V = np.linalg.eigh(total * Q)
         vectors[k], values[k] = V.T, np.maximum(q, 0.0) + 1e-13 * max(float(q[-1]), 0.0)
     return vectors, values

@@ -35,7 +35,8 @@ def largest_projection(
     scale = float(np.linalg.norm(lam))
     if scale == 0.0:
         return 0.0, np.zeros(base.shape[1]), 0.0, 0
-    # lowered so that the bound, with rounding added, can be below the limit
+    # lower the limit by the margins for rounding that are added to the bound, so that the returned bound can be below
+    # the caller's limit
     limit = max(limit - 3 * ROUNDING * scale, 0.0)
     normals, plane, side = distinct_planes(base)
     order = np.argsort(-np.bincount(plane, np.where(side != 0, lam**2, 0.0), len(normals)), kind="stable")
@@ -49,7 +50,7 @@ def largest_projection(
         bounds = _bounds(base, lam, signs.T > 0, signs.T == 0)
         unsure = max(unsure, float(bounds[~sure].max(initial=0.0)))
         sides, points, bounds = sides[sure], points[sure], bounds[sure]
-        # a point on the plane of an open row lies in no cell, only on the boundary
+        # a point on the plane of an undecided row is on the boundary of cells, in none of them, so it gets no value
         products = points @ normals.T
         inside = np.flatnonzero((np.abs(products) > THIN).all(axis=1))
         values = np.zeros(len(points))
@@ -73,7 +74,8 @@ def _bounds(base: Array, lam: Array, on: Mask, open_: Mask) -> Array:
     on, open_ (n, k): the active and the open rows of each partial cell.
     """
     squares: Array = np.where(on | open_, (lam**2)[:, None], 0.0).sum(axis=0)
-    # up to r independent rows reach every lam_D: no projection is needed
+    # at most r active rows are usually independent, and then projecting lam_D on their range leaves it as it is. So
+    # only patterns with more active rows are projected; ||lam_D|| bounds the others
     many = np.flatnonzero(on.sum(axis=0) > base.shape[1])
     if many.size:
         rest = np.where(open_[:, many], (lam**2)[:, None], 0.0).sum(axis=0)

@@ -35,8 +35,8 @@ class BestPattern:
 
 def circle_points(X: Array, p: Array, v: Array) -> Array:
     """Return one point of each cell that the great circle through p and v meets, as columns (d, c)."""
-    # x.h(t) = (x.p) cos t + (x.v) sin t is zero at tan t = -(x.p) / (x.v): the circle changes its cell at one angle mod
-    # pi per row. Parallel rows share an angle, and the gap between them is not a cell
+    # x.h(t) = (x.p) cos t + (x.v) sin t is zero at tan t = -(x.p) / (x.v), so each row changes sign at one angle mod
+    # pi. Parallel rows share an angle, and the empty gap between them is dropped
     rays = np.sort(np.mod(np.arctan2(X @ p, -(X @ v)), np.pi))
     gaps = np.diff(rays, append=rays[0] + np.pi)
     middle = (rays + gaps / 2)[gaps > 1e-12]
@@ -70,7 +70,8 @@ def _directions(X: Array, best: BestPattern, gain: Gain, rng: Rng) -> list[Array
 
     A random row changes its side on its circle. p: the best point.
     """
-    # the fit of the gains points to where rows of large gain become active; the fit of their signs, where most rows do
+    # directions h come from least-squares fits of X h. A fit to the gains activates the rows of large gain; a fit to
+    # the signs of the gains has the right sign on most rows
     wanted = gain(best.pattern)
     noise = rng.standard_normal((2, X.shape[0])) * np.std(wanted)
     targets = np.vstack([wanted, np.sign(wanted), wanted + noise])
@@ -119,7 +120,7 @@ def _delete(X: Array, weights: Array) -> BestPattern:
         slack = 1.0 - X[kept] @ h
         if slack.max(initial=0.0) < FITS:
             break
-        # delete the row of the largest multiplier c_i (1 - x_i.h)
+        # delete the row with the largest multiplier c_i (1 - x_i.h) of the hinge fit
         kept[np.flatnonzero(kept)[int(np.argmax(weights[kept] * slack))]] = False
     for i in np.flatnonzero(~kept):
         trial = kept.copy()
@@ -142,7 +143,7 @@ def _hinge_fit(X: Array, weights: Array, h: Array) -> Array:
         A, c = X[active], weights[active]
         gradient = -A.T @ (c * slack[active])
         hessian = (A * c[:, None]).T @ A
-        # fewer than d active rows leave directions without curvature
+        # add a small ridge, because with fewer than d active rows the Hessian is singular
         hessian[np.diag_indices_from(hessian)] += 1e-10 * (np.trace(hessian) + 1e-300)
         step = -np.linalg.solve(hessian, gradient)
         length = 1.0

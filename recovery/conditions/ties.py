@@ -22,7 +22,8 @@ def exact_signs(F: Array, w: Array) -> Array:
     """Return the exact signs of F w, (n,), for the rational numbers that F (n, d) and w (d,) store."""
     z = F @ w
     signs: Array = np.sign(z)
-    # twice the largest error of a dot product of d terms, first with the norm of F, which no row exceeds
+    # tolerance for products x.w: twice their largest rounding error. The norm of F, which no row exceeds, preselects
+    # rows; the norm of each row then decides
     error, most = 2 * (F.shape[1] + 1) * EPS * sqrt(float(w @ w)), sqrt(float(np.vdot(F, F)))
     near = np.flatnonzero(np.abs(z) <= error * most)
     if not near.size:
@@ -40,8 +41,8 @@ def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bo
     program is in a cone only if all products have one sign.
     """
     signs = exact_signs(F, w)
-    # patterns may differ on rows where the image is 0. If another neuron shares the group, the sum of both counts, and
-    # only rows of zeros are certain to have image 0
+    # patterns may differ on rows where the neuron's image is 0. If another neuron shares the group, the image of the
+    # sum counts, and only rows of F that are zero are certain to have image 0
     same = patterns == patterns[:, own, None]
     rows: Mask = np.asarray(signs != 0 if alone else F.any(axis=1))
     if not rows.all():
@@ -61,7 +62,7 @@ def neighbours(F: Array, w: Array, own: Mask) -> Mask:
     met: Mask = np.asarray((np.abs(F @ w) <= error) & F.any(axis=1))
     if not met.any():
         return np.empty((len(F), 0), dtype=np.bool_)
-    # a random direction is on no hyperplane
+    # the signs of F times a random direction: it is on no hyperplane, so each row has a definite side
     side = F @ np.random.default_rng(0).standard_normal(F.shape[1]) > 0
     return np.column_stack([np.where(met, side, own), np.where(met, ~side, own)])
 
@@ -73,7 +74,8 @@ def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> boo
     """
     live: Mask = np.asarray(F.any(axis=1))
     active: Mask = patterns & live[:, None]
-    # independent rows have a v for any image, dependent rows only by coincidence
+    # if the rows are independent, some v has F v = image on them for any image. Dependent rows have such a v only by
+    # coincidence, so they are skipped
     image = np.where(active[:, own], F @ w, 0.0)
     for g in np.flatnonzero(np.all(active | ~active[:, [own]], axis=0)):
         rows = active[:, g]
@@ -89,7 +91,7 @@ def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array 
     d = F.shape[1]
     sizes = np.linalg.norm(F, axis=1)
     program = scipy.optimize.linprog(
-        # variables v and t: max t with F v + t ||row|| <= 0 on `beside`; rows of unit norm make t a distance
+        # maximise t over v and t with F v + t ||row|| <= 0 on `beside`. Rows have unit norm here, so t is a distance
         np.append(np.zeros(d), -1.0),
         A_ub=np.column_stack([F[beside] / sizes[beside, None], np.ones(int(beside.sum()))]),
         b_ub=np.zeros(int(beside.sum())),
