@@ -79,7 +79,8 @@ def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certif
     beyond: a bound on the dual norms of rows that are not in the program, for example over all other patterns.
     """
     W, lam, bound = solution.W, solution.lam, program.penalty
-    # a solver's lam exceeds the bound by its accuracy; only a multiple within the bound proves anything
+    # a solver's lam may exceed the bound on dual norms by the solver's accuracy. It is scaled back, because only a lam
+    # within the bound proves a lower bound
     largest = float(program.dual_norms(solution).max(initial=beyond))
     norms = program.norms(W)
     residual = program.residual(W)
@@ -87,7 +88,8 @@ def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certif
     if not program.interpolates:
         objective += 0.5 * float(residual @ residual)
     dual_objective = program.dual_objective(_feasible(program, lam, largest))
-    # uneven rows are each relative to their norm: otherwise the misfit of a row of 1 next to one of 1e9 would not show
+    # if rows differ widely in norm, each row's residual is divided by its norm: otherwise the misfit of a row of norm 1
+    # next to one of norm 1e9 would not show
     scales = program.groups.scales
     misfit = float(np.linalg.norm(residual / scales)) if program.interpolates else 0.0
     return Certificate(
@@ -110,7 +112,8 @@ def _feasible(program: Program, lam: Array, largest: float) -> Array:
     if program.interpolates:
         return lam * min(1.0, limit)
     square = float(lam @ lam)
-    # c y.lam - c^2 ||lam||^2 / 2 is a parabola in c: take its maximum, or the nearest feasible c
+    # the dual objective of c lam, c y.lam - c^2 ||lam||^2 / 2, is a parabola in c: take its maximiser, or the nearest
+    # feasible c
     return lam * float(np.clip(float(program.y @ lam) / square, 0.0, limit)) if square > 0 else lam
 
 

@@ -71,7 +71,7 @@ class ExactProgram(Program):
         cone = S[:, None] * groups.base if S.any() else None
         if groups.narrowed[g]:
             assert groups.transforms is not None
-            # the variables are w of P1, (16), with base weights T_g w
+            # the variables of this group are w of P1, (16); the base weights are T_g w
             assert cone is not None
             lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
             return Row(np.arange(lift.shape[1]), operator @ lift, None, cone @ lift, lift)
@@ -106,7 +106,7 @@ class ExactProgram(Program):
         F = np.empty_like(groups.transforms)
         for g in range(groups.count):
             rows = groups.base[groups.patterns[:, g]]
-            # A_g has orthonormal columns, so F_g = A_g^T D_g B = T_g^T B^T D_g B
+            # A_g = D_g B T_g has orthonormal columns, so F_g = A_g^T D_g B = T_g^T B^T D_g B
             F[g] = groups.transforms[g].T @ (rows.T @ rows)
         return F
 
@@ -130,7 +130,7 @@ class ExactProgram(Program):
 
     def forward(self, V: Array) -> Array:
         active = np.flatnonzero(V.any(axis=1))
-        # sum of sigma D_g B v over the groups with weights, by one product with B
+        # sum sigma D_g B v over the signed groups with non-zero weights: one product with B serves all of them
         E = self.groups.D[:, self.group(active)] * self.sign(active)
         return np.einsum("nk,nk->n", E, self.groups.base @ V[active].T)
 
@@ -144,7 +144,8 @@ class ExactProgram(Program):
             return 0.0
         scales = self.groups.scales
         slack = self.orientation(active) * (V[active] @ self.groups.base.T) / scales
-        # the slack of row i is (B v)_i, so ||row|| ||v|| is its natural unit
+        # the slack of row i is (B v)_i up to sign, so it is measured relative to the largest row norm times the largest
+        # ||v||
         size = (np.linalg.norm(self.groups.base, axis=1) / scales).max() * np.linalg.norm(V[active], axis=1).max()
         outside = max(0.0, -float(slack.min()) / max(float(size), np.finfo(float).tiny))
         own = self.group(active)
@@ -152,7 +153,8 @@ class ExactProgram(Program):
         if not len(narrowed):
             return outside
         v = V[active[narrowed]]
-        # T_g F_g projects on the confined weights
+        # T_g F_g projects v on the base weights that a confined group may have; the distance of v from there is a
+        # violation too
         astray = v - self.groups.base_weights(self.coordinates(v, active[narrowed]), own[narrowed])
         return max(outside, float(np.linalg.norm(astray, axis=1).max() / np.linalg.norm(V[active], axis=1).max()))
 
@@ -181,7 +183,8 @@ class ExactProgram(Program):
         partial = np.flatnonzero(~self.groups.dimensions(own).all(axis=1))
         if len(partial) and not self.groups.confined:
             assert self.factors is not None
-            # F_g^T T_g^T projects on the row space of the pattern's rows; what remains of b adds to the bound
+            # outside: b minus its projection F_g^T T_g^T b on the row space of the pattern's rows. Its norm is added to
+            # the bound
             outside = b[partial] - np.matmul(q[partial, None, :], self.factors[own[partial]])[:, 0]
             result[partial] += np.linalg.norm(outside, axis=1)
         return result
@@ -191,7 +194,7 @@ class ExactProgram(Program):
         multipliers = np.zeros((len(chosen), self.groups.n))
         gradients, orientation = self.gradients(lam, chosen), self.orientation(chosen)
         for i, g in enumerate(self.group(chosen)):
-            # the cone of a skip connection is the whole space, and its norm is the gated one
+            # the skip connection has no cone, so its multipliers remain 0 and its norm is that of the gated program
             if orientation[i].any():
                 multipliers[i] = cone_multipliers(self.groups, int(g), gradients[i], orientation[i])
         return self.bounds(lam, chosen, multipliers), multipliers
@@ -209,12 +212,14 @@ class ExactProgram(Program):
         Each bound is the gated norm, or from the solution's multipliers, or, if neither is low enough, a projection.
         """
         lam, members, given = solution.lam, self.members, solution.multipliers
-        # a projection on a cone is no longer than its point, so the gated norms are upper bounds
+        # start from the dual norms of the gated program: they are upper bounds, because a projection on a cone is no
+        # longer than the projected vector
         bounds = self.groups.adjoint_norms(lam)[self.group(members)]
         if len(given.chosen):
             place = np.full(self.size, -1)
             place[members] = np.arange(len(members))
-            # the solver's multipliers are cheap; each projection costs a non-negative least-squares problem
+            # first try the multipliers that the solver returned, which is cheap; each projection on a cone costs a
+            # non-negative least-squares problem
             at = place[given.chosen]
             bounds[at] = np.minimum(bounds[at], self.bounds(lam, given.chosen, given.values))
         open_ = np.flatnonzero((bounds > FEASIBLE * self.penalty) & ~self.is_free(members))
@@ -225,7 +230,8 @@ class ExactProgram(Program):
         bounds[open_[lower]] = projected[lower]
         kept = ~np.isin(given.chosen, members[open_[lower]])
         chosen = np.concatenate([given.chosen[kept], members[open_[lower]]])
-        before = given.values[kept].reshape(-1, self.groups.n)  # `Solution` has none by default, of another length
+        # by default a solution has empty multipliers, whose rows may have another length
+        before = given.values[kept].reshape(-1, self.groups.n)
         return bounds, Multipliers(chosen, np.vstack([before, values[lower]]))
 
     def coordinates_of(self, W: Array) -> Array:

@@ -189,11 +189,12 @@ class Groups:
         if self.orthonormal:
             rows = self.base[pattern]
             fitted = self.base @ np.linalg.lstsq(rows, lam[pattern], rcond=None)[0]
-            # ||P lam||^2 is ||D lam||^2 minus a least-squares residual: row i adds lam_i^2 - (lam_i - fitted_i)^2
+            # activating row i adds about lam_i^2 - (lam_i - fitted_i)^2, because ||P lam||^2 is ||D lam||^2 minus the
+            # squared least-squares residual
             gains: Array = 2 * lam * fitted - fitted**2
             return gains
         d = np.where(pattern, 1.0, self.slope)
-        # half the derivative of ||B^T (d o lam)||^2 with respect to d_i
+        # half the derivative of ||A^T lam||^2 = ||B^T (d o lam)||^2 with respect to d_i
         return lam * (self.base @ (self.base.T @ (d * lam)))
 
     def block(self, g: int) -> Array:
@@ -231,7 +232,8 @@ class Groups:
         p, q = E.mean(axis=0), self.rank / self.n
         a = np.maximum(p - q, 0.0) / (p**2 * max(1.0 - q, 1.0 / self.n))
         H = self._hadamard(chosen, c * a)
-        # On its rows, P has the mean diagonal q / p, or 1 if there are at most r rows, and a B B^T has a q.
+        # correct the diagonal: on active rows a projection has the mean diagonal q / p, or 1 with at most r active
+        # rows, while a B B^T has a q
         np.einsum("ii->i", H)[:] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
         return H
 

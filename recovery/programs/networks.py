@@ -53,7 +53,7 @@ class Network:
         coefficients = self.outer
         if self.scale is not None:
             own = Z if batch is None else batch @ self.inner.T
-            # a neuron that is zero on the batch has no length and remains zero
+            # a neuron that is zero on the whole batch has length 0 and gets the coefficient 0
             length = np.linalg.norm(own if self.architecture.normalizes_before else self._activate(own), axis=0)
             coefficients = np.divide(self.outer * self.scale, length, out=np.zeros_like(length), where=length > 0)
         values = self._activate(Z) @ coefficients
@@ -93,7 +93,8 @@ def network_of(program: Program, V: Array, architecture: Architecture) -> Networ
     norms = program.norms(V)
     chosen = np.flatnonzero(norms > NEGLIGIBLE * norms.max(initial=0.0))
     chosen = chosen[chosen > 0] if groups.linear else chosen
-    # for given ||w|| |a|, ||w||^2 + a^2 is least if both are equal
+    # for a fixed product ||w|| |a|, ||w||^2 + a^2 is least if ||w|| = |a|, so both are the square root of the neuron's
+    # size
     raw = _raw(program, V[chosen])
     size, signs = norms[chosen], program.signs[chosen]
     skip = _raw(program, V[:1])[0] if groups.linear else None
@@ -112,7 +113,7 @@ def merge(network: Network) -> Network:
     chosen = np.flatnonzero((np.abs(sizes) > NEGLIGIBLE * np.abs(sizes).max(initial=0.0)) & (length > 0))
     directions = network.inner[chosen] / length[chosen, None]
     sizes = sizes[chosen]
-    # splitting a neuron along its direction changes neither f nor the sum of sizes (Appendix A)
+    # merging neurons with the same direction and sign changes neither f nor the sum of sizes (Appendix A)
     total, representatives = [], []
     left = np.ones(len(chosen), dtype=np.bool_)
     for i in range(len(chosen)):
@@ -120,7 +121,7 @@ def merge(network: Network) -> Network:
             same = left & (np.sign(sizes) == np.sign(sizes[i])) & _close(directions, directions[i])
             left &= ~same
             total.append(float(sizes[same].sum()))
-            # the merged size is the sum; weights by size keep small neurons from turning the direction
+            # the direction of the merged neuron is the mean weighted by size, so that small neurons hardly turn it
             mean = np.abs(sizes[same]) @ directions[same]
             representatives.append(mean / np.linalg.norm(mean))
     size = np.array(total)

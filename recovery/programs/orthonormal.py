@@ -45,7 +45,7 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
 
     U comes from the compact decomposition X = U S V^T, or from X = U R if equal singular values leave a choice of U.
     """
-    # normalise columns first, so that the rank does not depend on their units
+    # divide columns by their norms first, so that the numerical rank does not depend on the units of the columns
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     Z = X / scale
@@ -54,11 +54,12 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
     U = np.ascontiguousarray(U[:, :r])
     sizes = np.sqrt(np.einsum("nd,nd->n", Z, Z))
     small = sizes < UNEVEN * sizes.max(initial=0.0)
-    # the decomposition is accurate relative to the largest row only
+    # the SVD is accurate only relative to the largest row, so small rows of U are computed again from U = Z V S^{-1}
     if small.any():
         U[small] = Z[small] @ (Vt[:r].T / s[:r])
     if (np.diff(s[:r]) > -ALIKE * s[0]).any():
-        # U^T X = Q R makes X = (U Q) R the QR decomposition of X, which the signs on the diagonal of R make unique
+        # nearly equal singular values leave a choice of U. With U^T X = Q R, X = (U Q) R is a QR decomposition, which
+        # is unique once the diagonal of R is positive: take U Q
         Q, R = np.linalg.qr(U.T @ X)
         U = U @ (Q * np.copysign(1.0, np.diagonal(R)))
     return U, U.T @ X
@@ -80,7 +81,8 @@ def ranks_are_sure(X: Array, patterns: Mask) -> bool:
     scale = np.linalg.norm(even, axis=0)
     even /= np.where(scale > 0, scale, 1.0)
     return all(
-        # normalised rows show the directions that small rows add; rows as they are show those that solvers detect
+        # rows divided by their norms show also the directions that small rows add; undivided rows show the directions
+        # that solvers detect
         _directions(Z[rows], SURE) == _directions(even[rows], RANK_TOLERANCE)
         for rows in (live, *(column & live for column in patterns.T))
     )
@@ -100,7 +102,7 @@ def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
     for start in range(0, len(tall), size):
         some = tall[start : start + size]
         sound[some] = _from_cholesky(T, U, patterns, some)
-    for j in np.flatnonzero(~sound) if r else ():  # LAPACK rejects matrices without columns
+    for j in np.flatnonzero(~sound) if r else ():  # if r = 0 skip the loop: LAPACK rejects matrices without columns
         part = _of_rows(U[patterns[:, j]])
         T[j], T[j, :, : part.shape[1]] = 0.0, part
     return T
@@ -118,7 +120,8 @@ def confined_transforms(T: Array, U: Array, patterns: Mask, coordinates: Array) 
         present = columns[j]
         N = np.linalg.svd(U[patterns[:, j]], full_matrices=True)[2][int(present.sum()) :].T
         part = T[j][:, present]
-        # back = pinv(U^T X) maps base weights to weights on X: minimise ||back (part + N c)||
+        # back = pinv(U^T X) maps base weights to weights on X: subtract from `part` the N c that minimises ||back (part
+        # - N c)||
         result[j][:, present] = part - N @ np.linalg.lstsq(back @ N, back @ part, rcond=None)[0]
     return result
 
@@ -133,11 +136,12 @@ def _of_rows(rows: Array) -> Array:
     P, s, Vt = np.linalg.svd(rows, full_matrices=False)
     rank = int(np.count_nonzero(s > RANK_TOLERANCE))
     T: Array = Vt[:rank].T / s[:rank]
-    # with full row rank, T P^T makes rows @ T the identity
+    # with full row rank return T P^T, because rows @ (T P^T) is the identity
     if rank == m:
         return T @ P.T
     if rank == r:
-        # with full column rank, T = R^{-1} with the signs of a Cholesky factor: a positive diagonal
+        # with full column rank return R^{-1}, with the signs that a positive diagonal of R gives, as for a Cholesky
+        # factor
         R = np.linalg.qr(rows, mode="r")
         return scipy.linalg.solve_triangular(R, np.diag(np.sign(np.diagonal(R))))
     return T
@@ -151,7 +155,8 @@ def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
     packed = np.empty((len(some), len(i)))
     for start in range(0, len(i), PAIRS):
         pairs = slice(start, start + PAIRS)
-        # (U^T D_j U)_kl = sum_i D_ij U_ik U_il, so one product of patterns and column pairs yields all G_j
+        # the matrices G_j = U^T D_j U have entries (G_j)_kl = sum_i D_ij U_ik U_il, so one product of patterns and
+        # column pairs yields these entries for all j
         np.matmul(D, (columns[i[pairs]] * columns[j[pairs]]).T, out=packed[:, pairs])
     return inverse_factors(packed, T, some, CHOLESKY_PIVOT)
 
@@ -193,7 +198,8 @@ def _full_column_rank(U: Array, patterns: Mask, V: Array) -> Array:
         bordered = np.empty((D.shape[1], r + 1, r + 1))
         bordered[:, j, i] = D.T @ outer
         bordered[:, r, :r] = v.T @ U
-        # the corner ||D v||^2 + 1 exceeds b^T G^{-1} b, so the last pivot is at least 1 and never rejects a matrix
+        # G is bordered with b = U^T D v and the corner ||D v||^2 + 1, which exceeds b^T G^{-1} b by at least 1: the
+        # last pivot never rejects a matrix
         bordered[:, r, r] = 1.0 + np.einsum("np,np->p", v, v)
         factor, sound = _cholesky(bordered)
         result[chunk] = np.where(sound, np.linalg.norm(factor[:, r, :r], axis=1), np.nan)
@@ -208,7 +214,7 @@ def _full_row_rank(U: Array, patterns: Mask, V: Array) -> Array:
     for chunk in _chunks(patterns.shape[1], 16 * n * n):
         D = patterns[:, chunk].T
         K = np.where(D[:, :, None] & D[:, None, :], kernel, 0.0)
-        # diagonal ones replace the rows outside the pattern, so that all factors have one size
+        # put ones on the diagonal for rows outside the pattern, so that all matrices have the same size n
         K[:, np.arange(n), np.arange(n)] += ~D
         norms = np.linalg.norm(D * V[:, chunk].T, axis=1)
         result[chunk] = np.where(_cholesky(K)[1], norms, np.nan)
@@ -219,7 +225,7 @@ def _cholesky(stack: Array) -> tuple[Array, Mask]:
     """Lower factors of the stack (p, k, k), and a mask of those with every pivot above PIVOT."""
     try:
         factor = np.linalg.cholesky(stack)
-    # bisect the batch to isolate the matrices without a factor
+    # some matrix in the batch has no Cholesky factor: bisect the batch to isolate it
     except np.linalg.LinAlgError:
         if len(stack) == 1:
             return np.zeros_like(stack), np.zeros(1, dtype=np.bool_)

@@ -23,26 +23,27 @@ def cone_multipliers(groups: Groups, g: int, gradient: Array, orientation: Array
     """mu (n,) >= 0 that minimises ||b(mu)|| for group g, with gradient sigma B^T D_g lam (r,) and 2 D_g - I (n,)."""
     Ct = (orientation[:, None] * groups.base).T
     if groups.transforms is None:
-        # minimise ||gradient + C^T mu|| over mu >= 0
         return _nnls(Ct, -gradient)
     T = groups.transforms[g]
-    # in group coordinates, where the dual norm is ||T^T b||
+    # in group coordinates b(mu) is T^T b = a + A mu, and its norm is the dual norm
     A, a = T.T @ Ct, T.T @ gradient
     null = _null_space(groups, g)
     if null.shape[1] == 0:
         return _nnls(A, -a)
     N = null.T @ Ct
-    # N mu = 0 keeps b in the span of the group's weights; as heavily weighted equations it only finds the support
+    # first pass: N mu = 0, which keeps b in the span of the group's weights, enters as equations of large weight. They
+    # hold only approximately, so this pass gives only the support of mu
     mu = _nnls(np.vstack([A, STRESS * N]), np.concatenate([-a, np.zeros(len(N))]))
     support = np.flatnonzero(mu)
     if not len(support):
         return mu
-    # on the support, exactly: min ||A mu + a|| subject to N mu = 0
+    # second pass: on this support minimise ||A mu + a|| subject to N mu = 0 exactly
     _, s, Vt = np.linalg.svd(N[:, support], full_matrices=True)
     free = Vt[int(np.count_nonzero(s > RANK_TOLERANCE * s.max(initial=1.0))) :].T
     exact = free @ np.linalg.lstsq(A[:, support] @ free, -a, rcond=None)[0] if free.shape[1] else np.zeros(len(support))
     result = np.zeros_like(mu)
-    # with a negative multiplier all stay zero, which is valid too: the bound is then the gated norm
+    # if a multiplier of the second pass is negative, return zeros, which are valid too: the bound is then the norm of
+    # the gated program
     if exact.min(initial=0.0) >= -ROUNDING * np.abs(exact).max(initial=0.0):
         result[support] = np.maximum(exact, 0.0)
     return result
@@ -51,7 +52,7 @@ def cone_multipliers(groups: Groups, g: int, gradient: Array, orientation: Array
 def cone_point(groups: Groups, g: int, w: Array, orientation: Array) -> Array | None:
     """Base weights v with (2 D_g - I) B v >= 0 and F_g v = w, or None if the neuron w has another pattern."""
     v = w if groups.transforms is None else groups.transforms[g] @ w
-    # w determines v up to the null space of D_g B
+    # v is one of the base weights with F_g v = w; adding a null vector of D_g B gives the others
     slack = orientation * (groups.base @ v)
     if slack.min() >= 0.0:
         return v
@@ -60,8 +61,7 @@ def cone_point(groups: Groups, g: int, w: Array, orientation: Array) -> Array | 
     if null.shape[1] == 0:
         return v if slack.min() >= limit else None
     C = orientation[:, None] * groups.base
-    # choose z in v = v0 + N z such that C N z >= -C v0: the distance of C v0 + C N z to the set h >= 0, by least
-    # squares
+    # find z such that v + null z is in the cone: non-negative least squares for slack + C null z = h over z and h >= 0
     N = C @ null
     split = _nnls(np.hstack([N, -N, -np.eye(len(C))]), -slack)
     moved = v + null @ (split[: N.shape[1]] - split[N.shape[1] : 2 * N.shape[1]])

@@ -67,10 +67,12 @@ def relu_products(W: Array, b: Array) -> Array:
     """
     near = np.linalg.norm(W[:, None, :] - W[None, :, :], axis=2)
     far = np.linalg.norm(W[:, None, :] + W[None, :, :], axis=2)
-    # 1 - r and 1 + r computed from |w_i -+ w_j| keep their digits for nearly parallel rows
+    # the distances |w_i - w_j| and |w_i + w_j| give s = sqrt(1 - r^2) as half of their product, which keeps its digits
+    # for nearly parallel rows
     r, s = np.clip(W @ W.T, -1.0, 1.0), np.maximum(0.5 * near * far, TINY)
     h, k = np.broadcast_arrays(np.where(b == 0, TINY, b)[:, None], np.where(b == 0, TINY, b)[None, :])
-    # back is k - r h, written with 1 -+ r from the distances, to avoid cancellation for r near +-1
+    # back is k - r h. For r near +-1 the terms would cancel, so 1 - r = near^2 / 2 or 1 + r = far^2 / 2 is used instead
+    # of r
     back = np.where(r > 0, (k - h) + 0.5 * near**2 * h, (k + h) - 0.5 * far**2 * h)
     across = back.T
     with np.errstate(over="ignore"):

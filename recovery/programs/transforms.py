@@ -66,12 +66,12 @@ def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes
         for i in range(r):
             for j in range(i + 1):
                 for q in range(lanes):
-                    # an incomplete last block repeats its last matrix
+                    # in an incomplete last block the last matrix fills the remaining lanes
                     x[j, q] = packed[first + min(q, many - 1), entry]
                 entry += 1
             for j in range(i):
                 c, column = x[j], U[j]
-                # x_j / U_jj is L_ij; subtract its contribution from the later entries
+                # x_j / U_jj is the entry L_ij; subtract its contribution from the later entries of row i
                 _multiply(c, inverse[j])
                 for k in range(j + 1, i):
                     _subtract(x[k], c, column[k])
@@ -80,7 +80,8 @@ def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes
                     column[i, q] = c[q]
             for q in range(lanes):
                 square = x[i, q]
-                # this form also rejects NaN; the pivot 1 lets the other lanes continue
+                # `not >=` also rejects NaN. With 1 in place of the rejected pivot, the computation continues for the
+                # other lanes
                 if not square >= least * least:
                     sound[first + min(q, many - 1)] = False
                     square = 1.0
@@ -130,7 +131,7 @@ class Transforms:
 
 def _spans(T: Array) -> Index:
     """The first and one past the last non-zero column of each row of T, (p, r, 2); equal for rows of zeros."""
-    if not T.size:  # a base of rank 0, whose rows have no columns to search
+    if not T.size:  # a base of rank 0 has no columns, and argmax fails on empty rows
         return np.zeros((*T.shape[:2], 2), dtype=np.intp)
     filled = T != 0.0
     end = np.where(filled.any(axis=2), T.shape[2] - np.argmax(filled[:, :, ::-1], axis=2), 0)
@@ -159,13 +160,14 @@ def _apply_transposed(T: Array, spans: Index, chosen: Index, B: Array) -> Array:
         for k in range(len(q)):
             start, end = spans[g, k]
             row, part, b = T[g, k, start:end], q[start:end], B[i, k]
-            # also by rows of T, which are contiguous in memory
+            # the outer loop is over rows of T, which are contiguous in memory
             for j in range(len(row)):
                 part[j] += b * row[j]
     return Q
 
 
-# compiled because np.ix_ with a sum of whole blocks takes 15 to 26 times as long, at 50 to 400 rows (measured)
+# compiled because indexing with np.ix_ and adding the whole block takes 15 to 26 times as long, at 50 to 400 rows
+# (measured)
 @compiled()
 def add_block(K: Array, rows: Index, block: Array, weight: float) -> None:
     """Add `weight` times the upper triangle of `block` (m, m) to K (n, n) at the ascending `rows` (m,)."""
@@ -203,7 +205,8 @@ class ProjectionSums:
         wanted[self._groups[chosen]] = c
         other = np.abs(wanted - self._weights) > close * np.maximum(wanted, self._weights)
         if np.count_nonzero(other) >= len(chosen):
-            # with more changes than groups a new sum costs less, and it drops accumulated rounding errors
+            # if at least as many weights changed as there are groups, sum again: that costs less and drops accumulated
+            # rounding errors
             self._weights[:], self._sum[:] = 0.0, 0.0
             other = wanted > 0
         changes = np.flatnonzero(other)
@@ -214,7 +217,7 @@ class ProjectionSums:
             else:
                 add_block(self._sum, rows, P, change)
         self._weights[changes] = wanted[changes]
-        # only upper triangles are summed; adding the transpose counts the diagonal twice
+        # `_sum` holds upper triangles only. Adding the transpose counts the diagonal twice, so halve the diagonal
         H = self._sum + self._sum.T
         H[np.diag_indices_from(H)] *= 0.5
         return H
@@ -222,7 +225,7 @@ class ProjectionSums:
     def _projection(self, g: int) -> tuple[Index, Array | None]:
         """The rows of pattern g and A_g A_g^T on them; None instead of the identity."""
         rows = np.flatnonzero(self._patterns[:, g])
-        # with as many independent columns as rows, the range is all of R^rows
+        # with as many independent columns as rows, the range of A_g is all of R^rows and the projection is the identity
         whole = len(rows) <= self._base.shape[1] and np.any(self._transforms[g], axis=0).sum() == len(rows)
         Q = self._base[rows] @ self._transforms[g]
         projection = rows, None if whole else Q @ Q.T

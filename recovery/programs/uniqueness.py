@@ -70,7 +70,8 @@ def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
     lam, smallest = _least_norm_dual(A, u)
     error = float(np.linalg.norm(A.T @ lam - u))
     ends = present.sum(axis=1).cumsum().tolist()
-    # an optimum has weights t_g u_g on S only; independent images A_g u_g make sum t_g A_g u_g = y uniquely solvable
+    # an optimum has weights t_g u_g on S only; if the images A_g u_g are independent, sum t_g A_g u_g = y has one
+    # solution t
     images = np.array([A[:, a:b] @ u[a:b] for a, b in zip([0, *ends], ends, strict=False)]).T
     lam_or_none = lam if error <= EQUALITY_TOLERANCE else None
     return Candidate(W, support, directions, A, smallest, lam_or_none, _independent(images), error, present)
@@ -80,21 +81,22 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     """The least-norm solution lam of A^T lam = u, and a lower estimate of the smallest non-zero singular value of A."""
     if not A.shape[1]:  # LAPACK rejects matrices without columns
         return np.zeros(len(A)), np.inf
-    # the normal equations, if their condition number, the square of A's, leaves enough digits
+    # use the normal equations if their condition number, the square of that of A, leaves enough digits; otherwise the
+    # SVD
     gram = A.T @ A
     size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
     factor, failed = scipy.linalg.lapack.dpotrf(gram)
     reciprocal = 0.0 if failed else float(scipy.linalg.lapack.dpocon(factor, size)[0])
     if reciprocal > WELL_CONDITIONED:
         z = scipy.linalg.lapack.dpotrs(factor, u)[0]
-        # one step of refinement, because the Gram matrix has the condition number of A squared
+        # refine the solution once, because the Gram matrix has the condition number of A squared
         z += scipy.linalg.lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
         return A @ z, float(np.sqrt(reciprocal * size))
     P, s, Vt = np.linalg.svd(A, full_matrices=False)
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
     frame, inverse = P[:, keep], Vt[keep].T / s[keep]
     lam = frame @ (inverse.T @ u)
-    # also refined once: dividing by small s amplifies rounding
+    # refine lam once, because dividing by small singular values amplifies rounding
     lam += frame @ (inverse.T @ (u - A.T @ lam))
     return lam, float(s[keep].min(initial=np.inf))
 
@@ -115,7 +117,7 @@ def _independent(images: Array) -> bool:
     lengths = np.linalg.norm(images, axis=0)
     if not lengths.all():
         return False
-    # unit columns, so that a short image does not count as dependent
+    # divide the images by their lengths, so that a short image does not count as dependent
     s = np.linalg.svd(images / lengths, compute_uv=False)
     return len(s) == images.shape[1] and bool(s[-1] > RANK_TOLERANCE * s[0])
 
@@ -155,7 +157,8 @@ def examine_dual(program: Program, rows: Index, planted: Candidate, lam: Array) 
     error = float(np.linalg.norm(At[planted.support] - planted.directions))
     bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows)
     largest = float(bounds.max(initial=0.0))
-    # the nearest lam with A_S^T lam = u is at most error / sigma_min away, which bounds the change of every norm
+    # the nearest lam with A_S^T lam = u is at most error / sigma_min away. This distance times the largest operator
+    # norm bounds the change of every dual norm
     correction = error / planted.smallest * program.groups.largest_norm
     proved = planted.distinct and error <= EQUALITY_TOLERANCE and largest < 1.0 - MARGIN - correction
     return Examined(largest, proved, multipliers)
