@@ -175,7 +175,7 @@ def _leave(norms: Array, tight: Index, L: Array, m: int, limit: float, x: Array,
     """
     turns = np.empty((2, len(x)))
     first, length, count = -1, 1.0, m
-    # from the last place down, so that a removal moves only rows that were examined
+    # go from the last place down, because removing a row moves the rows after it, which have then been examined
     for k in range(count - 1, -1, -1):
         if x[k] < -limit / norms[tight[k]]:
             if not single:
@@ -243,12 +243,13 @@ def project(
         if m < before:
             continue
         _point(R, s, z, tight, x, m, v)
-        # r independent tight rows leave only the vertex of the cone
+        # r independent tight rows meet only in the vertex of the cone, so the projection is 0
         if m == r:
             v[:] = 0.0
             break
         square = _dot(v, v, r)
-        # ||P z|| is the minimum of ||z + sum mu_i s_i R_i|| over mu >= 0 (Moreau), so each of these norms bounds it
+        # each ||v|| bounds ||P z||, the minimum of ||z + sum mu_i s_i R_i|| over mu >= 0 (Moreau), so the method may
+        # stop here
         if square <= enough * enough:
             break
         slack = np.dot(R, v)
@@ -258,8 +259,8 @@ def project(
             slack[tight[k]] = 0.0
         if not (slack < limit).any():
             break
-        # while points get shorter, no set of tight rows recurs. If one does not, return to the shortest point and
-        # from there change one row at a time
+        # while ||v|| decreases, no set of tight rows recurs. If ||v|| does not decrease, return to the shortest point
+        # so far and from there change one row at a time
         if not single and square >= least:
             single, m = True, 0
             _copy(best_x, x)

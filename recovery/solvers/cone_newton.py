@@ -106,8 +106,8 @@ class ConeNewton:
         if start is None:
             return self._solution(self.W, self.lam, Outcome.NUMERICAL_TROUBLE)
         near, At = start
-        # weights have size ||y|| / column where the norms of A^T lam have size b, and s is their quotient; the proximal
-        # weight is a fraction of what one group adds to the Hessian at step s
+        # the first s is the expected size of the weights, ||y|| / column, over that of the norms of A^T lam, b. The
+        # proximal weight is a fraction of what one group adds to the Hessian at step s
         s, error, best = size / (self.bound * self.column), 1.0, np.inf
         weight = PROXIMAL_WEIGHT * s * self.column**2
         least_weight, objective = LEAST_WEIGHT * weight, np.inf
@@ -115,7 +115,8 @@ class ConeNewton:
         for _ in range(OUTER_LIMIT):
             wanted = inexactness * max(error, tolerance)
             if self.delta and error < STRICT:
-                # ||grad phi||^2 / 2 is what the misfit adds to a regularised objective: keep it below the gap too
+                # a residual grad phi adds ||grad phi||^2 / 2 to a regularised objective: keep this below the gap as
+                # well
                 wanted = min(wanted, float(np.sqrt(2 * wanted * objective)) / size)
             before, wanted = self.steps, max(wanted, DIGITS) * size
             step = _Step(near, self.W[near], s, weight, self.lam)
@@ -126,7 +127,8 @@ class ConeNewton:
             self.W[:] = 0.0
             self.W[near[point.active]] = point.W
             misfit = self._fit(near[point.active], point.W) - y + self.delta * self.lam
-            # all groups, not only the near ones: the bound on the dual must hold for each
+            # project the images of all groups, not only of those in `near`, because the bound on the dual must hold for
+            # each
             At = self._images(everyone, self.lam)
             norms = self.cones.project(everyone, At, 1.0)[1] / self.bound
             largest = float(norms.max())
@@ -138,10 +140,12 @@ class ConeNewton:
             if np.isnan(error):
                 outcome = Outcome.NUMERICAL_TROUBLE
                 break
-            # the certificate uses what the weights leave of the labels, lam minus the misfit, where the gap uses lam
+            # the certificate takes the residual y - F(W) = lam - misfit, where `gap` takes lam. `excess` is the
+            # difference that this makes to the objective
             excess = self.delta * float(misfit @ (0.5 * misfit - self.lam))
             if max(error, abs(gap + relative(excess, objective))) <= tolerance:
-                # scale lam into the bounds, so that the multipliers of these projections prove it
+                # lam is scaled into the bounds: scale the projections with it, so that their multipliers prove the
+                # bounds of `inside`
                 self.cones.scale(1.0 / max(1.0, largest))
                 return self._solution(self.W, inside, Outcome.SOLVED, self.cones.multipliers)
             if error < best:
@@ -149,16 +153,17 @@ class ConeNewton:
             if self.steps >= STEP_LIMIT:
                 break
             error = min(1.0, error)
-            # groups with weights stay, whatever their norms at this lam
+            # groups with weights, and groups without a cone, stay in `near`, whatever their norms at this lam
             norms[self.W.any(axis=1) | self.free] = np.inf
             near = _largest(norms, NEXT)
-            # the largest norm is `largest - 1` above 1: keep only the groups that would exceed 1 if as much were added
-            # to their norms
+            # the largest norm exceeds 1 by `largest - 1`: keep only groups whose norms would exceed 1 if as much were
+            # added to them
             near = near[norms[near] > 2.0 - largest]
             At = At[near]
             self.cones.forget_others(near)
             inner = self.steps - before
-            # no step was needed: the tolerance is too loose, as happens while labels hardly fit and the gap stays at 1
+            # if no Newton step was needed, the tolerance was too loose, as happens while the weights hardly fit the
+            # labels and the gap stays at 1
             if inner == 0:
                 inexactness *= TIGHTER
             if float(np.linalg.norm(point.gradient)) <= wanted:
@@ -183,7 +188,8 @@ class ConeNewton:
         if not largest > DIGITS * self.bound:
             return None
         scale = self.bound / largest
-        # projections are shorter than their points, so stretch the gated dual until one has norm b
+        # projections are shorter than the projected vectors, so scale the gated dual until the longest projection has
+        # norm b
         self.lam = gated.lam * scale
         self.cones.scale(scale)
         bounds[np.any(gated.W, axis=1)[self.own] | self.free] = np.inf
@@ -206,7 +212,7 @@ class ConeNewton:
             if direction is None:
                 return None
             self.steps += 1
-            # A_g^T lam is linear in lam: one product serves all lengths of the step
+            # one product A_g^T direction serves all lengths of the step, because A_g^T lam is linear in lam
             image = self._images(step.near, direction)
             slope = float(point.gradient @ direction)
             length = self._length(step, At, direction, image, slope)
@@ -217,7 +223,8 @@ class ConeNewton:
                     float(np.linalg.norm(trial.gradient)) <= 0.9 * least
                 ):
                     break
-                # the zero of phi' if it were linear between both ends
+                # the next length is the zero that phi' would have if it were linear between 0 and this length, within
+                # limits
                 steepness = float(trial.gradient @ direction)
                 root = -slope / (steepness - slope) if steepness > slope else 0.5
                 length *= min(max(root, SHORTER), SHORTER_AT_MOST)
@@ -230,7 +237,7 @@ class ConeNewton:
         """The length, at most 1, that minimises phi if every group keeps its direction, a lower bound of phi."""
         s, U = step.s, self.cones.directions[step.near]
         # a projection on a cone is at least as long as the component of its point along any unit vector of the cone.
-        # ThresholdAxis the group's last direction this component is linear in the length of the step
+        # Along the group's last direction this component is linear in the length of the step
         sizes = np.einsum("gr,gr->g", U, step.W + s * At) - s * self.bound
         rates = s * np.einsum("gr,gr->g", U, image)
         curvature = (step.proximal_weight + self.delta) * float(direction @ direction)
@@ -245,7 +252,8 @@ class ConeNewton:
         points, norms = self.cones.project(step.near, step.W + s * At, s, keep=True)
         places = np.flatnonzero(norms > threshold)
         points, norms = points[places], norms[places]
-        # the proximal point of the norm on the cone: project, then shorten by the threshold
+        # the proximal point of the norm on the cone: project the point on the cone, then shorten the projection by the
+        # threshold
         excess = norms - threshold
         new = points * (excess / norms)[:, None]
         move = lam - step.anchor
@@ -258,7 +266,8 @@ class ConeNewton:
         """-H^{-1} grad phi; a singular H is shifted. rough: replace each face by a share of all directions."""
         s, groups = step.s, step.near[point.active]
         shrinkage = s * self.bound / point.norms
-        # the derivative of the shortened projection on its face: I along p, (1 - s b / ||p||) I across it
+        # new weights are projections p shortened by s b. On the face of p their derivative is I along p, and (1 - s b /
+        # ||p||) I across p
         units, freedom = point.points / point.norms[:, None], self.cones.freedom(groups)
         if rough:
             shares = (1.0 - shrinkage) * freedom / units.shape[1]
@@ -276,7 +285,7 @@ class ConeNewton:
     def _images(self, chosen: Index, lam: Array) -> Array:
         """A_g^T lam of the chosen groups, with their signs, (k, r)."""
         groups, wanted = self.program.groups, self.own[chosen]
-        # both signs of a group share one product
+        # both signs of a group share one product; the sign is applied at the end
         pairs = np.zeros(groups.count, dtype=np.bool_)
         pairs[wanted] = True
         own = np.flatnonzero(pairs)

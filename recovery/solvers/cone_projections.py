@@ -31,7 +31,7 @@ class Projections:
         self.own = program.group(members)
         self.frames = _frames(program, unseen)
         k, n, r = len(members), groups.n, groups.rank
-        # without frames all cones share the rows of B; with frames each group has its own, B T_g
+        # without frames the cones of all groups share the rows of B; with frames each group has its own rows, B T_g
         families = 1 if self.frames is None else groups.count
         self._cones = Cones(
             self.base,
@@ -92,7 +92,8 @@ class Projections:
         sizes = self.freedom(chosen)
         d, root = np.repeat(units, sizes, axis=0), np.repeat(roots, sizes)[:, None]
         Z = np.concatenate([self._identity[:0], *(self._face(int(g)) for g in chosen)])
-        # scale each row of Z by its root, except along d: z + (root - 1) (z - (z.d) d)
+        # multiply each row z of Z by its root, except its component along the unit vector d: z + (root - 1) (z - (z.d)
+        # d)
         Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
         if self.frames is None:
             return Z @ self.base.T
@@ -107,8 +108,8 @@ class Projections:
         known, key = self._faces.get(g), tight.tobytes()
         if known is not None and known[0] == key:
             return known[1]
-        # multiply Householder's Q of the tight rows by the last unit vectors, to form only the columns outside their
-        # span
+        # multiply Householder's Q of the tight rows by the last unit vectors only: this forms just the columns of Q
+        # that are orthogonal to the tight rows
         Z = self._identity[len(tight) :]
         if len(tight):
             factor, tau, _, _ = scipy.linalg.lapack.dgeqrf(
@@ -127,11 +128,12 @@ def _frames(program: ExactProgram, unseen: float) -> Array | None:
     if groups.transforms is None:
         return None
     frames = groups.transforms.copy()
-    if groups.confined:  # keep the zero columns: no weight and no row has these coordinates
+    if groups.confined:  # keep the zero columns: no weights and no rows of confined groups have components along them
         return frames
     for g in np.flatnonzero(~groups.dimensions(np.arange(groups.count)).all(axis=1)):
         seen = groups.dimensions(np.array([g]))[0]
         Q = np.linalg.qr(frames[g][:, seen], mode="complete")[0]
-        # the norm weights these directions by sqrt(unseen), so the inverse frame has 1 / sqrt(unseen)
+        # in the norm these directions count sqrt(unseen) times, so the columns of the frame, which inverts it, are
+        # divided by sqrt(unseen)
         frames[g][:, ~seen] = Q[:, int(seen.sum()) :] / np.sqrt(unseen)
     return frames

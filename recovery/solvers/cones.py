@@ -35,10 +35,10 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
             return solution
     if start is None and gated.outcome is not Outcome.INFEASIBLE:
         gated = solve_newton(program.gated, gated)
-    if gated.outcome is Outcome.INFEASIBLE:  # then so is the exact program
+    if gated.outcome is Outcome.INFEASIBLE:  # the gated program is a relaxation, so the exact program is infeasible too
         return _as_exact(program, gated, np.zeros((program.size, program.groups.rank)))
     V = in_cones(program, gated.W)
-    # a relaxed optimum that lies in the cones is an exact one, with the same dual
+    # a gated solution that lies in the cones solves the exact program too, with the same dual
     relaxed = None if V is None else _as_exact(program, gated, V)
     if relaxed is not None and gated.outcome is Outcome.SOLVED:
         return relaxed
@@ -55,7 +55,8 @@ def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solu
     if groups.confined or groups.dimensions(np.arange(groups.count)).all():
         return solution
     certificate = certify(program, solution)
-    # no weight UNSEEN of the null space suits all programs; the smaller one is less accurate, so try it second
+    # no value of UNSEEN, the weight of null-space directions, suits all programs. The smaller value is less accurate,
+    # so try it second
     for unseen in UNSEEN[1:]:
         if certificate.proves_optimal:
             break
@@ -75,7 +76,8 @@ def in_cones(program: ExactProgram, W: Array) -> Array | None:
     p = program.groups.count
     V = np.zeros((2 * p, W.shape[1]))
     for g in np.flatnonzero(W.any(axis=1)):
-        # A_g w_g is the difference of two neurons; one of them, of either sign, must be in the cone
+        # the group has a place in the exact program if w_g is a neuron in its cone with positive sign, or -w_g one with
+        # negative sign
         copies = [(g, W[g])] if program.groups.linear and g == 0 else [(g, W[g]), (g + p, -W[g])]
         neurons = [(k, v) for k, w in copies if (v := program.neuron(int(k), w)) is not None]
         if not neurons:
@@ -90,7 +92,7 @@ def leaves_cones(program: ExactProgram, W: Array) -> bool:
     able = np.flatnonzero((norms > 0) & ~program.is_free(np.arange(groups.count)))
     values = groups.base_weights(W[able], able) @ groups.base.T
     slack = np.where(groups.patterns[:, able].T, values, -values)
-    # the neuron of either sign may be in the cone: take the better one
+    # a group's neuron may have either sign: take the sign with the larger least slack
     inside = np.maximum(slack.min(axis=1), -slack.max(axis=1))
     outside = able[inside < -OUTSIDE * np.abs(values).max(axis=1)]
     return bool(norms[outside].sum() > LEAVING * norms.sum())

@@ -64,7 +64,7 @@ def solve_conic(
     """
     if name != LINEAR:
         require_solver(name)
-    import cvxpy as cp  # imported here because it takes a second, and only conic solves need it
+    import cvxpy as cp  # imported here, because cvxpy takes a second to import and only conic solves need it
 
     members = program.members if chosen is None else chosen
     rows = [program.row(int(k)) for k in members]
@@ -72,7 +72,7 @@ def solve_conic(
     w = cp.Variable(int(ends[-1]))
     parts = [w[a:b] for a, b in pairwise(ends)]
     fit = np.hstack([row.operator for row in rows]) @ w
-    # a row without coordinates has no norm
+    # rows of W without coordinates have no norm, so leave them out
     present = [(row, part) for row, part in zip(rows, parts, strict=True) if len(row.places)]
     norms = [program.norm.expression(part if row.norm is None else row.norm @ part) for row, part in present]
     cones = [row.cone @ part >= 0 for row, part in present if row.cone is not None]
@@ -83,7 +83,7 @@ def solve_conic(
         problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(fit - program.y) + penalty), cones)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the outcome reports the accuracy that cvxpy warns about
+            warnings.simplefilter("ignore")  # cvxpy warns of low accuracy, which the outcome reports
             problem.solve(solver=name, **(options or {}))
     except (cp.SolverError, ArithmeticError, ValueError) as error:
         raise SolverError(f"{name} broke down: {error}") from error

@@ -84,7 +84,7 @@ class GatedPenalty:
         return _Point(0.5 * float(excess @ excess), gradient, active, images, norms)
 
     def hessian(self, point: _Point) -> Array:
-        # phi is curved by 1 along an image, and by 1 - t / ||.|| across it
+        # phi has the curvature 1 along the image of an active group, and 1 - t / ||image|| across it
         bend = self.threshold / point.norms
         H = self.groups.weighted_gram(point.active, 1.0 - bend)
         along = self.groups.images(point.images / point.norms[:, None], point.active)
@@ -100,12 +100,12 @@ class ExactPenalty:
 
         self.program, self.threshold = program, threshold
         self.cones = Projections(program)
-        self.cones.bound = threshold  # projections shorter than the threshold need not be exact
+        self.cones.bound = threshold  # projections shorter than this do not count, so they need not be exact
         members = program.members
         self.others = np.flatnonzero(~np.isin(members, rows))
         chosen = members[self.others]
         self.own = program.group(chosen)
-        # the image of a signed group is the image of its group times the sign
+        # the image of a signed group is the image A_g^T lam of its group times the sign
         self.sign = program.sign(chosen)[:, None]
         self.signed = program.groups.D[:, self.own].T * self.sign
 
@@ -162,7 +162,7 @@ def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point,
     lam, images = start, phi.images(start)
     point = phi.at(images)
     steps = 0
-    # lam + {frame}^perp keeps A_S^T lam = u
+    # steps orthogonal to the frame keep A_S^T lam = u; `free` is the dimension of the space of such steps
     free = len(start) - frame.shape[1]
     while point.value > 0 and free > 0 and steps < STEP_LIMIT:
         gradient = point.gradient - frame @ (frame.T @ point.gradient)
@@ -173,9 +173,10 @@ def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point,
         image = phi.images(step)
         length = 1.0
         while length > 1e-8:
-            with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows decreases nothing
+            # a step that overflows does not decrease phi and is halved
+            with np.errstate(over="ignore", invalid="ignore"):
                 trial = phi.at(images + length * image)
-            # Armijo's rule: a small fraction of the decrease that the slope predicts
+            # Armijo's rule: accept the step if phi decreases by a small fraction of what the slope predicts
             if trial.value <= point.value + 1e-4 * length * slope:
                 break
             length /= 2
@@ -192,7 +193,8 @@ def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point,
 
 def _direction(H: Array, gradient: Array, frame: Array) -> Array:
     """The Newton step in the complement of the frame, with a shifted Hessian if singular; zero if no shift suffices."""
-    # (I - F F^T) H (I - F F^T) without forming the projection, plus a multiple of F F^T to make it definite
+    # H becomes (I - F F^T) H (I - F F^T), computed without the projection matrix, plus a multiple of F F^T that makes
+    # it definite
     HQ = H @ frame
     H = H - (HQ @ frame.T + frame @ HQ.T - frame @ (frame.T @ HQ) @ frame.T)
     mean = max(float(np.trace(H)) / len(H), np.finfo(float).tiny)

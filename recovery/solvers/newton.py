@@ -104,7 +104,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     outcome, gap, scale = Outcome.ITERATION_LIMIT, 1.0, np.inf
     reach, inexactness = np.inf, INEXACTNESS
     for outer in range(OUTER_LIMIT):
-        # a group without weight takes part only if its norm may exceed the bound within the step
+        # a group without weights is left out of this step unless its norm may exceed the bound within the step
         norms = np.linalg.norm(state.At, axis=1)
         near = state.W.any(axis=1) | (norms > (1 - reach) * program.penalty)
         before, wanted = state.steps, _accuracy(program, scale, inexactness * max(gap, tolerance))
@@ -115,7 +115,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
             break
         state.W = W
         certificate = certify(program, Solution(state.W, state.lam))
-        # costs no product: the groups keep the images that the certificate computed
+        # `adjoint` computes no product here, because the groups keep the images of this lam from the certificate
         state.At = groups.adjoint(state.lam)
         rise = float((np.linalg.norm(state.At, axis=1) - norms).max()) / program.penalty
         reach = max(REACH * rise, LEAST_REACH)
@@ -125,15 +125,16 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
         if error <= tolerance:
             outcome = Outcome.SOLVED
             break
-        # the test needs an n x n eigendecomposition: it is made once, if nine outer steps leave a residual above 1e-6
+        # `_infeasible` needs an n x n eigendecomposition, so it runs only once: after nine outer steps, if the residual
+        # is still above 1e-6
         if outer == 8 and certificate.primal_residual > 1e-6 and _infeasible(program):
             outcome = Outcome.INFEASIBLE
             break
         gap, scale, solved = min(1.0, error), abs(certificate.objective), left <= max(wanted, DIGITS)
         inexactness *= TIGHTER if state.steps == before else 1.0
         state.rough, state.loose, state.anchor = gap > ROUGH, solved, state.lam
-        # the augmented-Lagrangian scheme: s grows and the proximal weight decays, so that late steps are nearly exact
-        # dual steps
+        # as in augmented-Lagrangian methods, s grows and the proximal weight decays, so that late steps are nearly
+        # exact dual steps
         if solved:
             state.s = min(state.s * STEP_GROWTH, longest)
             state.proximal_weight = max(state.proximal_weight / DECAY, least_weight)
@@ -148,7 +149,7 @@ def _accuracy(program: GatedProgram, objective: float, wanted: float) -> float:
     """The value of ||grad phi|| / ||y|| to reach: a fraction of the gap, and of what its square adds to the
     objective.
     """
-    # the gradient of phi is F(W) + lam - y, whose squared norm over 2 is added to the objective
+    # if regularised, the gradient of phi is F(W) + lam - y, and half of its squared norm is added to the objective
     if not program.interpolates:
         wanted = min(wanted, float(np.sqrt(2 * wanted * objective) / np.linalg.norm(program.y)))
     return max(wanted, 1e-15)
@@ -160,19 +161,20 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
     """
     groups, y, bound = program.groups, program.y, program.penalty
     column = float(np.sqrt(np.mean(np.square(groups.base).sum(axis=0)))) if groups.rank else 1.0
-    # weights have size ||y|| / column, norms of A^T lam have size b; a column norm of B approximates ||A_g||
+    # s is the expected size of the weights, ||y|| / column, over that of the norms of A^T lam, b. `column`, a typical
+    # column norm of B, approximates ||A_g||
     s = float(np.linalg.norm(y)) / (bound * max(column, np.finfo(float).tiny))
     if start is not None and start.W.any() and start.lam.any():
         s = float(np.linalg.norm(start.W, axis=1).max()) / bound
         return _State(start.W, start.lam, groups.adjoint(start.lam), s, PROXIMAL_WEIGHT * s * column**2, start.lam)
-    # start just outside the dual's boundary, so that at least one group is active in the first step
+    # lam starts as y scaled to just outside the dual's boundary, so that at least one group is active in the first step
     At = groups.adjoint(y)
     norms = np.linalg.norm(At, axis=1)
     largest, gated = float(norms.max()), float(norms[int(groups.linear) :].max(initial=0.0))
     scale = 1.01 * bound / largest if largest > 0 else 0.0
     strong = 1.0
     if not program.interpolates:
-        # if y is inside the boundary, it is the dual optimum, and no weights remain
+        # if y is inside the dual's boundary, y itself is the dual optimum and all weights are zero: do not scale y up
         scale = min(scale, 1.0)
     if not program.interpolates and gated > 0:
         strong = max(1.0, float(np.sqrt(min(1.01 * bound / gated, 1.0) / STRONG)))
@@ -220,7 +222,8 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> tuple[Arra
         for length in _lengths(program, state, step, image, slope):
             lam, At = state.lam + length * step, state.At + length * image
             trial = _evaluate(program, state, lam, At)
-            # Armijo's rule; if rounding hides the decrease of phi, a smaller gradient accepts the step too
+            # accept a step by Armijo's rule. Rounding can hide the decrease of phi, so a gradient clearly below the
+            # smallest so far is accepted too
             if trial.value <= point.value + 1e-4 * length * slope or (
                 float(np.linalg.norm(trial.gradient)) <= 0.9 * least * size
             ):
@@ -234,7 +237,7 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> tuple[Arra
 def _lengths(program: GatedProgram, state: _State, step: Array, image: Array, slope: float) -> tuple[float, ...]:
     """Lengths of the step to try: 1, after the approximate minimum of phi if that is shorter.
 
-    ThresholdAxis the step each ||z_g||^2 is a quadratic, so phi' at another length costs no product.
+    Along the step each ||z_g||^2 is a quadratic, so phi' at another length costs no product.
     """
     s, threshold = state.s, state.s * program.penalty
     Z = state.W + s * state.At
@@ -244,7 +247,7 @@ def _lengths(program: GatedProgram, state: _State, step: Array, image: Array, sl
     curvature = (state.proximal_weight + (0.0 if program.interpolates else 1.0)) * float(step @ step)
 
     def change(length: float) -> float:
-        # groups below the threshold contribute zero, by the maximum
+        # the maximum makes groups with norms below the threshold contribute zero
         norms = np.sqrt(np.maximum(squares + length * (2 * rates + length * turns), threshold**2))
         return length * curvature + float((1 - threshold / norms) @ (rates + length * turns)) / s
 
@@ -265,7 +268,8 @@ def _evaluate(program: GatedProgram, state: _State, lam: Array, At: Array) -> _P
     value = float(excess @ excess) / (2 * s) - float(program.y @ lam)
     move = lam - state.anchor
     value += 0.5 * state.proximal_weight * float(move @ move)
-    # A_g times unit directions: the gradient needs them times the excesses, and the Hessian needs them too
+    # A_g times the unit directions of active groups: the gradient needs these images times the excesses, and the
+    # Hessian needs them as they are
     images = program.groups.images(directions, active)
     gradient = images @ excess - program.y + state.proximal_weight * move
     if not program.interpolates:
@@ -290,7 +294,7 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
             return step
         state.loose = False
     H = groups.rough_gram(point.active, c) if rough else groups.weighted_gram(point.active, c, CLOSE)
-    if len(point.active):  # BLAS rejects matrices without columns
+    if len(point.active):  # skip this if no group is active: BLAS rejects matrices without columns
         images = point.images * np.sqrt(s * shrinkage)
         H = scipy.linalg.blas.dsyrk(1.0, images.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1).T
     return descent(H.T, shift, point.gradient)
@@ -299,7 +303,7 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
 def _infeasible(program: GatedProgram) -> bool:
     """Whether y has a component outside the range of all groups, which is the range of K = sum_g A_g A_g^T."""
     groups = program.groups
-    # eigenvalues of K are squared singular values: those below about 1e-13 n of the largest are rounding
+    # eigenvalues of K are squared singular values: those below about 1e-13 n times the largest are rounding errors
     K = groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))
     values, vectors = np.linalg.eigh(K)
     null = vectors[:, values <= 1e-13 * groups.n * values[-1]]

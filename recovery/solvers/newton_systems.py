@@ -48,9 +48,9 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
 
     A matrix in Fortran order is factored in place; any other order takes 50 % longer.
     """
-    diagonal = np.einsum("ii->i", H)  # a view: adding to it shifts H
+    diagonal = np.einsum("ii->i", H)  # a view of the diagonal of H: adding to the view changes H
     mean = float(diagonal.sum()) / len(H)
-    # a shift below the rounding errors of H would have no effect
+    # add the size of the rounding errors of H to the shift, because a smaller shift would have no effect
     shift = shift + 1e-15 * mean
     for _ in range(6):
         diagonal += shift
@@ -84,7 +84,7 @@ def loose_descent(H: Hessian, gradient: Array) -> Array | None:
     """
     groups, c, (k, r), n = H.groups, H.c, H.directions.shape, len(gradient)
     if k * r <= SMALL * n:
-        # for unit z, the root of c I + t z z^T is sqrt(c) I + (sqrt(c + t) - sqrt(c)) z z^T
+        # for unit z, the root of a group's block c I + t z z^T is sqrt(c) I + (sqrt(c + t) - sqrt(c)) z z^T
         root, bent = groups.columns(H.active) * np.repeat(np.sqrt(c), r), np.sqrt(c + H.turns) - np.sqrt(c)
         root += np.einsum("nk,k,kr->nkr", H.images, bent, H.directions).reshape(root.shape)
         near = across(np.full(n, H.shift), root)
@@ -99,7 +99,8 @@ def loose_descent(H: Hessian, gradient: Array) -> Array | None:
         adjoint = D.T @ (B * v[:, None])
         along = H.turns * np.einsum("kr,kr->k", H.directions, adjoint)
         weights = c[:, None] * adjoint + along[:, None] * H.directions
-        # row i of sum_g D_g B u_g is row i of B times sum_g D_g,i u_g: n x r entries instead of n x k
+        # row i of sum_g D_g B u_g is row i of B times sum_g D_g,i u_g: summing over g first takes n x r entries instead
+        # of n x k
         image: Array = np.einsum("nr,nr->n", B, D @ weights) + H.shift * v
         return image
 
@@ -135,7 +136,7 @@ def across(diagonal: Array, C: Array) -> Linear | None:
     """
     scale = 1.0 / np.sqrt(diagonal)
     C = C * scale[:, None]
-    K = scipy.linalg.blas.dsyrk(1.0, C.T, lower=1)  # BLAS reads the rows of C as columns, without a copy
+    K = scipy.linalg.blas.dsyrk(1.0, C.T, lower=1)  # C^T C; BLAS reads the rows of C as columns, without a copy
     np.einsum("ii->i", K)[:] += 1.0
     factor, failed = scipy.linalg.lapack.dpotrf(K, lower=1, clean=0)
     if failed:

@@ -46,11 +46,12 @@ def _solved(programs: Sequence[GatedProgram], tolerance: float) -> Iterator[Path
     start: Solution | None = None
     for program in programs:
         if start is not None and (largest := float(program.dual_norms(start).max())) > 0:
-            # scaled to this penalty, the previous dual has its active groups on the boundary
+            # scale the previous dual to this penalty, so that the groups of largest dual norm are on the boundary
             start = replace(start, lam=start.lam * (program.penalty / largest))
         solution = solve_newton(program, start, tolerance)
         certificate = certify(program, solution)
-        # on nearly degenerate data a warm start occasionally fails; then a cold start may be better
+        # on nearly degenerate data a warm start occasionally fails: solve again from a cold start and keep the better
+        # solution
         if start is not None and solution.outcome is not Outcome.SOLVED:
             alone = solve_newton(program, None, tolerance)
             if (other := certify(program, alone)).error < certificate.error:
