@@ -84,7 +84,8 @@ class Estimate:
         """
         if self.deviations is not None:
             monomials = Monomials(self.moments.directions.shape[1], 2 * self.moments.order)
-            # roll the row that separates the two halves to the front
+            # roll to the front the row of signs that separates the first 8 parts from the last 8, so that `error` is
+            # the first draw
             for signs in np.roll(scipy.linalg.hadamard(PARTS)[1:], -PARTS // 2 + 1, axis=0):
                 yield _from_sums(
                     monomials, np.tensordot(signs, self.deviations, 1), self.moments.order, self.moments.directions
@@ -99,7 +100,8 @@ class Monomials:
         members = [list(combinations_with_replacement(range(d), q)) for q in range(degree + 1)]
         self.starts = np.cumsum([0, *map(len, members)])
         number = [{member: i for i, member in enumerate(level)} for level in members]
-        # in lexicographic order, x_i times the monomials of x_i .. x_d of the previous degree is one contiguous slice
+        # in lexicographic order, the products of x_i with the monomials of x_i .. x_d of the previous degree are one
+        # contiguous slice
         self._tails = [
             [(i, self.starts[q] + number[q][(i,) * q], int(self.starts[q + 1])) for i in range(d)]
             for q in range(degree)
@@ -110,7 +112,7 @@ class Monomials:
         return int(self.starts[-1])
 
     def _index(self, q: int, number: dict[tuple[int, ...], int]) -> Index:
-        # all slot orders of a monomial share one index, which the sorted slots determine
+        # tensor entries with permuted slots are the same monomial, so its index is looked up with the slots sorted
         slots = np.sort(np.indices((self.d,) * q).reshape(q, self.d**q), axis=0).T
         return np.array([number[tuple(map(int, row))] for row in slots], dtype=np.intp).reshape((self.d,) * q)
 
@@ -152,14 +154,17 @@ def estimate(
             rows = X[start : start + BLOCK]
             labels = y[start : start + BLOCK] - known(rows)
             Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
-            # labels times 1, g.x and (g.x)(h.x): one product per half gives all contracted moments
+            # `weights` has rows labels times 1, g.x and (g.x)(h.x): one product with the monomials per half gives the
+            # sums for all contracted moments
             weights = _weights(labels, along, buffer)
-            # alternate the half that gets an odd row, so that the halves have equal sizes; likewise for parts
+            # the smaller half gets an odd row, so that both halves end with equal sizes; the parts of a half are filled
+            # in the same way
             cut = (len(rows) + (counts[0] <= counts[1])) // 2
             for half, (begin, end) in enumerate(((0, cut), (cut, len(rows)))):
                 sums[half] += weights[:, begin:end] @ Z[:, begin:end].T
                 counts[half] += end - begin
-                # halves are not computed as sums of their parts: a polish can magnify the different rounding
+                # halves have sums of their own, although adding their parts would give them too: rounding would differ,
+                # and a polish can magnify the difference
                 first, many = half * PARTS // 2, PARTS // 2
                 smallest_first = first + np.argsort(sizes[first : first + many], kind="stable")
                 edges = [begin - (-k * (end - begin) // many) for k in range(many + 1)]
@@ -171,10 +176,11 @@ def estimate(
     if not np.isfinite(sums).all():
         raise ParameterError("moments need finite numbers, found NaN, infinity, or numbers whose products overflow")
     mean = (sums[0] + sums[1]) / sum(counts)
-    # both halves have the same mean, so half their difference has the distribution of the error of the mean
+    # the means of both halves have the same expectation, so half of their difference is distributed as the error of the
+    # mean
     difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
     rest = _from_sums(monomials, mean, order, directions)
-    # the polynomial that was subtracted has moments up to order 2 only
+    # add the moments of the polynomial that was subtracted from the labels; they are zero above order 2
     low = zip(rest.whole, known.moments(), strict=False)
     return Estimate(
         replace(rest, whole=(*(T + own for T, own in low), *rest.whole[3:])),
@@ -196,7 +202,8 @@ def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:
     unit, d = network.unit(), directions.shape[1]
     along = directions @ unit.W.T
     i, j = np.triu_indices(len(directions))
-    # w^{(x)2l} is the outer product of w^{(x)l} with itself; each contraction gives a factor w.g
+    # the matrix of w^{(x)2l} is the outer product of w^{(x)l} with itself; each contraction with a direction g
+    # multiplies it by w.g
     columns = powers(unit.W, order)
     whole = tuple(powers(unit.W, k) @ coefficients(unit, k) for k in range(2 * order + 1))
 
@@ -252,14 +259,14 @@ def _from_sums(monomials: Monomials, sums: Array, order: int, directions: Array)
     odd, even = np.empty((K, side, side)), np.empty((K * (K + 1) // 2, side, side))
     for n, g in enumerate(directions):
         weighted = _hermite([tensor[1 + n] for tensor in raw], top)
-        # He_{2l+1}[g] = (g.x) He_2l - 2l Sym(g (x) He_{2l-1}), averaged with the labels
+        # odd moments average He_{2l+1}[g] = (g.x) He_2l - 2l Sym(g (x) He_{2l-1}) times the label
         lower = _symmetric(np.multiply.outer(g, plain[top - 1]))
         odd[n] = (weighted - top * lower).reshape(side, side)
     for n, (i, j) in enumerate(zip(*np.triu_indices(K), strict=True)):
         g, h = directions[i], directions[j]
         G = 0.5 * (np.outer(g, h) + np.outer(h, g))
         weighted = _hermite([tensor[1 + K + n] for tensor in raw], top) - (g @ h) * plain[top]
-        # He_k is symmetric, so any slot may be contracted; both products are then symmetrised
+        # G may be contracted with any slot of He_k, which is symmetric; both products are then symmetrised
         middle = _symmetric(np.tensordot(G, plain[top], axes=1))
         lower = _symmetric(np.multiply.outer(G, plain[top - 2]))
         even[n] = (weighted - 2 * top * middle - top * (top - 1) * lower).reshape(side, side)
@@ -271,7 +278,7 @@ def _hermite(raw: Sequence[Array], k: int) -> Array:
     total, identity = np.zeros(raw[k].shape), np.eye(raw[1].shape[0])
     for j in range(k // 2 + 1):
         term = raw[k - 2 * j]
-        # the identities come first; symmetrising makes their place irrelevant
+        # identities are multiplied from the left; their place does not matter, because the product is symmetrised
         for _ in range(j):
             term = np.multiply.outer(identity, term)
         scale = factorial(k) / (2**j * factorial(j) * factorial(k - 2 * j))

@@ -45,7 +45,7 @@ def decompose(matrices: Array, rank: int, rng: Rng, joint: bool = True, restarts
     if rank == 0:
         return fit(matrices, np.empty((matrices.shape[1], 0)))
     U = np.linalg.svd(_concatenated(matrices), full_matrices=False)[0][:, :rank]
-    # all terms are in the span of the leading singular vectors, so the problem reduces to r x r matrices
+    # all terms are in the span U of the leading singular vectors, so the problem reduces to r x r matrices
     small = U.T @ matrices @ U
     best: Terms | None = None
     for _ in range(restarts):
@@ -67,11 +67,12 @@ def jennrich(matrices: Array, rng: Rng) -> Array:
     Noise can turn two directions into a complex pair, which is replaced by its real and imaginary parts: they span the
     same plane.
     """
-    # x_i is orthogonal to all v_j but v_i, so B x_i = (sum_k b_k c_ki) (v_i.x_i) v_i
+    # each generalised eigenvector x_i is orthogonal to all v_j but v_i, so B x_i = (sum_k b_k c_ki) (v_i.x_i) v_i
     A, B = np.tensordot(rng.standard_normal((2, len(matrices))), matrices, axes=1)
     _, vectors = scipy.linalg.eig(A, B)
     V = B @ vectors
-    # eig returns conjugate pairs in adjacent columns: the imaginary part replaces the second column of each pair
+    # eig returns complex conjugate pairs in adjacent columns: keep the real part of the first column of a pair and the
+    # imaginary part of the second
     complex_columns = np.abs(V.imag).max(axis=0) > 0
     return _unit(np.where(complex_columns & (np.cumsum(complex_columns) % 2 == 0), V.imag, V.real))
 
@@ -91,7 +92,8 @@ def refine(matrices: Array, V: Array) -> Array:
             break
         C = inverse @ matrices @ inverse.T
         diagonal = np.einsum("kii->ki", C)
-        # sum the squares off the diagonal: as a difference of two sums, values below the root of rounding are lost
+        # sum the squares of off-diagonal entries directly: as a difference of two sums they would be lost below the
+        # square root of the rounding error
         off = float(np.sum((C * others) ** 2)) / float(np.sum(diagonal**2))
         if off < least:
             best, least = V, off
@@ -104,7 +106,7 @@ def refine(matrices: Array, V: Array) -> Array:
         E = np.divide(E, determinant, out=np.zeros_like(E), where=determinant > 0)
         np.fill_diagonal(E, 0.0)
         size = float(np.abs(E).max(initial=0.0))
-        # the step is a linearisation, so its entries are limited to 1/2
+        # E comes from a linearisation, so it is scaled until its entries are at most 1/2
         V = _unit(V @ (np.eye(len(V)) + E * min(1.0, 0.5 / max(size, STEP))))
         if size < STEP or not np.isfinite(V).all():
             break
@@ -114,7 +116,7 @@ def refine(matrices: Array, V: Array) -> Array:
 def fit(matrices: Array, V: Array) -> Terms:
     """Return the least-squares coefficients of given columns V (D, r), and their residual."""
     V = _unit(V)
-    # each column of the design is one v_i v_i^T, flattened: one least-squares problem for all matrices
+    # the columns of the design matrix are the flattened v_i v_i^T: one least-squares problem serves all matrices
     design = np.einsum("am,bm->abm", V, V).reshape(V.shape[0] ** 2, V.shape[1])
     flat = matrices.reshape(len(matrices), -1).T
     coefficients = np.linalg.lstsq(design, flat, rcond=None)[0]

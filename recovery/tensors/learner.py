@@ -111,7 +111,8 @@ def learn(
     """
     moments, error = estimate.moments, estimate.error
     scaled, noise = weighted(moments), weighted(error)
-    # units are hidden by the largest of sampling noise, rounding, and the rounding of terms that cancel
+    # eta1, below which units are hidden, is the largest of the sampling noise, rounding, and the rounding of terms that
+    # cancel
     eta1 = max(threshold(noise, scaled), CANCELLED * estimate.terms)
     above = rank_above(scaled, eta1, len(scaled[0]))
     rank = min(above, neurons)
@@ -130,13 +131,13 @@ def learn(
     if printed_signs:
         nearest, flipped = flipped, fix_signs(W, a, moments.whole[1])
         sure = sure and bool(np.array_equal(nearest, flipped))
-    # a z_+ = a (-z)_+ + a z: flipping a unit adds its linear function to the linear part
+    # a z_+ = a (-z)_+ + a z: flipping the sign of a unit's z adds the linear function a z to the linear part
     v, c = v + (a * flipped) @ W, c + float((a * flipped) @ b)
     turn = np.where(flipped, -1.0, 1.0)
     units = ReluNetwork(W * turn[:, None], b * turn, a)
     rest = float(np.hypot(np.linalg.norm(v), c))
     labels = size if rows is None else float(np.sqrt(np.mean(rows[1] ** 2)))
-    # only units above the noise count here: trusted weights below it explain nothing
+    # only units above the noise are used for this test: trusted weights below the noise explain nothing
     clear = powers(joint_weights(scaled, rank, moments, rng), moments.order)
     dependent = unexplained(scaled, noise, clear)
     known = estimate.samples is None
@@ -233,7 +234,8 @@ def weighted(moments: Moments) -> Array:
     With d orthonormal directions, their squared norms add up to the part of order k in E[f^2] (P4, Prop. B.1).
     """
     order, (i, j) = moments.order, moments.pairs
-    # a pair i < j counts for (i, j) and (j, i)
+    # the matrix of a pair i < j stands for (i, j) and (j, i), so it is multiplied by sqrt 2 to count twice in squared
+    # norms
     twice = np.where(i == j, 1.0, np.sqrt(2.0))[:, None, None]
     parts = [moments.base[None], moments.odd, moments.even * twice]
     return np.concatenate([part / np.sqrt(factorial(2 * order + q)) for q, part in enumerate(parts)])
@@ -264,14 +266,16 @@ def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng
         terms = decompose(matrices, rank, rng, joint=False)
         W = _vectors(terms, moments.order)
         along = responses(W)[which]
-        # coefficient of each term in its own tensor: least squares over the directions of contraction, term by term
+        # each term gets one coefficient `strength` in its own tensor, fitted by least squares over the contraction
+        # directions, separately from the other terms
         strength = np.abs(np.sum(terms.coefficients * along, axis=0)) / np.maximum(np.sum(along**2, axis=0), ROUNDING)
         candidates.append(W)
         clearness.append(strength / eta1 if eta1 > 0 else np.zeros(len(W)))
     W, ratio = np.vstack(candidates), np.concatenate(clearness)
     kept: list[int] = []
     for i in np.argsort(-ratio):
-        # two estimates of one weight differ by about the noise over its coefficient
+        # two estimates of the same weight differ by about the noise over the weight's coefficient; terms within four
+        # times that are duplicates
         near = np.clip(4.0 / max(float(ratio[i]), ROUNDING), NEAREST, FARTHEST)
         distances = [min(np.linalg.norm(W[i] - W[k]), np.linalg.norm(W[i] + W[k])) for k in kept]
         if len(kept) < most and (trust or ratio[i] > 1.0) and min(distances, default=np.inf) > near:

@@ -85,19 +85,21 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
     mu, growth, spent = FIRST, 2.0, 1
     while spent < evaluations and loss > ROUNDING * size:
         scale = np.sqrt(np.maximum(np.diag(H), max(TINY, np.finfo(float).eps * float(np.diag(H).max()))))
-        # scaled by the roots of the diagonal, so that mu acts equally on weights, biases and outer weights
+        # the system is scaled by the roots of the diagonal of H, so that mu acts equally on weights, biases and outer
+        # weights
         scaled = -scipy.linalg.solve(H / np.outer(scale, scale) + mu * np.eye(len(g)), g / scale, assume_a="pos")
-        # predicted decrease of ||r||^2: 2 (-g.step) - step.H step, where (H + mu D) step = -g
+        # `predicted` is the decrease of ||r||^2 in the quadratic model: -2 g.step - step.H step, where (H + mu D) step
+        # = -g
         step, predicted = scaled / scale, float(scaled @ (mu * scaled - g / scale))
         if predicted <= SMALLEST * loss:
             break
         tried = normal_equations(X, y, unflatten(theta + step, d))
         spent += 1
-        # 1 if the model is exact; negative if the loss increased
+        # `gain` is 1 if the quadratic model is exact, and negative if the loss increased
         gain = (loss - tried[2]) / predicted
         if gain > 0:
             theta, (H, g, loss) = theta + step, tried
-            # a gain of 1 divides mu by 3, 1/2 keeps it, 0 doubles it
+            # Nielsen's rule: a gain of 1 divides mu by 3, a gain of 1/2 keeps mu, a gain near 0 doubles it
             mu, growth = max(LEAST, mu * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3)), 2.0
         else:
             mu, growth = mu * growth, 2.0 * growth

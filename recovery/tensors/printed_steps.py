@@ -43,7 +43,7 @@ def truncated_regression(X: Array, y: Array, units: ReluNetwork, m: int) -> Relu
     signs = np.array(list(product((1.0, -1.0), repeat=3)))
     features = [c * units.a * np.maximum(s * (X @ units.W.T) + t * units.b, 0.0) for s, t, c in signs]
     phi = np.hstack([*features, X, np.ones((len(X), 1))])
-    # B bounds all parameters and the inverses of the outer weights (P4, Definition of B-bounded)
+    # `bound` is the B of P4 (Definition of B-bounded): it bounds all parameters and the inverses of the outer weights
     outer = np.abs(units.a[units.a != 0])
     bound = max([1.0, *outer, *(1.0 / outer), *np.abs(units.b)])
     epsilon = ACCURACY * scale
@@ -63,7 +63,7 @@ def _least_squares(phi: Array, y: Array, radius: float) -> Array:
     def beyond(shift: float) -> float:
         return float(np.linalg.norm(t / (values + shift))) - radius
 
-    # ||beta|| decreases in mu, and is below ||t|| / mu: this brackets the mu with ||beta|| = R
+    # ||beta|| decreases in mu and is at most ||t|| / mu, so the mu with ||beta|| = R is between 0 and ||t|| / R
     shift = 0.0
     if len(values) and beyond(0.0) > 0:
         shift = float(scipy.optimize.brentq(beyond, 0.0, float(np.linalg.norm(t)) / radius, rtol=1e-12))

@@ -54,7 +54,8 @@ def explaining(X: Array, y: Array) -> Quadratic:
     if degree is None:
         return zero(d)
     rows = X[: PER_FEATURE * comb(d + degree, degree)].astype(float)
-    # degrees with too few rows are zero in the features and in their adjoint
+    # `used` is zero for the features of degrees with too few rows; it removes them from the polynomial and from the
+    # adjoint
     used = np.repeat([1.0, float(degree > 0), float(degree > 1)], [1, d, d * d])
 
     def polynomial(theta: Array) -> Quadratic:
@@ -63,7 +64,7 @@ def explaining(X: Array, y: Array) -> Quadratic:
         return Quadratic(float(c[0]) - float(np.trace(Q)), v, Q)
 
     def adjoint(r: Array) -> Array:
-        # the identity in (x x^T - I) / sqrt 2 contributes only the sum of the residuals
+        # the identity in (x x^T - I) / sqrt 2 contributes only the sum of the residuals times I to the adjoint
         second = ((rows.T * r.ravel()) @ rows - np.sum(r) * np.eye(d)) / np.sqrt(2.0)
         result: Array = used * np.concatenate([[np.sum(r)], rows.T @ r.ravel(), second.ravel()])
         return result

@@ -30,10 +30,11 @@ def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
         q = np.where(np.abs(gamma[k + 1]) >= np.abs(gamma[k + 2]), k + 1, k + 2)
         above, below = gamma[q + 1, m], q * gamma[q - 1, m]
     top = gamma[q, m]
-    # He_{q+1} = b He_q - q He_{q-1}, divided by He_q: divide by the larger of the two neighbours
+    # b follows from He_{q+1}(b) = b He_q(b) - q He_{q-1}(b), divided by He_q(b). Of the two possible q, the one with
+    # the larger gamma_q is used
     b = np.divide(-(above + below), top, out=np.zeros(len(W)), where=top != 0)
     b = np.clip(b, -LARGEST_BIAS, LARGEST_BIAS)
-    # a from gamma_q = (-1)^q a He_q(b) phi(b)
+    # the outer weight a follows from gamma_q = (-1)^q a He_q(b) phi(b)
     he = (-1.0) ** q * scipy.special.eval_hermitenorm(q, b)
     scale = np.sqrt(2.0 * np.pi) * np.exp(0.5 * b * b)
     return b, np.divide(scale * top, he, out=np.zeros(len(W)), where=he != 0)

@@ -32,7 +32,7 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]
     A, target = a[:, None] * np.column_stack([W, b]), -np.append(v, c)
     if len(A) <= MOST_ENUMERATED:
         return _enumerated(A, target)
-    # relaxed to [0, 1]: exact for independent weights, for which the solution is unique
+    # relax the choices 0 or 1 to [0, 1]: exact for independent weights, for which the least-squares solution is unique
     wrong = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
     if np.linalg.matrix_rank(A) == len(A):
         return wrong, True
