@@ -147,7 +147,8 @@ class _Group:
 
     def __init__(self, trials: Trials, rng: np.random.Generator) -> None:
         costs = trials.costs
-        # half in proportion to the cost, half uniform: a trial that takes much longer than its guess is met, too
+        # draw half in proportion to the guessed cost, half uniformly, so that trials that take much longer than their
+        # guess are drawn too
         chances = (costs / costs.sum() + 1 / len(costs)) / 2
         order = rng.choice(len(costs), min(MOST_SAMPLES, len(costs)), replace=False, p=chances)
         self._waiting = trials.take(order)
@@ -158,7 +159,8 @@ class _Group:
     def time_first(self, time_one: Callable[[Trial, float], Timed], limit: float) -> Timed:
         """Time the trial of lowest cost, which also loads modules; it counts only until another trial is timed."""
         result, cost = time_one(self._first, limit), float(self._costs[0])
-        # a trial stopped at its limit: twice the limit is its median time if P(longer than t) falls like 1 / t
+        # a trial stopped at its limit has no time: assume twice the limit, its median time if P(longer than t) falls
+        # like 1 / t
         took = max(cost, 2 * limit) if result.seconds is None else result.seconds
         self._rate = took / cost
         return result
@@ -210,7 +212,8 @@ class _Group:
             return np.asarray(self._rate * costs)
         known, took = self._samples
         exponent = 1.0
-        if len(took) >= FEWEST_TO_FIT and known.max() > SPREAD * known.min():  # weighted: long trials are the work
+        # the fit weights each trial by its time, because long trials are most of the work
+        if len(took) >= FEWEST_TO_FIT and known.max() > SPREAD * known.min():
             exponent = float(np.clip(np.polyfit(np.log(known), np.log(took), 1, w=np.sqrt(took))[0], *EXPONENTS))
         return np.asarray(costs**exponent * took.sum() / (known**exponent).sum())
 

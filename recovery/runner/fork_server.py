@@ -123,7 +123,7 @@ class WorkerProcess:
     def kill(self) -> None:
         """Have the supervisor kill the worker and everything that it started. Returns at once."""
         with suppress(OSError):
-            os.kill(self._supervisor, signal.SIGCONT)  # a trial may have stopped it
+            os.kill(self._supervisor, signal.SIGCONT)  # a trial may have stopped the supervisor
             self._control.shutdown(socket.SHUT_WR)
 
     def end(self, patience: float = 0.0) -> int:
@@ -141,7 +141,7 @@ class WorkerProcess:
                 status = control.recv(4)
             except TimeoutError:
                 os.kill(self._supervisor, signal.SIGKILL)
-        # without a status the supervisor was killed, and the worker with it
+        # if no status arrives, the supervisor was killed, and the worker with it
         return int.from_bytes(status, "big", signed=True) if status else -signal.SIGKILL
 
 
@@ -166,12 +166,12 @@ class ForkServer:
 
     def start_worker(self, runs_trials: bool = True) -> WorkerProcess:
         """Start a worker process. Raises `RecoverError` if none can be started."""
-        for _ in range(2):  # the fork server may have been killed since the last call
+        for _ in range(2):  # try twice, because the fork server may have been killed since the last call
             (control, their_control), (data, their_data) = socket.socketpair(), socket.socketpair()
             with their_control, their_data, self._lock, suppress(OSError):
                 server, process = self._started()
                 self._has_forked = True
-                process.send_signal(signal.SIGCONT)  # a trial may have stopped it
+                process.send_signal(signal.SIGCONT)  # a trial may have stopped the fork server
                 descriptors = [their_control.fileno(), their_data.fileno()]
                 socket.send_fds(server, [FORK_FOR_TRIALS if runs_trials else FORK], descriptors)
             with suppress(OSError):
@@ -204,7 +204,8 @@ class ForkServer:
         if self._server is None:
             code = "import gc; gc.disable(); from recovery.runner.worker import serve_forks; serve_forks({})"
             self._server = start_python(code, folder="/")
-            Thread(target=self._server[1].wait, daemon=True).start()  # so that it does not stay a zombie
+            # reap the server when it ends, so that it does not stay a zombie
+            Thread(target=self._server[1].wait, daemon=True).start()
         return self._server
 
 

@@ -40,8 +40,9 @@ def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
 
 def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:
     """Return the sweep that `compose` returns in another process, which then ends."""
-    FORK_SERVER.begin()  # loads its modules while this process loads its own
-    from recovery.runner.pool import ask  # imports Arrow and the solvers, which few configs need
+    FORK_SERVER.begin()  # the fork server loads its modules while this process loads its own
+    # imported here, because it loads Arrow and the solvers, which few configs need
+    from recovery.runner.pool import ask
 
     answer, arrays = ask(describe, compose)
     if "problems" in answer:

@@ -150,7 +150,8 @@ def _statuses(trials: Trials, rows: pa.Table | None) -> CategoricalColumn[str]:
 def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
     """Return the place of each id among the trials, and the mask of the ids that are among them."""
     keys = keys_of(ids)
-    ascending = np.argsort(keys)  # searching in order keeps the binary searches in the cache
+    # search the ids in ascending order, which keeps the binary searches in the processor's cache
+    ascending = np.argsort(keys)
     place = np.empty(len(keys), np.intp)
     place[ascending] = np.searchsorted(trials.keys[trials.rising], keys[ascending])
     place = trials.rising[np.minimum(place, len(trials) - 1)]
@@ -167,7 +168,7 @@ def relation(plan: Plan) -> Relation:
         return "equal"
     before, lost = stored_sweep(plan), content["trials"]
     if before is None and _has_stored_rows(plan):
-        return "part"  # each later plan of the folder has kept its trials
+        return "part"  # this config stored rows here, and every later plan of the folder has kept its trials
     if before is not None:
         stored, new = planned_trials(before, plan.rounds).keys, plan.trials.keys
         lost = len(np.setdiff1d(stored, new))

@@ -160,7 +160,8 @@ class Workers:
                 raise ValueError("holds no row of a new process")
             return answer
 
-        interval = SEND_SECONDS if limits.seconds is None else 0.0  # a time limit is for each row
+        # with a time limit every row is sent at once, because the limit is for each row
+        interval = SEND_SECONDS if limits.seconds is None else 0.0
         job = partial(run_trials, trials, limits.memory, BATCH_LIMIT, interval, fresh)
         for answer in run(process, job, limits.seconds, read, self._compiles):
             rows += answer.rows

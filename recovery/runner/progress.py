@@ -138,7 +138,7 @@ class Lines:
         self.print(f"{self._name}: {state}")
 
     def print(self, text: str) -> None:
-        with suppress(OSError):  # stderr may be closed
+        with suppress(OSError):  # stderr may be closed: then print nothing
             print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -149,7 +149,8 @@ class Bar:
     """Display with a progress bar of rich, weighted by cost."""
 
     def __init__(self, name: str) -> None:
-        from rich.console import Console  # slow to import, and needed only on a terminal
+        # imported here, because rich is slow to import and only a progress bar needs it
+        from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as RichProgress
 

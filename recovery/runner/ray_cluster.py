@@ -59,9 +59,11 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
             token = os.environ.get("RAY_AUTH_TOKEN") or secrets.token_hex(32)
             environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
             made = tempfile.TemporaryDirectory(prefix="ray-", dir=SESSIONS, ignore_cleanup_errors=True)
-            folder = f"{session.enter_context(made)}/ray"  # Ray gives everybody access to the folder that it is given
+            # Ray lets every user access the folder that it is given, so give it a subfolder of a private folder
+            folder = f"{session.enter_context(made)}/ray"
         code = f"from recovery.runner.ray_cluster import serve; serve({{}}, {jobs}, {folder!r})"
-        # Ray's processes print there when others of them are gone; Ray imports modules of the current folder
+        # the output is discarded, because Ray's processes print messages when other Ray processes are gone. The driver
+        # starts in /, because Ray imports modules of the current folder
         connection, driver = start_python(code, folder="/", output=subprocess.DEVNULL, **environment)
         lines = session.enter_context(session.enter_context(connection).makefile("rb"))
 
@@ -141,7 +143,7 @@ def serve(descriptor: int, jobs: int, folder: str | None) -> None:
     connection, lock = socket.socket(fileno=descriptor), Lock()
 
     def send(number: int, data: bytes, seconds: float) -> None:
-        with lock, suppress(OSError):  # the sweep has stopped
+        with lock, suppress(OSError):  # the sweep may have stopped and closed the connection
             connection.sendall(f"{number} {seconds!r} ".encode() + data + b"\n")
 
     def send_error(error: BaseException) -> None:

@@ -81,7 +81,7 @@ class Recorder:
             rows, self._rows = self._rows, []
         if rows:
             recorded = [row for _, row in rows if TRAJECTORY in row]
-            # records first, so that every stored row has its record
+            # write the records before the rows, so that every stored row has its record
             self._folder.write_records(
                 TrialRecord(row["trial_id"], row[TRAJECTORY], row["started_at"]) for row in recorded
             )

@@ -228,7 +228,7 @@ def draw_arrays(trial: Trial) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Draw the trial's instance; return the columns that say why drawing failed ({} if it did not), and the arrays."""
     try:
         instance = draw_instance(trial)
-    except Exception as error:  # a user's ensemble may raise anything
+    except Exception as error:  # the code of a user's ensemble may raise any exception
         return failure("failed", error), {}
     return {}, instance_arrays(instance)
 

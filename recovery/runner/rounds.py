@@ -101,7 +101,8 @@ def plan_round(
     for cells in groups:
         x = np.array([slicing.value(cell.coordinates) for cell in cells])
         given = np.unique(x[[cell.id in first for cell in cells]])
-        # Along n the transition is sqrt n wide; along other axes steps of the grid suit linear and log axes alike.
+        # places are values of n, along which the transition is about sqrt n wide; along other axes they are grid
+        # indices, which suit linear and log axes alike
         places = x if curve.grows else np.interp(x, given, np.arange(len(given)))
         won, lost = (np.array([count[cell.id] for cell in cells], dtype=np.float64) for count in (yes, no))
         parts.append(Slice(places, won, lost, curve))
@@ -178,7 +179,7 @@ def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
     stage, cells = np.zeros(len(trials), np.intp), len(sweep.cells)
     for i, later in enumerate(rounds):
         asked = sweep.asked(counts(rounds[:i]), trials.cells)
-        asked[cells:] = 0  # cells that this round or a later one adds
+        asked[cells:] = 0  # earlier rounds have no trials in grid cells that this round or a later one adds
         stage += trials.replicate >= asked[trials.cell]
         cells = later.get("cells", cells)
     return [np.flatnonzero(stage == number) for number in range(len(rounds) + 1)]

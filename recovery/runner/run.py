@@ -120,7 +120,8 @@ def run(
     summary.stored = plan.counts
     try:
         _complete_columns(plan)
-    except RecoverError as error:  # the folder was deleted, or a data file that the folder's larger plan needs
+    # raised if the folder was deleted, or a data file that the folder's larger plan needs
+    except RecoverError as error:
         summary.stopped = summary.stopped or str(error)
     return summary
 
@@ -165,7 +166,8 @@ def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress
         summary.stopped = str(error)
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib warns of results that are not fetched; their trials run again
+            # joblib warns of results that are not fetched; a later run repeats their trials
+            warnings.simplefilter("ignore")
             results.close()
 
 
@@ -174,7 +176,8 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
     if plan.next_round is None:
         _finish_rounds(plan, summary)
         return False
-    if plan.folder.load()["digest"] != plan.sweep.digest:  # rounds are planned for all grid cells of the folder
+    # rounds are planned only with the folder's own config, which has all of its grid cells
+    if plan.folder.load()["digest"] != plan.sweep.digest:
         summary.planned = len(plan.trials)
         return False
     number, size = plan.next_round
@@ -193,7 +196,8 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
         progress.print("\n".join(interim.words))
     stored = outcomes(plan.folder, plan.sweep.report.event)
     content = plan_round(plan.sweep, plan.trials, number, size, stored, interim, plan.rounds)
-    if "axes" in content:  # their values were not composed yet: a round that is written cannot be taken back
+    # compose the new axis values now, so that errors appear before the round is written: it cannot be taken back
+    if "axes" in content:
         planned_trials(plan.sweep, [*plan.rounds, content])
     try:
         plan.folder.write_round(content)
@@ -223,7 +227,7 @@ def _open(plan: Plan) -> list[Damaged]:
     content = content_of(plan.sweep)
     if not plan.folder.exists():
         plan.folder.create(content)
-    now = relation(plan)  # another process may have created the folder
+    now = relation(plan)  # compare with the folder again: another process may have created it
     damaged = plan.folder.prepare()
     if now == "whole":
         plan.folder.update(content)

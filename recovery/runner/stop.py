@@ -40,7 +40,7 @@ class Stop:
         if current_thread() is not main_thread():
             raise RecoverError("a sweep runs in the main thread, the only one that a signal can stop; call it there")
         reasons = {number: number.name for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores SIGHUP: leave it ignored
             reasons[signal.SIGHUP] = "SIGHUP: the terminal was closed"
         if self._max_time is not None:
             reasons[signal.SIGALRM] = f"the time budget of {self._max_time:g} s"

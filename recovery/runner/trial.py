@@ -120,7 +120,7 @@ def measure(trial: Trial) -> Row:
             row["recorded"] = len(next(iter(record.values())))
     except StopRequested:
         raise
-    except BaseException as error:  # also sys.exit and KeyboardInterrupt: every end of a method is a row
+    except BaseException as error:  # also sys.exit and KeyboardInterrupt: however a method ends, its trial gets a row
         row |= failure("failed", error)
     end, processor_end = _clocks()
     row["seconds"], row[PROCESSOR] = end - clock, processor_end - processor
@@ -195,7 +195,7 @@ def shown_lines(text: str) -> str:
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except BaseException:  # the user's own exception
+    except BaseException:  # `str` of an exception class of user code may raise anything
         return "(its message cannot be shown)"
 
 

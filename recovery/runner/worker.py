@@ -58,7 +58,7 @@ def serve_forks(descriptor: int) -> None:
     Loaded modules are exempt from garbage collection, which would copy their memory in each fork.
     """
     gc.freeze()
-    gc.enable()  # was off while modules were loaded
+    gc.enable()  # garbage collection was disabled while modules were loaded
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _prctl(_ADOPT_ORPHANS, 1)
@@ -70,13 +70,15 @@ def serve_forks(descriptor: int) -> None:
         if not message:
             return _reap(supervisors, 0)
         if message in (LOAD, FORK_FOR_TRIALS):
-            _ = scipy.linalg.lapack  # SciPy loads it at its first use: here once for all workers
+            _ = scipy.linalg.lapack  # SciPy loads this module at its first use: load it here, once for all workers
             load_numba()
             gc.freeze()
         if message == LOAD:
             continue
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # until its number is in `supervisors`
-        with suppress(OSError):  # no memory: the sockets are closed, which tells the sweep
+        # delay SIGCHLD until the supervisor's process number is in `supervisors`
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        # os.fork fails without memory: the sockets are then closed below, which the sweep detects
+        with suppress(OSError):
             supervisor = os.fork()
             if supervisor == 0:
                 server.close()
@@ -91,7 +93,9 @@ def _reap(supervisors: set[int], options: int) -> None:
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, options))[0]:
             supervisors.discard(ended[0])
-            if ended[1]:  # a supervisor that was killed, or an orphan: what it started belongs to this process now
+            # a supervisor that was killed, or an orphan, ended: the processes that it started are children of this
+            # process now
+            if ended[1]:
                 _kill(_children() - supervisors)
 
 
@@ -115,14 +119,14 @@ def _supervise(control: socket.socket, data: socket.socket) -> NoReturn:
         Thread(target=_kill_on_request, args=(control, worker), daemon=True).start()
         status = _exit_status(worker)
         _kill_descendants()
-        with suppress(OSError):  # the sweep is gone
+        with suppress(OSError):  # the sweep may be gone
             control.send(status.to_bytes(4, "big", signed=True))
     finally:
         os._exit(0)
 
 
 def _kill_on_request(control: socket.socket, worker: int) -> None:
-    control.recv(1)  # returns when the sweep shuts its end down, or is gone
+    control.recv(1)  # returns when the sweep shuts down its end of the socket, or is gone
     for kill in (os.killpg, os.kill):
         with suppress(ProcessLookupError, PermissionError):
             kill(worker, signal.SIGKILL)
@@ -196,7 +200,7 @@ def _become_worker(control: socket.socket, data: socket.socket, supervisor: int)
         os.setsid()
         _prctl(_PARENT_DEATH, signal.SIGKILL)
         control.close()
-        os.dup2(2, 1)  # what a trial prints is not a result of the program
+        os.dup2(2, 1)  # redirect stdout to stderr, because what a trial prints is not output of the program
         if os.getppid() == supervisor:
             serve(data)
     finally:
@@ -219,7 +223,7 @@ def serve(connection: socket.socket) -> None:
         with suppress(OSError):
             os.chdir(folder)
         for message in job(idle):
-            if os.getpid() != me:  # a process that a trial forked, and that returned from it
+            if os.getpid() != me:  # this is a process that a trial forked and that returned from the trial: end it
                 os._exit(0)
             send(connection, message)
 
@@ -252,7 +256,9 @@ def run_trials(
             row = measure(trial)
         out_of_memory = memory is not None and row.get("error_type") == "MemoryError"
         if not fresh and (out_of_memory or (trial.cell.own and row["status"] == "failed")):
-            yield encode_answer(Answer(rows, exhausted=True))  # an earlier trial may be the cause: try a new process
+            # an earlier trial in this process may be the cause: end without this trial's row, so that the trial runs
+            # again in a new process
+            yield encode_answer(Answer(rows, exhausted=True))
             return
         if out_of_memory:
             row |= failure("killed", MemoryLimit(f"it allocated more than {memory} MiB"))

@@ -76,19 +76,24 @@ def dask(jobs: int) -> Iterator[Service]:
         from distributed import Client, LocalCluster, as_completed
     except ImportError as error:
         raise _missing("dask") from error
-    for handler in logging.getLogger("distributed").handlers:  # the sweep reports in its own words what is lost
+    # silence Dask's log, because the sweep reports lost workers in its own words
+    for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         address: Any = os.environ.get("DASK_SCHEDULER_ADDRESS")
         if address is None:
-            safe = {f"{DASK_ENVIRONMENT}.PYTHONSAFEPATH": "1"}  # otherwise modules of the current folder are used
+            # without this, workers would import modules from the current folder
+            safe = {f"{DASK_ENVIRONMENT}.PYTHONSAFEPATH": "1"}
             stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100, **safe}))
             changed = [*config.get(DASK_ENVIRONMENT), "PYTHONHASHSEED", "__DASK_PARENT_PID"]
-            stack.enter_context(environment_restored(changed))  # Dask sets those of its workers in this process, too
+            # restored, because Dask sets the environment of its workers in this process, too
+            stack.enter_context(environment_restored(changed))
             local = {"n_workers": jobs, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
-            # Dask's web server cannot be switched off and has no key: use any free port, for this machine alone
+            # Dask's web server cannot be switched off and requires no key: let it use any free port, reachable from
+            # this machine alone
             web = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
-            try:  # with a key of its own: otherwise whoever can log in here could run code as this user
+            # security=True creates a key: otherwise anybody who can log in on this machine could run code as this user
+            try:
                 cluster = LocalCluster(**local, **web, security=True)
             except ImportError as error:
                 raise _missing("dask") from error
@@ -109,7 +114,7 @@ def dask(jobs: int) -> Iterator[Service]:
                     result = future.result()
                 except RecoverError:
                     raise
-                except Exception as error:  # whatever Dask raises for a cluster that is gone
+                except Exception as error:  # Dask raises exceptions of many types if its cluster is gone
                     raise ConnectionError(f"{type(error).__name__}: {error}") from error
                 running.update(submit())
                 yield result
@@ -171,12 +176,12 @@ class Engine:
                 backend = service.enter_context(SERVICES[self.backend](self.jobs))
                 call = run_remotely if backend.remote else partial(run_batch, _first if in_threads else workers.measure)
                 batches = Batches(chosen, backend.jobs)
-                while batches:  # again for the trials that batches have handed back
+                while batches:  # repeat for the trials that batches have handed back
                     with closing(backend.run(call, ((*batch, self.limits) for batch in batches))) as results:
                         for result in results:
                             yield batches.returned(result if isinstance(result, Done) else _decoded(result, batches))
             except ConnectionError as error:
-                service.pop_all()  # to close what is gone raises again, or waits forever
+                service.pop_all()  # do not close the lost cluster: closing it raises again, or waits forever
                 raise EngineLostError(f"the {self.backend} backend is lost ({printable(str(error)):.200})") from error
 
 
