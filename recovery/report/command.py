@@ -78,7 +78,7 @@ def report(
     elif kind in TEXTS:
         _print_or_write(TEXTS[kind](analyses), out)
     elif kind == "html":
-        from recovery.report.page import report_page  # imports matplotlib, which is slow
+        from recovery.report.page import report_page  # imported here, because matplotlib is slow to import
 
         place = _place(analyses[0].diagram, analyses[0].diagram.name, "html", out)
         _written(place, report_page(analyses).encode(), _inside(analyses[0], out))
@@ -167,7 +167,7 @@ def _as_text(analyses: list[Analysis]) -> str:
 
 
 def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | None = None) -> None:
-    from rich.console import Console  # only the terminal's map needs it
+    from rich.console import Console  # imported here, because only maps in the terminal need rich
 
     from recovery.report.texts.terminal import print_diagram
 

@@ -86,7 +86,7 @@ class Watching:
     def show(self, state: State) -> None:
         if not state.done:
             return
-        with suppress(OSError):  # the terminal was closed
+        with suppress(OSError):  # the terminal may have been closed
             if self._next is None:
                 self._view.__enter__()
             if self._next is None or monotonic() >= self._next:

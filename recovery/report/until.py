@@ -141,7 +141,7 @@ class Spacing:
         for (part, crossing), places in zip(parts, x, strict=True):
             order, at = np.argsort(places, kind="stable"), crossing.interval.estimate
             cells, low, high = part.cells.iloc[order], places[order][:-1], places[order][1:]
-            # Half a trial of each kind, because a few trials that end alike are no jump.
+            # half a trial of each kind is added, so that a few trials that end alike do not count as a jump from 0 to 1
             share = (numbers(cells, "yes") + 0.5) / (numbers(cells, "yes") + numbers(cells, "no") + 1)
             ends = {"left": cells.index[:-1], "right": cells.index[1:], "jump": np.abs(np.diff(share))}
             distance = np.maximum(np.maximum(low - at, at - high), 0)
@@ -212,7 +212,9 @@ def record_of(
         and same
         and (before["known"] or (before["trials"] == trials and (before["left"] > 0 or left <= 0)))
     ):
-        return dict(before), 1.0  # the target is met, or further trials cannot meet it: the earlier plan stands
+        # keep the earlier record: the target is met, or the threshold got no trials since because further trials cannot
+        # meet it
+        return dict(before), 1.0
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
@@ -247,7 +249,9 @@ def _limit(found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]]) -
     then = [_deviation(one) for one in history if one["low"] is not None and more * one["trials"] <= trials]
     if not then or _half(found) / normal_reach(found.interval.level) < NARROWER * then[-1]:
         return None
-    if spacing.few:  # the interval of a slice whose crossing is at a grid value always spans two steps
+    # the interval of a slice whose crossing is at a grid value always spans two steps, so twice the half width counts
+    # as limited by the spacing
+    if spacing.few:
         return "spacing" if _half(found) <= 2 * spacing.half * (1 + 1e-9) else None
     return "scatter" if goal.allowed(found) < spacing.half + reach_of_scatter(found) else None
 

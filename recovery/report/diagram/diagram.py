@@ -252,7 +252,7 @@ class Diagram:
         names = ["trials", "ok", "failed", "missing", "undecided"]
         totals = {name: int(self.table[name].sum()) for name in names}
         planned = int(self.grid.sweep.get("trials", 0))
-        if isinstance(self.sweep.sampling, Until):  # the planned number is its ceiling
+        if isinstance(self.sweep.sampling, Until):  # for an adaptive sweep the planned number is only a ceiling
             planned = self.grid.rounds[-1]["trials"] if self.grid.rounds else 0
         totals["missing"] = max(totals["missing"], planned - totals["trials"])
         return totals
@@ -268,7 +268,8 @@ class Diagram:
         if self.grid.rounds:
             least, most = self.table["trials"].min(), self.table["trials"].max()
             last = self.grid.rounds[-1]
-            rounds = last["round"] - bool(self._rule.get("ended"))  # the last record only ends the sweep
+            # if the rule has ended the sweep, the last record placed no trials and is not counted as a round
+            rounds = last["round"] - bool(self._rule.get("ended"))
             placed = f"placed by outcome in {many(rounds, 'round')}: {least} to {most} a cell"
             parts.append(f"{placed}, most where {last['value']} is in doubt along {self.along.x}")
         return ", ".join(parts) + self._tests()

@@ -144,7 +144,8 @@ def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> 
     with np.errstate(all="ignore"):
         values = np.asarray(curve.function(grid_n[None, :], grid_d[:, None]), dtype=float)
     probability = curve.level is not None and np.nanmin(values) >= 0 and np.nanmax(values) <= 1
-    # A transition is about n^1/2 wide, less than a cell of the mesh on a large grid; its probit changes slowly.
+    # contours of a probability are traced on its probit, which changes slowly. The transition itself is about n^1/2
+    # wide, less than a cell of the mesh on a large grid
     height = _probit if probability else np.asarray
     contours: Any = contour_generator(grid_n, grid_d, np.ma.masked_invalid(height(values)))
     label = f"{curve.label}, {main * 100:g} %" if probability else curve.label
@@ -205,7 +206,8 @@ def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
         if name in rows and rows[name].notna().any():
             means = rows.groupby(diagram.layout.x)[name].mean().dropna()
             at, values = means.index.to_numpy(dtype=float), means.to_numpy(dtype=float)
-            if len(at) > 2 and name != "bound":  # a bound may have steps
+            # draw a smooth curve through the means, but not for a bound, which may have steps
+            if len(at) > 2 and name != "bound":
                 at, values = along, scipy.interpolate.PchipInterpolator(at, values)(along)
             predictions.append(Along(name, np.stack([at, values], 1), "rows", rank))
     return predictions

@@ -142,7 +142,7 @@ class Script:
             return f"{value:g}"
         mantissa, exponent = f"{value:.3e}".split("e")
         if value.is_integer() and float(f"{value:.3e}") != value:
-            return f"{value:.0f}"  # counts keep all digits
+            return f"{value:.0f}"  # integers that four digits do not show exactly are written in full
         power = f"10^{{{int(exponent)}}}"
         factor = f"{float(mantissa):g}"
         return self.marked(f"${power}$" if factor == "1" else rf"${factor} \times {power}$")

@@ -103,7 +103,8 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> A
     ax.set_facecolor("white")
     set_axis(ax, "x", x)
     set_axis(ax, "y", y)
-    ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])  # curves that leave the grid must not extend the axes
+    # fix the limits to the grid, because curves that leave the grid must not extend the axes
+    ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
     return mesh
 
 
@@ -239,7 +240,7 @@ def _draw_theory(ax: Axes, diagram: Diagram) -> list[Line2D]:
             style |= {"linestyle": (0, (2, 1.2)), "linewidth": factor * 0.7}
         zorder = 4 + (main.index(line.label) if not line.secondary else 0) / 9
         (artist,) = ax.plot(*line.points.T, **style, zorder=zorder, scalex=False, scaley=False)
-        if not line.secondary:  # a white halo keeps the curve visible on dark cells
+        if not line.secondary:  # a white halo keeps the main curves visible on dark cells
             artist.set_path_effects([Stroke(linewidth=style["linewidth"] + 0.7, foreground="white"), Normal()])
         handles.setdefault(line.label, Line2D([], [], **style, label=line.label))
     return list(handles.values())

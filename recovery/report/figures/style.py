@@ -166,7 +166,8 @@ def _text_width(text: str, size: float, family: str) -> float:
         return 0.0
     shown = text.replace(NO_BREAK_SPACE, " ")
     points, codes = text_to_path.get_text_path(FontProperties(family=[family]), shown, is_math_text(shown))
-    # Control points of fonts lie within the extent of the glyphs. The point stored with CLOSEPOLY is arbitrary.
+    # the width of a text is measured from the points of its path. Control points lie within the extent of the glyphs;
+    # the point stored with CLOSEPOLY is arbitrary and left out
     across = np.reshape(points, (-1, 2))[np.not_equal(codes, Path.CLOSEPOLY), 0]
     return float(np.ptp(across)) * size / text_to_path.FONT_SCALE / 72 if len(across) else 0.0
 

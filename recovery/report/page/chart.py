@@ -34,7 +34,8 @@ def chart(analysis: Analysis, kind: str) -> alt.ConcatChart:
     """
     tables: dict[str, str] = {}
     spec = _named(Picture(payload(analysis, kind, every=False)).spec(), tables)
-    result: alt.ConcatChart = alt.ConcatChart.from_dict(spec, validate=False)  # Altair validates when it displays
+    # not validated here, because Altair validates the chart when it displays it
+    result: alt.ConcatChart = alt.ConcatChart.from_dict(spec, validate=False)
     result.datasets = tables
     return result
 

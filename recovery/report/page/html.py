@@ -75,7 +75,8 @@ def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ())
     """Return an HTML table of cells that are escaped markup; the columns with indices `numbers` are right-aligned."""
     mark = [' class="number"' if i in numbers else "" for i in range(len(head))]
     top = "".join(f'<th scope="col"{mark[i]}>{escape(name)}</th>' for i, name in enumerate(head))
-    named = [f'data-name="{escape(name)}"' for name in head]  # phones show a row as a list, each value with this name
+    # on phones the page shows a row as a list, where each value has the name of its column
+    named = [f'data-name="{escape(name)}"' for name in head]
     body = "\n".join(
         "<tr>"
         + "".join(f"<td {named[i]}{c[3:] if c.startswith('<td') else f'{mark[i]}>{c}</td>'}" for i, c in enumerate(row))

@@ -136,8 +136,8 @@ def crossings(panel: Panel, along: ThresholdAxis, level_of: Callable[[str], floa
     unknown = replace(nothing, alone=alone)
     if not parts or along.pool is None or abs(trend) < CLEAR:
         return unknown
-    # Where the cells end inside the transition, the end of the grid biases the mean, and many samples lie on one side
-    # only. Such a slice is left out; a smaller weight would keep the bias.
+    # leave out a slice whose cells end inside the transition: the end of the grid biases its mean, and many bootstrap
+    # samples lie on one side only. A smaller weight would keep the bias
     slices = unknown.stacked()
     samples, _, sides = resampled(slices)
     at, step, cut = crossed(slices, slices.rising)
@@ -148,7 +148,8 @@ def crossings(panel: Panel, along: ThresholdAxis, level_of: Callable[[str], floa
     weight = np.array([_weight(along, part) if inside else np.nan for part, inside in zip(parts, kept, strict=True)])
     bounded = kept & [one.interval.bounded for one in alone]
     if bounded.any() and freedom_of(weight[kept] / weight[kept].sum()) < FEWEST:
-        kept = bounded  # the interval is then made of those of the slices
+        # with so few slices the pooled interval is made of the intervals of the slices, so only bounded ones are kept
+        kept = bounded
     weight = weight[kept]
     covariate = _covariate([one.y for one, inside in zip(alone, kept, strict=True) if inside])
     pool = Pool(slices.at(kept), at[kept], step[kept], samples[:, kept], weight / weight.sum(), covariate)
@@ -237,7 +238,7 @@ def _trend(places: Sequence[Array], parts: Sequence[pd.DataFrame]) -> float:
         if not total.sum():
             continue
         share = float(yes.sum() / total.sum())
-        # Centred in each slice, because a difference between slices is no trend along x.
+        # x is centred in each slice, so that a difference between slices does not count as a trend along x
         centred = x - total @ x / total.sum()
         score += float(centred @ yes)
         variance += share * (1 - share) * float(total @ centred**2)

@@ -42,7 +42,8 @@ def crossing(x: Array, yes: Array, no: Array, level: float = LEVEL, probability:
     if not len(x):
         return Interval(np.nan, -np.inf, np.inf, level)
     ratio, fitted = _ratios(yes, no, probability)
-    # The likelihood is constant between neighbouring cells, so the set is a union of gaps between cells.
+    # the likelihood is constant while the crossing moves between two neighbouring cells, so the accepted x are a union
+    # of gaps between cells; the interval spans them all
     kept = np.flatnonzero(ratio <= rise(level))
     ends = np.concatenate([[-np.inf], x, [np.inf]])
     return Interval(_crossed(x, fitted, probability), float(ends[kept[0]]), float(ends[kept[-1] + 1]), level)
@@ -64,8 +65,8 @@ def _ratios(yes: Array, no: Array, probability: float) -> tuple[Array, Array]:
     Entry j of the ratios is 2 log of the likelihood ratio against a crossing just before cell j; the last entry is for
     a crossing after the last cell.
     """
-    # The isotonic fit below a cap is the capped isotonic fit. Two passes of pooling, one from each end, therefore give
-    # all constrained fits in linear time.
+    # the isotonic fit with fractions below a cap is the capped isotonic fit. Two passes of pooling, one from each end,
+    # therefore give the constrained fits for all crossings in linear time
     left, _ = _rising(yes, no, probability)
     right, _ = _rising(no[::-1], yes[::-1], round(1 - probability, 12))
     free, fitted = _rising(yes, no, 1.0)
@@ -77,11 +78,12 @@ def _rising(yes: Array, no: Array, most: float) -> tuple[list[float], Array]:
 
     Returns the log likelihood of the fit to the first 0, 1, 2, ... cells, and the fractions of all cells.
     """
-    blocks: list[tuple[float, float, int, float]] = []  # yes, trials, cells, cumulative log likelihood
+    # for each block: successes, trials, number of cells, and the log likelihood of all cells up to its end
+    blocks: list[tuple[float, float, int, float]] = []
     likelihood = [0.0]
     for won, lost in zip(yes.tolist(), no.tolist(), strict=True):
         total, width = won + lost, 1
-        # Cross-multiplied: counts are integers, and equal fractions must pool exactly.
+        # fractions are compared by cross-multiplication: counts are integers, and equal fractions must pool exactly
         while blocks and blocks[-1][0] * total >= won * blocks[-1][1]:
             other = blocks.pop()
             won, total, width = won + other[0], total + other[1], width + other[2]

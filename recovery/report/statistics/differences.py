@@ -99,7 +99,8 @@ def threshold_differences(
     common = [one.y for one in found[0].alone if one.y in [other.y for other in found[1].alone]]
     if not common:
         return []
-    # Two intervals hold at once with the error rate of one difference (Bonferroni).
+    # each side gets an interval of level (1 + level) / 2, so that both hold at once with the error rate of one
+    # difference (Bonferroni)
     one, two = (_Side.of(side, common, (1 + level) / 2) for side in found)
     counts: Counts = {}
     if found[0].falling == found[1].falling and len(pairs):
@@ -159,7 +160,7 @@ def _samples(one: _Side, two: _Side, common: list[Any], counts: Counts) -> list[
     rng = np.random.default_rng(np.concatenate([side.rising.ravel() for side in slices]).astype(np.uint32))
     chance = [smoothed(side) for side in slices]
     cells = [np.intersect1d(one.x(i), two.x(i), return_indices=True) for i in range(len(common))]
-    # The covariance of paired outcomes, as a share of the largest that their fractions allow.
+    # `share` is the covariance of paired outcomes, divided by the largest covariance that their success fractions allow
     seen = most = 0.0
     for i, (x, *at) in enumerate(cells):
         p, q = (side[i, where] for side, where in zip(chance, at, strict=True))

@@ -186,7 +186,8 @@ def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Arr
         return replace(pooled(_passed(diagram, near_by, bound, rising), level, _middle(diagram)), jump=jump)
 
     quarter, half, three = (passed(share, before.estimate, after.estimate) for share in (0.25, 0.5, 0.75))
-    # The midpoint is as uncertain as both levels.
+    # the midpoint is as uncertain as the levels before and after the jump: the interval also covers the thresholds at
+    # the midpoints of their lower and of their upper ends
     far = passed(0.5, before.low, after.low), passed(0.5, before.high, after.high)
     return replace(
         half,
@@ -210,7 +211,7 @@ def plateaus(along: Array, value: Array) -> tuple[Interval, Interval] | None:
     """
     factors = REACH ** np.array([-1, -0.75, -0.5, 0.5, 0.75, 1])
     parts = [value[(along >= a) & (along < b)] for a, b in pairwise(factors)]
-    del parts[2]  # the transition
+    del parts[2]  # leave out the values near the jump, which may be inside the transition
     if min(map(len, parts)) < FEWEST:
         return None
     each = [median_interval(part) for part in parts]
@@ -239,10 +240,10 @@ def split(ratio: Array, value: Array) -> float | None:
         return None
     order = np.argsort(ratio, kind="stable")
     ratio, value = ratio[order], value[order]
-    # With the values in the order of n/d, cumulative sums give the residual of a step at every n/d.
+    # with the values in the order of n/d, cumulative sums give the mean on both sides of a step at every n/d
     sums = np.concatenate([[0.0], np.cumsum(np.clip(value, *np.quantile(value, [TAILS, 1 - TAILS])))])
     levels = np.unique(ratio)
-    # The geometric middle of neighbouring n/d, because REACH is a factor.
+    # steps are tried at the geometric means of neighbouring n/d, because REACH is a factor
     tried = np.sqrt(levels[:-1] * levels[1:])
     start, at, end = (np.searchsorted(ratio, tried * by) for by in (1 / REACH, 1.0, REACH))
     left, right = at - start, end - at
@@ -254,7 +255,7 @@ def split(ratio: Array, value: Array) -> float | None:
     # A step of height s between l and r trials lowers the sum of squares by s^2 l r / (l + r).
     best = int(np.argmax(step**2 * left * right / (left + right)))
     before, after = value[start[best] : at[best]], value[at[best] : end[best]]
-    # The step is the best of many, so the error rate is divided by their number (Bonferroni).
+    # the step is the best of all steps tried, so its p-value is multiplied by their number (Bonferroni)
     if np.median(before) == np.median(after) or scipy.stats.mannwhitneyu(before, after).pvalue * len(tried) > CHANGED:
         return None
     return float(tried[best])

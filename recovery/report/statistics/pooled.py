@@ -166,14 +166,16 @@ def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Int
     """
     weight, estimate, slices = pool.weight, pool.estimate, pool.slices
     levels = (level, _outer(level))
-    if len(weight) == 1:  # one slice only: take its likelihood-ratio interval, which is exact in the limit
+    # the interval of a single slice is its likelihood-ratio interval, whose level is exact in the limit of many trials
+    if len(weight) == 1:
         near, far = (_alone(slices, each)[0] for each in levels)
         return replace(near, estimate=estimate, low=min(near.low, estimate), high=max(near.high, estimate)), far, None
-    # Correlated trials make the binomial bootstrap too narrow. The scatter over the slices includes the correlation but
-    # is imprecise for few slices, so the larger of both is used.
+    # correlated trials make the binomial bootstrap error too small. The scatter over the slices includes the
+    # correlation but is imprecise for few slices, so the larger of both errors is used
     variance, freedom = pool.variance, freedom_of(weight)
     scatter = float(np.sqrt(weight**2 @ ((pool.at - estimate) ** 2 / (1 - weight))))
-    if freedom < FEWEST:  # too few slices to estimate the scatter: use the interval of each slice
+    # with too few slices to estimate the scatter, a slice's variance is at least what its own interval implies
+    if freedom < FEWEST:
         lengths = np.array([one.high - one.low for one in _alone(slices, level)])
         variance = np.maximum(variance, (lengths / (2 * normal_reach(level))) ** 2)
     error = float(np.sqrt(weight**2 @ variance))
@@ -181,7 +183,8 @@ def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Int
     least = 0.0 if (slices.x >= 0).all() else -np.inf
     ends = []
     for each in levels:
-        if freedom < FEWEST:  # the intervals of single slices end at cells, so they include the hidden step
+        # here the error comes from intervals of single slices, which end at cells and so include the hidden step
+        if freedom < FEWEST:
             reach = max(normal_reach(each) * error, hidden)
         else:
             reach = max(normal_reach(each) * error, _student_reach(freedom, each) * scatter) + hidden
@@ -238,7 +241,8 @@ def _growth(pool: Pool, level: float) -> Interval | None:
     """Return the slope of the logarithm of the pooled value; None if some value is not positive."""
     if (pool.at <= 0).any():
         return None
-    # The hidden position is uniform over a step and independent between slices, whose values differ.
+    # add step^2 / 12, because the hidden position of a crossing is uniform over a step and independent between slices,
+    # whose values differ
     each = (pool.variance + pool.step**2 / 12) / pool.at**2
     fit = line(pool, np.log(pool.at))
     far = _far(pool, fit, each, level)
@@ -248,7 +252,8 @@ def _growth(pool: Pool, level: float) -> Interval | None:
 def _far(pool: Pool, fit: TrendLine, variance: Array, level: float) -> float:
     """Return half the length of the interval of a line's slope, for values with these variances."""
     count, freedom = len(pool.weight), max(freedom_of(pool.weight) - 1, 1.0)
-    scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * count / max(count - 2, 1)))  # zero for two slices
+    # zero for two slices, which a line fits exactly
+    scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * count / max(count - 2, 1)))
     return max(normal_reach(level) * float(np.sqrt(fit.lever**2 @ variance)), _student_reach(freedom, level) * scatter)
 
 

@@ -21,8 +21,8 @@ def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
     (Wilson 1927)."""
     yes, no = np.asarray(yes, dtype=float), np.asarray(no, dtype=float)
     total = np.where(yes + no > 0, yes + no, np.nan)
-    # The ends are the two p with (yes/N - p)^2 = q^2 p (1 - p) / N: the variance at p itself, so the interval is not a
-    # point at 0 and N.
+    # the ends are the two p that solve (yes/N - p)^2 = q^2 p (1 - p) / N. The variance is taken at p itself, so the
+    # interval has a positive length at 0 and N successes too
     middle = (yes + QUANTILE**2 / 2) / (total + QUANTILE**2)
     half = QUANTILE * np.sqrt(yes * no / total + QUANTILE**2 / 4) / (total + QUANTILE**2)
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)

@@ -53,7 +53,7 @@ def approximate_upper(values: Array, level: float) -> float:
         return np.inf
     z = (values - values.mean()) / spread
     top = float(z.max())
-    # The spread is divided by n, not n - 1.
+    # Student's quantile is rescaled, because the spread here is divided by n, not by n - 1
     quantile = -float(scipy.special.stdtrit(n - 1, level)) * np.sqrt(n / (n - 1))
 
     def score(t: float) -> float:
@@ -64,7 +64,8 @@ def approximate_upper(values: Array, level: float) -> float:
     low, high = 1e-3 / np.sqrt(n), 1.0
     while score(high) > 0:
         high *= 2
-    t = scipy.optimize.brentq(score, low, high) if score(low) > 0 else 0.0  # a level near 1/2 needs no tilt
+    # a level near 1/2 needs no tilt: the bound is then the sample mean
+    t = scipy.optimize.brentq(score, low, high) if score(low) > 0 else 0.0
     return float(values.mean() + spread * (scipy.special.softmax(t * z) @ z))
 
 
@@ -72,7 +73,8 @@ def median_interval(values: Array, level: float = LEVEL, undecided: int = 0) -> 
     """Return the interval of the median, which holds for any distribution; undecided values may lie at either end."""
     unknown = np.full(undecided, np.inf)
     low, high = np.sort(np.concatenate([-unknown, values])), np.sort(np.concatenate([values, unknown]))
-    # The k-th smallest value exceeds the median with probability P(Binomial(N, 1/2) < k).
+    # k is the largest number for which the k-th smallest value exceeds the median with a probability, P(Binomial(N,
+    # 1/2) < k), below (1 - level) / 2
     k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))
     ends = (float(low[k - 1]), float(high[-k])) if k else (-np.inf, np.inf)
     return Interval(float(np.median(values)) if len(values) else np.nan, *ends, level)
@@ -132,8 +134,8 @@ class Sample:
             return median_interval(values, level, self.undecided)
         if self.proportion:
             yes, total = float(values.sum()), count + self.undecided
-            # The p at which as many successes or more have probability (1 - level) / 2 is a quantile of a beta law.
-            # Undecided trials count as failures for the lower end and as successes for the upper one.
+            # the lower end is the p at which as many successes or more have probability (1 - level) / 2, a quantile of
+            # a beta law. Undecided trials count as failures for the lower end and as successes for the upper one
             low = float(scipy.special.betaincinv(yes, total - yes + 1, (1 - level) / 2)) if yes else 0.0
             most = yes + self.undecided
             high = float(scipy.special.betaincinv(most + 1, total - most, (1 + level) / 2)) if most < total else 1.0

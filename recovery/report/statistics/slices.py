@@ -69,7 +69,8 @@ def smoothed(slices: Slices) -> Array:
     chance = np.empty(slices.rising.shape)
     for row, rising, total in zip(chance, slices.rising, slices.total, strict=True):
         blocks = rising_blocks(rising / np.maximum(total, 1e-9), np.maximum(total, 1e-9))
-        # Without the half trials, a block of 5 successes in 5 would be sampled without error.
+        # half a trial of each kind is added, because otherwise a block of 5 successes in 5 trials would be sampled
+        # without error
         won, there = np.add.reduceat(rising, blocks[:-1]), np.add.reduceat(total, blocks[:-1])
         row[:] = np.repeat((won + 0.5) / (there + 1), np.diff(blocks))
     return chance
@@ -82,7 +83,8 @@ def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
     """
     chance = smoothed(slices)
     rng = np.random.default_rng(np.concatenate([slices.rising, slices.total]).astype(np.uint32).ravel())
-    # In parts, from one stream of random numbers: all samples of a million cells would take gigabytes.
+    # samples are drawn in parts, from one stream of random numbers: all samples of a million cells at once would take
+    # gigabytes
     some = max(MOST_COUNTS // max(chance.size, 1), 1)
     parts = []
     for start in range(0, DRAWS, some):
@@ -105,9 +107,8 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
     few cells. (Between these cases, the error for probit curves is smaller.)
     """
     shape, cells = rising.shape[:-1], rising.shape[-1]
-    # The slopes of the greatest convex minorant of S are the fitted fractions minus p (Barlow et al. 1972). It
-    # therefore turns from falling to rising where S is least, which one cumulative sum finds for all samples. Pooling
-    # adjacent violators in each sample took a hundred times as long.
+    # the slopes of the greatest convex minorant of S are the fitted fractions minus p (Barlow et al. 1972), so the fit
+    # crosses p where S is least. Pooling adjacent violators in each sample took a hundred times as long
     at = np.arange(cells + 1)
     zero = np.zeros((*shape, 1))
     won = np.concatenate([zero, np.cumsum(rising, axis=-1)], axis=-1)
@@ -116,7 +117,8 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
     lowest = walk <= walk.min(axis=-1, keepdims=True) + 1e-9
     first = lowest.argmax(axis=-1)[..., None]
     last = cells - lowest[..., ::-1].argmax(axis=-1)[..., None]
-    # The slope of the minorant left of the minimum is the largest chord into it; right of it, the least chord out.
+    # `below`, the slope of the minorant left of the minimum of S, is the largest slope of a chord that ends there;
+    # `above`, the slope right of it, is the least slope of a chord that begins there
     with np.errstate(all="ignore"):
         left = (np.take_along_axis(won, first, -1) - won) / (np.take_along_axis(seen, first, -1) - seen)
         right = (won - np.take_along_axis(won, last, -1)) / (seen - np.take_along_axis(seen, last, -1))
@@ -129,7 +131,7 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
     )
     none_below, none_above = first[..., 0] == 0, last[..., 0] == slices.cells
     cut = (none_below, none_above)
-    # Between two equal minima the fit is exactly p, and every x there is a crossing: take the middle.
+    # between two equal minima of S the isotonic fit is exactly p, and every x there is a crossing: take the middle
     flat = first[..., 0] < last[..., 0]
     step = after - before
     with np.errstate(all="ignore"):

@@ -43,7 +43,8 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
     p-value is the mean of exp(K(t) - t G) over the samples at least as large as the observed G; K is the cumulant
     generating function (Siegmund 1976).
     """
-    # A cell of probability 0 or 1 has one outcome: it either excludes the probabilities or carries no information.
+    # a cell of probability 0 or 1 has one possible outcome: any other outcome gives the p-value 0, and this one carries
+    # no information
     certain = (chance <= 0) | (chance >= 1)
     if np.any(yes[certain] != total[certain] * (chance[certain] >= 1)):
         return Tail(np.inf, 0.0, 0.0, 0.0, 0.0, False)
@@ -52,7 +53,7 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
         return Tail(0.0, 1.0, 1.0, 1.0, 1.0, False)
     values, law = outcomes(total, chance)
     observed = float(values[np.arange(len(yes)), yes.astype(int)].sum())
-    # The joint probability of the cells' most extreme outcomes is the least p-value.
+    # `least`, the smallest possible p-value, is the joint probability of the most extreme outcomes of all cells
     farthest = values.max(axis=1, keepdims=True)
     least = float(np.exp(scipy.special.logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
     p, error = exceeding(observed, values, law)
@@ -60,7 +61,7 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
     score = float(scores[np.arange(len(yes)), yes.astype(int)].sum())
     steeper = score > float(total @ (chance * scipy.special.ndtri(chance)))
     sign = 1.0 if steeper else -1.0
-    # Two-sided: twice the tail on the observed side of the mean.
+    # the test of T is two-sided: twice the tail on the side of the mean where the observed score lies
     beside, doubt = exceeding(sign * score, sign * scores, law)
     return Tail(observed, p, min(p + 3 * error, 1.0), least, min(2 * (beside + 3 * doubt), 1.0), steeper)
 
@@ -74,15 +75,16 @@ def steepness(outcomes: int, chance: Array) -> Array:
 def exceeding(observed: float, values: Array, law: Array) -> tuple[float, float]:
     """Return (P(G >= observed), its standard error) for cells with these `outcomes`."""
     t = _tilt(values, law, observed)
-    # In logarithms, because probabilities of 1e-300 occur.
+    # the tilted law is computed in logarithms, because probabilities of 1e-300 occur
     cumulant = float(scipy.special.logsumexp(law + t * values, axis=1).sum())
     steps = np.cumsum(scipy.special.softmax(law + t * values, axis=1), axis=1)
-    # A fixed seed, so that a report reproduces its p-values.
+    # the seed is fixed, so that a report reproduces its p-values
     rng = np.random.default_rng(0)
     drawn = np.zeros(int(np.clip(MOST / len(values), 400, DRAWS)))
     for value, step in zip(values, steps, strict=True):
         drawn += value[np.searchsorted(step[:-1], rng.random(len(drawn)), side="right")]
-    # Sums of the same outcomes in another order differ by rounding.
+    # a sample counts if it is at least `observed` up to 1e-9, because sums of the same outcomes in another order differ
+    # by rounding
     part = np.exp(np.where(drawn >= observed - 1e-9, cumulant - t * drawn, -np.inf))
     return float(part.mean()), float(part.std()) / len(part) ** 0.5
 
@@ -93,7 +95,7 @@ def outcomes(total: Array, chance: Array) -> tuple[Array, Array]:
     total, chance = total[:, None], chance[:, None]
     no = np.maximum(total - yes, 0)
     fixed = scipy.special.xlogy(yes, chance) + scipy.special.xlogy(no, 1 - chance)
-    # Log probabilities of the binomial distribution; an outcome above the number of trials is impossible.
+    # `ways` is the log of the binomial coefficient; an outcome above the number of trials is impossible
     ways = scipy.special.gammaln(total + 1) - scipy.special.gammaln(yes + 1) - scipy.special.gammaln(no + 1)
     possible = yes <= total
     values = np.where(
@@ -108,7 +110,8 @@ def _tilt(values: Array, law: Array, observed: float) -> float:
     def excess(t: float) -> float:
         return float((scipy.special.softmax(law + t * values, axis=1) * values).sum()) - observed
 
-    # K' is the tilted mean and increases with t, so there is one root; for the most extreme outcome it is infinite.
+    # K'(t), the mean of the tilted distribution, increases with t, so it reaches `observed` at one t, which is infinite
+    # for the most extreme outcome
     if excess(0.0) >= 0:
         return 0.0
     return float(scipy.optimize.brentq(excess, 0.0, STEEPEST, xtol=1e-6)) if excess(STEEPEST) > 0 else STEEPEST
