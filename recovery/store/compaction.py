@@ -101,7 +101,7 @@ def _lacks(path: Path, types: Mapping[str, pa.DataType]) -> bool:
     """Return whether a part lacks one of these columns, or has it with another type."""
     try:
         schema = pq.read_schema(path)
-    except FileNotFoundError:  # compacted since it was listed
+    except FileNotFoundError:  # a compaction has replaced the part since it was listed
         return True
     return any(name not in schema.names or schema.field(name).type != kind for name, kind in types.items())
 

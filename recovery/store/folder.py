@@ -156,7 +156,7 @@ class Folder:
 
     def _set_aside(self, path: Path, reason: str) -> list[Damaged]:
         aside = self.path / DAMAGED / path.name
-        with self._writing(), suppress(FileNotFoundError):  # missing, or another process was first
+        with self._writing(), suppress(FileNotFoundError):  # the file is missing, or another process has moved it
             aside.parent.mkdir(exist_ok=True)
             path.replace(aside)
             return [Damaged(aside, reason)]

@@ -66,7 +66,7 @@ class Grid:
     @property
     def frame(self) -> pd.DataFrame:
         """The rows as pandas; measured columns that may be null have the types `boolean` and `Int64`."""
-        import pandas as pd  # slow to import, and a sweep does not need it
+        import pandas as pd  # imported here, because pandas is slow to import and a sweep does not need it
 
         frame: pd.DataFrame = self.table.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
         integers = [name for name, column in self.columns.items() if column.kind is int and name in frame]
@@ -96,7 +96,7 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
 def with_version(table: pa.Table) -> pa.Table:
     """State the version of the program in rows that lack it, which are older: the versions that their part names."""
     if VERSION in table.column_names and not table[VERSION].null_count:
-        return table  # Arrow imports pandas to fill in values, which is slow
+        return table  # return here, because Arrow would import pandas to fill in values, which is slow
     programs = [maker["program"] for maker in makers(table) if isinstance(maker.get("program"), dict)]
     earlier = " or ".join(dict.fromkeys(map(version_in, programs))) or UNKNOWN
     if VERSION not in table.column_names:
@@ -200,7 +200,8 @@ def _planned_keys(text: str) -> Array | None:
 
     text: config, added blocks of axes and counts, as JSON.
     """
-    from recovery.config import from_document, refined  # slow to import, and few folders need it
+    # imported here, because it is slow to import and few folders need it
+    from recovery.config import from_document, refined
 
     config, axes, counts = json.loads(text)
     try:
@@ -212,7 +213,8 @@ def _planned_keys(text: str) -> Array | None:
 def _may_share_trials(config: Mapping[str, Any], other: object) -> bool:
     """Return whether two configs have the same seed and, apart from those that an axis of either changes, the same
     components."""
-    from recovery.config.components import COMPONENTS  # slow to import, and few folders need it
+    # imported here, because it is slow to import and few folders need it
+    from recovery.config.components import COMPONENTS
 
     if not isinstance(other, Mapping) or config.get("seed") != other.get("seed"):
         return False

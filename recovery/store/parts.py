@@ -108,7 +108,7 @@ def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = Tru
 def write_file(path: Path, data: bytes) -> None:
     """Write a file atomically; write to a pipe or device directly."""
     real = Path(os.path.realpath(path))
-    if real.exists() and not real.is_file():  # /dev/stdout, or a pipe
+    if real.exists() and not real.is_file():  # a device or a pipe, such as /dev/stdout
         path.write_bytes(data)
     else:
         write_atomically(real, data)
@@ -122,7 +122,7 @@ def _name_once(temporary: Path, path: Path) -> None:
     except OSError as error:
         if error.errno not in WITHOUT_LINKS:
             raise
-    lock = path.with_name(f".{path.name}.lock")  # a directory, which only one process can create
+    lock = path.with_name(f".{path.name}.lock")  # the lock is a directory, which only one process can create
     for _ in range(100):
         try:
             lock.mkdir()
@@ -168,10 +168,12 @@ def listed(folder: Path, pattern: str) -> list[Path]:
 def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Damaged:
     """Return the part's table, or its damage. Raises FileNotFoundError if a compaction has replaced it."""
     name = _NAME.fullmatch(path.name)
-    if name is None or not stat.S_ISREG(path.stat().st_mode):  # opening a pipe could block
+    # only regular files are opened, because opening a pipe could block
+    if name is None or not stat.S_ISREG(path.stat().st_mode):
         return Damaged(path, "is not a part that this program wrote")
     try:
-        with pa.OSFile(str(path)) as file:  # Arrow memory, because Arrow threads may free it after Python has ended
+        # read into Arrow's own memory, because Arrow's threads may free it after Python has ended
+        with pa.OSFile(str(path)) as file:
             data = file.read_buffer()
         if checksum(data) != name["digest"]:
             return Damaged(path, f"its {len(data)} bytes do not match the checksum in its name")
@@ -186,7 +188,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Da
     except MemoryError as error:
         raise StoreError(f"{path}: there is not enough memory to read it; the file is unchanged") from error
     except pa.ArrowException as error:
-        if data[:4] == data[-4:] == MAGIC:  # intact, but for example a codec is missing
+        # the file is intact, but cannot be decoded here, for example because a codec is missing
+        if data[:4] == data[-4:] == MAGIC:
             raise StoreError(f"{path}: is intact but cannot be read: {printable(str(error))}") from error
         return Damaged(path, f"is not a Parquet file: {printable(str(error))}")
 
@@ -252,7 +255,8 @@ def read_parts(folder: Path, columns: Sequence[str] | None = None) -> tuple[list
     for _ in range(100):
         try:
             tables = [(path, read_part(path, columns)) for path in list_parts(folder)]
-        except FileNotFoundError:  # compacted since it was listed: its rows are in a new part
+        # a compaction has replaced a part since it was listed; its rows are in a new part, so read again
+        except FileNotFoundError:
             continue
         except OSError as error:
             raise StoreError(f"{folder}: cannot be read: {error}") from error
@@ -306,7 +310,7 @@ def clean_temporaries(folder: Path) -> None:
             age = time.time() - path.stat().st_mtime
             if age > ABANDONED_AFTER if not local else not _alive(int(name["pid"])):
                 path.unlink()
-        except OSError:  # deleted by another process, or no permission: readers ignore temporary files
+        except OSError:  # another process deleted the file, or there is no permission: readers ignore temporary files
             continue
 
 

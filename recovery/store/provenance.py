@@ -21,7 +21,7 @@ SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
 @cache
 def provenance() -> dict[str, object]:
     """Return facts about the running program and machine, as JSON values."""
-    from llvmlite import binding  # slow to import, and a report does not need it
+    from llvmlite import binding  # imported here, because it is slow to import and a report does not need it
 
     return {
         "program": _program(),
@@ -34,8 +34,9 @@ def provenance() -> dict[str, object]:
             if pool.get("user_api") == "blas" and _computes_rows(Path(pool["filepath"]))
         ],
         "blas_threads_per_worker": 1,
-        "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],  # instruction sets that NumPy uses
-        "compiled_for": os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name(),  # target of Numba
+        "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],  # the instruction sets that NumPy uses
+        # the processor for which Numba compiles
+        "compiled_for": os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name(),
         "cpu": _processor(),
         "platform": platform.platform(),
     }

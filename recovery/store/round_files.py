@@ -76,7 +76,7 @@ def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
             try:
                 content = json.loads(read_regular(path, MOST_BYTES))
                 intact = isinstance(content, dict) and content.pop("checksum", None) == document_checksum(content)
-            except FileNotFoundError:  # moved to damaged/ since it was listed
+            except FileNotFoundError:  # another process has moved the file to damaged/ since it was listed
                 continue
             except (ValueError, RecursionError):
                 intact = False
@@ -85,7 +85,8 @@ def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
             else:
                 reason = "is not a round that this program wrote" if intact else "does not match its checksum"
                 damaged.append(Damaged(path, reason))
-    except OSError as error:  # not damage: too many open files, a network file system
+    # the files may be intact, for example with too many open files or a failing network file system
+    except OSError as error:
         raise StoreError(f"{folder}: cannot be read: {error}") from error
     return sorted(rounds, key=lambda content: content["round"]), damaged
 
