@@ -88,12 +88,14 @@ class Checks:
                 self._problem(self._checked(cell), str(_refused(error)))
             return np.zeros(len(cells))
         found, faults = array("d"), 0
-        answers = map(float, map(cost, *sizes))  # after a cell whose cost raised, it goes on with the next one
+        # an iterator that continues with the next cell after `cost` raised an exception for one
+        answers = map(float, map(cost, *sizes))
         while len(found) < len(cells) and faults < MOST_FAULTS:
             try:
                 found.extend(answers)
                 if len(found) < len(cells):
-                    raise StopIteration  # raised by user code: the answers end only after the last cell
+                    # user code raised a StopIteration, because the iterator itself ends only after the last cell
+                    raise StopIteration
             except (Exception, SystemExit) as error:
                 self._problem(self._checked(cells[len(found)]), str(_refused(error)))
                 found.append(0.0)

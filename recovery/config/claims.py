@@ -270,7 +270,7 @@ def column_of(value: str) -> str:
     """The column of `max_deviation` or of the event `max_deviation<=1e-4`."""
     try:
         return parse_event(value)[0]
-    except ValueError:  # reported as an unknown column
+    except ValueError:  # an invalid event is reported elsewhere, as an unknown column
         return value
 
 

@@ -191,7 +191,7 @@ class Choice:
                 resolved = identity = value
         except ParameterError as error:
             raise Invalid.value(str(error), self.tag) from error
-        except (TypeError, ValueError) as error:  # a function written in C may have no signature
+        except (TypeError, ValueError) as error:  # for example, a function written in C may have no signature
             raise Invalid.value(f"{name}(rng, n, d, ...): {error}") from error
         return Component.of(UserValue(self.component, canonical_json(value), columns), name, resolved, identity)
 
@@ -278,9 +278,9 @@ def _is_file(cls: type) -> bool:
 
 
 def _component(value: Any, tag: str | None, head: dict[str, Any]) -> Component:
-    # Through JSON, so that tuples are lists here as they are in a stored document.
+    # convert through JSON, so that tuples become lists, as in a stored document
     resolved = {**head, **json.loads(json.dumps(asdict(value)))}
-    # The identity of a file is its content, wherever it is.
+    # a file is identified by the digest of its content, not by its path
     unsaid = {"path"} if _is_file(type(value)) else set()
     unsaid |= {
         one.name for one in fields(value) if one.metadata.get("later") and getattr(value, one.name) == one.default

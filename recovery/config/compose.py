@@ -80,8 +80,8 @@ class Composer:
             fault.source: self.tree.problem(fault.source, fault.text) for fault in reversed(block.faults)
         }.values()
         parts = {name: self._component(name, block, offered(name, free, self.parameters)) for name in COMPONENTS}
-        # A broken value makes its component None; a user axis may belong to no component, so look for its broken values
-        # too.
+        # a point is left out if one of its components is None, which a broken value causes, or if a user axis has a
+        # broken value: a user axis may belong to no component
         missing = [([part is None for part in column.values], column.codes) for column in parts.values()]
         missing += [([one.value is BROKEN for one in columns[axis].values], columns[axis].codes) for axis in free]
         row = np.flatnonzero(~np.logical_or.reduce([np.array(values, np.bool_)[codes] for values, codes in missing]))
@@ -92,7 +92,8 @@ class Composer:
     def _component(self, name: str, block: Block, offers: Sequence[str]) -> CategoricalColumn[Component | None]:
         """A component at every point; each combination of axis values is built once."""
         inside = [(path, tuple(path.split(".")[1:])) for path in block.paths if path.partition(".")[0] == name]
-        inside.sort(key=lambda item: (len(item[1]), item[1]))  # whole components first
+        # values of whole components come first, then values of their fields
+        inside.sort(key=lambda item: (len(item[1]), item[1]))
         columns = [block.columns[path] for path in (*(path for path, _ in inside), *offers)]
         if not columns:
             return constant(self._built(name, [], []), block.count)

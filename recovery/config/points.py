@@ -122,7 +122,8 @@ class Block:
         columns += [None] * (len(self.paths) - len(columns))
         for one in self.computed:
             columns[one.position] = self._evaluated(one, columns)
-        unknown = CategoricalColumn([AxisValue(BROKEN, (), ())], np.zeros((), np.intp))  # a circle, reported elsewhere
+        # axes computed from each other in a circle have no values; the circle is reported elsewhere
+        unknown = CategoricalColumn([AxisValue(BROKEN, (), ())], np.zeros((), np.intp))
         return {path: unknown if one is None else one for path, one in zip(self.paths, columns, strict=True)}
 
     def _evaluated(
@@ -132,7 +133,8 @@ class Block:
         inputs = [column for _, at, _ in one.inputs if at is not None and (column := columns[at]) is not None]
         spread = np.broadcast_arrays(*(column.codes for column in inputs), np.zeros((), np.intp))
         flat = [CategoricalColumn(column.values, codes.ravel()) for column, codes in zip(inputs, spread, strict=False)]
-        has_factor = columns[one.position] is not None  # it is then the first input
+        # the axis has values of its own, factors, which are then the first input
+        has_factor = columns[one.position] is not None
         first, number = distinct(flat) if flat else (np.zeros(1, np.intp), np.zeros(1, np.intp))
         values, known = list[AxisValue](), dict[tuple[type, object, Path], AxisValue]()
         for row in first:

@@ -36,7 +36,8 @@ OPENED = {"while parsing a flow mapping": "this {", "while parsing a flow sequen
 
 _PREFIX = "tag:yaml.org,2002:"
 _SCALARS = {_PREFIX + name for name in ("null", "bool", "int", "float", "str")}
-_TEXT = {_PREFIX + "timestamp", _PREFIX + "merge", _PREFIX + "value"}  # YAML 1.1 types: text in 1.2
+# types of YAML 1.1 whose values are text in YAML 1.2
+_TEXT = {_PREFIX + "timestamp", _PREFIX + "merge", _PREFIX + "value"}
 
 
 def read(path: Path) -> tuple[Tree, list[Problem]]:
@@ -70,7 +71,8 @@ def read(path: Path) -> tuple[Tree, list[Problem]]:
 
 def read_text(text: str, source: str) -> tuple[Tree, list[Problem]]:
     """As `read`, for text; `source` names it in messages."""
-    if text.count(",") + text.count("\n") > 2 * MOST_NODES:  # parsing more would take long
+    # refuse long text at once, because parsing it would take long
+    if text.count(",") + text.count("\n") > 2 * MOST_NODES:
         raise _failure(source, f"has more than {MOST_NODES} values; write fewer, or a range {{start, stop, step}}")
     node, yaml = _compose(text, source)
     if node is None:
@@ -109,7 +111,8 @@ class _Composer(Composer):
 def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer = _Composer
-    yaml.composer.warn_double_anchors = False  # YAML 1.2 lets an anchor be set again; an alias means the last one
+    # YAML 1.2 allows an anchor to be set again; an alias refers to the last one
+    yaml.composer.warn_double_anchors = False
     try:
         return yaml.compose(text), yaml
     except MarkedYAMLError as error:
@@ -187,7 +190,7 @@ class _Walk:
             return self._text(node, path)
         try:
             value = None if len(node.value) > LONGEST_NUMBER else self.yaml.constructor.construct_object(node)
-        except Exception:  # ruamel raises whatever its conversion meets
+        except Exception:  # the conversion in ruamel may raise exceptions of any type
             self._problem(node, path, f"found {as_shown(node.value)} tagged as {kind}, which it is not")
             return None
         if len(node.value) > LONGEST_NUMBER or (isinstance(value, int) and abs(value) > LARGEST_INTEGER):

@@ -46,7 +46,8 @@ def json_schema() -> dict[str, Any]:
     for field in schema["properties"].values():
         if field.get("default", 0) is None:
             del field["default"]
-    for kind in CHOICES.values():  # require only the key that identifies a member: an axis may give the others
+    # require only the key that identifies the member of a union, because an axis may give the other keys
+    for kind in CHOICES.values():
         for name, cls in kind.table.items():
             definition = schema["$defs"][model_of(cls, kind.tag, name).__name__]
             definition["required"] = [key for key, value in definition["properties"].items() if "const" in value]

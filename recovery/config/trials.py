@@ -92,7 +92,7 @@ class Cell:
         """The cell with the values of user code, which is imported: whatever it raises is raised here."""
         if not self.own:
             return self
-        for name in sorted(self.own):  # also of solvers, which methods refer to by name
+        for name in sorted(self.own):  # import all user code, also solvers, which methods refer to by name
             resolve(name)
         parts = {name: replace(part, value=imported(part.value)) for name, part in self.parts.items()}
         return replace(self, parts=parts)

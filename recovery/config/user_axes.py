@@ -125,5 +125,5 @@ def _is_rounded(text: str) -> bool:
     try:
         node = parse(text).node
     except ExpressionError:
-        return True  # reported when axes are parsed
+        return True  # an invalid expression is reported when axes are parsed
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in INTEGER

@@ -100,7 +100,7 @@ def user_parameters(name: str, kind: Literal["function", "class"]) -> dict[str, 
             return keys_of(target) if is_dataclass(target) else {}
         given = list(inspect.signature(target).parameters.values())[3:]
         hints = get_type_hints(target)
-    except Exception:  # raised by user code: building the value reports it
+    except Exception:  # user code may raise anything; the error is reported when the value is built
         return {}
     return {one.name: hints.get(one.name, Any) for one in given if one.kind is not one.VAR_KEYWORD}
 
@@ -118,7 +118,7 @@ def user_value(
     target = resolve(name)
     if kind == "class":
         accept(name, target)
-        with user_errors(f"{name} cannot be made ({HOLDS})"):  # from annotations and __post_init__
+        with user_errors(f"{name} cannot be made ({HOLDS})"):  # errors of the class's annotations and its __post_init__
             return build(target, arguments)
     if not callable(target):
         raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")

@@ -149,7 +149,7 @@ def _of_function(name: str, label: str, report: ReportSpec, cells: SweepCells) -
     for at in _mesh(values):
         try:
             points.append((at, float(target(at))))
-        except (Exception, SystemExit) as error:  # raised by user code
+        except (Exception, SystemExit) as error:  # raised by the user's function
             text = printable(str(error))
             raise ParameterError(f"{name}({at:.6g}) raises {type(error).__name__}: {text:.200}") from error
     return _points(points, x, y, label or name.partition(":")[2].replace("_", " "))

@@ -38,7 +38,8 @@ def model_of(cls: type, tag: str | None = None, name: str | None = None) -> type
             default = field.default_factory()
         definitions[key] = (hints[key], default)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Field name .* shadows", UserWarning)  # only the model's fields are used
+        # a field may have the name of a pydantic method: only the model's fields are used
+        warnings.filterwarnings("ignore", "Field name .* shadows", UserWarning)
         return create_model(cls.__name__, __config__=STRICT, __doc__=cls.__doc__, **definitions)
 
 
