@@ -55,8 +55,8 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
     spread = 0.0
     for j in range(d):
         spread += q[j] * (turned[j] / size) ** 2
-    # bound sqrt(s), s = u.Q u, by (s / tau + tau) / 2, which is exact at tau = sqrt(s). The first tau is that of u = v
-    # / ||v||, with a lower limit
+    # with s = u.Q u, (s / tau + tau) / 2 bounds sqrt(s) and is exact at tau = sqrt(s). The first tau is sqrt(u.Q u) for
+    # u = v / ||v||, with a lower limit
     tau = np.sqrt(max(spread, 0.1 * largest))
     for _ in range(STEPS):
         # the factor ABOVE keeps every gap mu - q_j / tau positive, even if v_j is smaller than the rounding error of mu

@@ -194,7 +194,7 @@ class ExactProgram(Program):
         multipliers = np.zeros((len(chosen), self.groups.n))
         gradients, orientation = self.gradients(lam, chosen), self.orientation(chosen)
         for i, g in enumerate(self.group(chosen)):
-            # the skip connection has no cone, so its multipliers remain 0 and its norm is that of the gated program
+            # the skip connection has no cone, so its multipliers remain 0 and its norm is the one of the gated program
             if orientation[i].any():
                 multipliers[i] = cone_multipliers(self.groups, int(g), gradients[i], orientation[i])
         return self.bounds(lam, chosen, multipliers), multipliers

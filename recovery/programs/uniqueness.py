@@ -81,8 +81,7 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     """The least-norm solution lam of A^T lam = u, and a lower estimate of the smallest non-zero singular value of A."""
     if not A.shape[1]:  # LAPACK rejects matrices without columns
         return np.zeros(len(A)), np.inf
-    # use the normal equations if their condition number, the square of that of A, leaves enough digits; otherwise the
-    # SVD
+    # use the normal equations if their condition number, cond(A)^2, leaves enough digits; otherwise the SVD
     gram = A.T @ A
     size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
     factor, failed = scipy.linalg.lapack.dpotrf(gram)

@@ -161,8 +161,8 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
     """
     groups, y, bound = program.groups, program.y, program.penalty
     column = float(np.sqrt(np.mean(np.square(groups.base).sum(axis=0)))) if groups.rank else 1.0
-    # s is the expected size of the weights, ||y|| / column, over that of the norms of A^T lam, b. `column`, a typical
-    # column norm of B, approximates ||A_g||
+    # s is the expected size of the weights, ||y|| / column, divided by b, the size of the norms of A^T lam. `column`, a
+    # typical column norm of B, approximates ||A_g||
     s = float(np.linalg.norm(y)) / (bound * max(column, np.finfo(float).tiny))
     if start is not None and start.W.any() and start.lam.any():
         s = float(np.linalg.norm(start.W, axis=1).max()) / bound
