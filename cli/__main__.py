@@ -2,7 +2,8 @@
 
 import sys
 
-if not sys.flags.safe_path:  # the current folder may be someone else's: its modules must not hide those of Python
+# search the current folder last: it may belong to someone else, and its modules must not hide those of Python
+if not sys.flags.safe_path:
     sys.path.append(sys.path.pop(0))
 
 from .start import main

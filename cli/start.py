@@ -5,16 +5,19 @@ import signal
 
 from . import leave
 
-gc.set_threshold(300_000, 20, 20)  # imports leave no garbage, and collecting takes a tenth of the start-up time
+# collect garbage rarely: imports leave none, and collecting takes a tenth of the start-up time
+gc.set_threshold(300_000, 20, 20)
 
 
 def main() -> None:
     """Run the program. A command installs its own handler of SIGINT when it starts."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell that runs it with & ignores SIGINT
+    # a shell that runs the program with & has SIGINT ignored: leave it ignored
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
     from .main import main as command
 
     try:
         command(prog_name="recover")
     finally:
-        gc.freeze()  # the collection at exit takes a sixth of the time of a short command
+        # exempt all objects from the garbage collection at exit, which takes a sixth of the time of a short command
+        gc.freeze()

@@ -76,8 +76,10 @@ def command(
         click.echo(f"warning: {warning}", err=True)
     logs, name = submissions.snapshot(config, overrides, folder)
     try:
-        sys.path[:] = path  # without the folder of CONFIG, whose modules are not those of the snapshot
-        load(str(logs / name), overrides)  # fails now with an error that would otherwise end every task
+        # without the folder of CONFIG, whose modules would be imported instead of those of the snapshot
+        sys.path[:] = path
+        # an error in the snapshot is raised here, because otherwise it would end every task
+        load(str(logs / name), overrides)
         arguments = [str(logs / name), "--out", str(folder), *(part for text in overrides for part in ("--set", text))]
         rounds = not isinstance(sweep.sampling, Even)
         first = setup.read_text(errors="replace") if setup else ""

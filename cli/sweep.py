@@ -205,7 +205,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
         from recovery.runner.fork_server import FORK_SERVER
 
         if not request.dry_run and request.backend in (None, "processes"):
-            FORK_SERVER.begin()  # it starts while this process imports modules
+            FORK_SERVER.begin()  # the fork server starts while this process imports modules
         from recovery.runner.loading import load
         from recovery.runner.plan import part_words
         from recovery.runner.plan import plan as plan_sweep
@@ -229,7 +229,8 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
 
 
 def _analyse(results: Path) -> Interim:
-    from recovery.report.until import interim_analysis  # imports pandas, which only later rounds need
+    # imported here, because it imports pandas, which only later rounds need
+    from recovery.report.until import interim_analysis
 
     return interim_analysis(results)
 

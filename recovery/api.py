@@ -111,7 +111,7 @@ class Results:
 
     def chart(self, value: str | None = None) -> "ConcatChart":
         """The diagram as an Altair chart, with the numbers of each cell in a tooltip."""
-        from recovery.report.page.chart import chart  # Altair takes half a second to import
+        from recovery.report.page.chart import chart  # imported here, because Altair takes half a second to import
 
         analysis = self.analysis(value)
         return chart(analysis, main_kind(analysis))

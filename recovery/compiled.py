@@ -93,7 +93,8 @@ def load_numba() -> None:
         from numba.core import config, event
     finally:
         compilation.end()
-    config.reload_config = lambda: None  # before each compilation it would read its settings in the current folder
+    # otherwise Numba would read settings from the current folder before each compilation
+    config.reload_config = lambda: None
 
     class Listener(event.Listener):
         def on_start(self, event: object) -> None:
@@ -126,10 +127,11 @@ class Compiled(Generic[P, R]):
         function = self._function
         yield from (function.__module__, function.__qualname__, inspect.getsource(function))
         for name, option in sorted(self._options.items()):
-            yield f"{name} = {sorted(option) if isinstance(option, set) else option!r}"  # a set has no order
+            # sets are sorted, because their order may change
+            yield f"{name} = {sorted(option) if isinstance(option, set) else option!r}"
         for name in function.__code__.co_names:
             value: Any = function.__globals__.get(name)
-            key = getattr(value, "key", None)  # of a `Compiled`, or of the function of Numba that replaces it
+            key = getattr(value, "key", None)  # a `Compiled`, or the Numba function that replaces it, has a key
             if value is not self and isinstance(key, str):
                 yield key
             elif isinstance(value, bool | int | float | str | tuple):
@@ -142,7 +144,8 @@ class Compiled(Generic[P, R]):
         if self._made is None:
             try:
                 function: Any = in_cache(self._function, f"{self._function.__name__}-{self.key}")
-            except (OSError, RuntimeError):  # no source, or no folder for the cache
+            # the function has no source, or there is no folder for the cache: compile the function as it is
+            except (OSError, RuntimeError):
                 function = self._function
             names = self._function.__globals__
             for name in self._function.__code__.co_names:
@@ -153,7 +156,7 @@ class Compiled(Generic[P, R]):
 
             try:
                 made = njit(function, cache=True, **self._options)
-            except RuntimeError:  # there is no writable folder for the cache
+            except RuntimeError:  # no folder for the machine code is writable: compile without a cache
                 made = njit(function, **self._options)
             made.key = self.key
             self._made = made
@@ -171,7 +174,8 @@ def in_cache(function: Any, name: str) -> Any:
         cache.mkdir(parents=True, exist_ok=True)
         temporary = cache / f".{name}-{os.getpid()}"
         temporary.write_text(inspect.getsource(function), encoding="utf-8")
-        os.utime(temporary, (0, 0))  # Numba compares times of files: two processes may both write this one
+        # give every writer's file the same time: Numba compares file times, and two processes may both write this file
+        os.utime(temporary, (0, 0))
         temporary.replace(file)
     code = function.__code__.replace(co_filename=str(file), co_firstlineno=1)
     moved = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)

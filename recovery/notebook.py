@@ -73,11 +73,12 @@ def _collect(target: Any, imports: dict[str, None], values: dict[str, str], defi
     name = target.__name__
     if name in definitions:
         return
-    definitions[name] = ""  # it may refer to itself
+    definitions[name] = ""  # entered before its references are collected, because it may refer to itself
     text = _source(target)
     main = vars(sys.modules["__main__"])
     for used in _globals(text):
-        if used == name or used not in main:  # a builtin, or a NameError when it is called, as in the notebook
+        # `used` is a builtin, or undefined: then a call raises NameError, as it does in the notebook
+        if used == name or used not in main:
             continue
         value, where = main[used], f"{name} uses {used}"
         if isinstance(value, ModuleType):
@@ -98,7 +99,7 @@ def _collect(target: Any, imports: dict[str, None], values: dict[str, str], defi
                 f"{where}, of type {kind}, which cannot be stored as text; make it inside {name}, or {INSTEAD}"
             )
     del definitions[name]
-    definitions[name] = text  # now last, after everything it refers to: a class needs its bases
+    definitions[name] = text  # move the definition behind everything that it refers to, because a class needs its bases
 
 
 def _source(target: Any) -> str:

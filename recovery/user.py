@@ -66,10 +66,11 @@ def resolve(name: str) -> Any:
                 f"no module {module_name!r}; put {top}.py beside the config or into the current folder"
             ) from error
         raise ParameterError(f"module {module_name!r} imports {error.name!r}, which is not installed") from error
-    except (Exception, SystemExit) as error:  # raised by user code
+    except (Exception, SystemExit) as error:  # the user's module may raise anything when it is imported
         raise ParameterError(f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
-        os.fchdir(folder)  # a module that changes the current folder must not change where results are stored
+        # go back to the folder: a module that changes the current folder must not change where results are stored
+        os.fchdir(folder)
         os.close(folder)
     if not hasattr(module, attribute):
         public = [key for key in vars(module) if not key.startswith("_")]
@@ -125,10 +126,11 @@ def _hashes(names: Collection[str], files: Mapping[str, str | None]) -> tuple[st
             root = path.parents[module_name.count(".") + (path.name == "__init__.py")]
             _collect(path, root, sources)
             place = path.relative_to(root).as_posix()
-            known = path.suffix == ".py" and place in sources  # the file may be gone since it was imported
+            known = path.suffix == ".py" and place in sources  # false if the file was deleted after it was imported
             if known and not any(_is_imported(path, root, root / other) for other in sources):
                 attributes = [name.partition(":")[2] for name in names if name.startswith(f"{module_name}:")]
-                with suppress(SyntaxError, ValueError):  # the file was edited after it was imported
+                # the file may have been edited, to invalid code, after it was imported
+                with suppress(SyntaxError, ValueError):
                     reached[place] = reachable_source(sources[place], attributes)
     return _hash({**sources, **reached}), _hash(sources)
 
@@ -184,7 +186,7 @@ def _imports(source: bytes, path: Path, root: Path) -> Iterator[tuple[str, Path]
     """The dotted names that may be imported modules, each with the folder where it starts."""
     try:
         nodes = list(ast.walk(syntax_tree(source)))
-    except (SyntaxError, ValueError):  # the file was edited after it was imported
+    except (SyntaxError, ValueError):  # the file may have been edited, to invalid code, after it was imported
         return
     for node in nodes:
         if isinstance(node, ast.Import):

@@ -128,7 +128,7 @@ def sides_of(diagram: Diagram, by: str) -> list[Diagram]:
     present = set(diagram.frame[by].unique())
     values = [value for (value,) in joint_values(diagram.frame, diagram.sweep, (by,)) if value in present]
     frames = [diagram.frame[has(diagram.frame, by, value)].reset_index(drop=True) for value in values]
-    # Coordinates that the axis determines identify no cell within a side.
+    # coordinates that the axis `by` determines have one value within each side, so they give no panels
     panels = tuple(name for name in diagram.layout.panels if any(frame[name].nunique() > 1 for frame in frames))
     layout = replace(diagram.layout, panels=panels, columns=None)
     sides = []

@@ -87,7 +87,7 @@ def inspect_data(
 ) -> Inspection:
     """Evaluate every condition that applies to X (n, d) and, if given, to planted neurons (k, d), one per row."""
     zero = int((~X.any(axis=1)).sum())
-    X = X[X.any(axis=1)]  # no operator depends on a zero row
+    X = X[X.any(axis=1)]  # zero rows are left out, because no operator depends on them
     check_data(X, name)
     n, d = X.shape
     cells = _all_cells(X)
@@ -152,7 +152,9 @@ def _trace(X: Array, patterns: Mask, exhaustive: bool) -> Finding:
     """Answer whether a network that normalises before its ReLUs recovers every linear neuron."""
     n, d = X.shape
     condition = orthogonal_uniform_isometry(patterns, d)
-    if condition.holds:  # (26) counts rows, which suffices only for data in general position
+    # condition (26) only counts rows, which is sufficient for data in general position: for other data evaluate the
+    # projections too
+    if condition.holds:
         condition = replace(condition, holds=uniform_isometry(orthonormal_base(X)[0], patterns).holds)
     value = (
         f"the largest number of rows that a pattern activates, where n - d = {n - d} are allowed (n = {n / d:.3g} d; "

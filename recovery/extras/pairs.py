@@ -19,7 +19,7 @@ def paired_summary(rows: pd.DataFrame, names: list[str], proportion: bool, toler
     the number of pairs that differ by more.
     """
     one, two = rows["value_first"].to_numpy(dtype=float), rows["value_second"].to_numpy(dtype=float)
-    # Equal values may be infinite.
+    # equal values have the difference 0; subtracting them would give NaN if both are infinite
     moved = np.subtract(two, one, where=one != two, out=np.zeros(len(rows)))
     groups = rows[names].assign(first=one, second=two, gained=two > one, lost=two < one, moved=moved)
     how = "mean" if proportion else "median"

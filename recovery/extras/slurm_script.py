@@ -72,7 +72,7 @@ class Job:
         """Return a script for one job with a dask scheduler, `workers` workers with one core each, and the sweep."""
         python = shlex.quote(sys.executable)
         port = "${DASK_SCHEDULER_ADDRESS##*:}"
-        # without a dashboard, dask still starts a web server, which asks for no key: bind it to this machine
+        # without its dashboard, dask still starts a web server, which requires no key: bind the server to this machine
         web = "--no-dashboard --dashboard-address 127.0.0.1:0"
         return "\n".join(
             [

@@ -72,7 +72,7 @@ def _new_folder(parent: Path) -> Path:
         number += 1
         try:
             (parent / str(number)).mkdir()
-        except FileExistsError:  # another process submits, too
+        except FileExistsError:  # another process has created this folder: try the next number
             continue
         return parent / str(number)
 
@@ -84,7 +84,7 @@ def _numbers(parent: Path) -> list[int]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # text that cannot be a path
+    except (OSError, ValueError):  # the text cannot be a path
         return False
 
 

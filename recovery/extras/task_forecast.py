@@ -86,6 +86,6 @@ def forecast_tasks(plan: Plan, tasks: int) -> TaskForecast:
         n, d = (np.array(trials.coordinates(name).values, np.float64) for name in ("n", "d"))
         sizes = n[trials.coordinates("n").codes] * d[trials.coordinates("d").codes]
         time_trial(trials[int(np.argmax(sizes))], LARGEST_SECONDS)
-    end_processes()  # the memory of a process is known when it has ended
+    end_processes()  # end the worker processes, because the memory of a process is known only after it has ended
     peaks = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return TaskForecast(tasks, whole, UNIT * sum(peaks))

@@ -220,7 +220,8 @@ def _decide_against(Z: Array, rows: Array, u: Array, residual: Array) -> AllOnes
     total = float(u @ rows)
     if not (total > 0 and np.abs(residual).max() <= ROUNDING * total):
         return None
-    # zero up to the rounding of each column's sum, a test that the scale of rows and columns does not change
+    # the residual must be zero up to the rounding of each column's sum, a test that does not depend on the scale of
+    # rows and columns
     if not (np.abs(residual) <= ROUNDING * (np.abs(Z).T @ u)).all():
         u = _without_negligible(Z, rows, u)
         residual = Z.T @ u

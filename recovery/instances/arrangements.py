@@ -198,7 +198,8 @@ def _products(planes: _Vectors, points: _Vectors) -> Array:
     """
     X, P = planes.rounded, points.rounded.T
     products = X @ P
-    # the error is at most (d + 1) eps |X| |P|, including the errors of the entries
+    # the rounding error of a product is at most (d + 1) eps |X| |P|, including the errors of the rounded entries;
+    # `bound` is twice that
     bound = 2 * (X.shape[1] + 1) * np.finfo(float).eps * (np.abs(X) @ np.abs(P))
     doubtful = np.abs(products) <= bound + np.finfo(float).tiny
     for i, j in zip(*np.nonzero(doubtful), strict=True):
@@ -218,13 +219,14 @@ def _points(planes: list[Whole]) -> _Vectors:
         crossings = _Vectors.of([_lifted(c, x) for c in _points(_restricted(planes[:i], x)).whole])
         values = _products(earlier, crossings)
         row = _Vectors([x], known.sizes[i : i + 1], known.rounded[i : i + 1])
-        with np.errstate(divide="ignore"):  # a row orthogonal to x does not limit the step
+        with np.errstate(divide="ignore"):  # a row orthogonal to x does not limit the step: its room is infinite
             room = np.abs(values) / np.abs(_products(earlier, row))
         owner = {key: j for j, key in enumerate(keys)}
         met = [owner[key] for key in _keys(values > 0)]
         keys = [2 * key + int(side) for key, side in zip(keys, _products(row, points)[0] > 0, strict=True)]
         pairs = [
-            # 2^power is at most a quarter of the room; the quotient of two bit lengths may be off by a factor of two
+            # the power is chosen so that 2^power is at most a quarter of the room; the quotient of two bit lengths may
+            # be off by a factor of two
             _either_side(c, x, frexp(min(1.0, least))[1] + c_size.bit_length() - known.sizes[i].bit_length() - 3)
             for c, c_size, least in zip(crossings.whole, crossings.sizes, room.min(axis=0).tolist(), strict=True)
         ]

@@ -95,7 +95,8 @@ def _read_table(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> t
     """Read a table: the kept columns as a matrix, the names of all columns, whether the file names them, and the
     positions of the kept columns.
     """
-    from pandas.api.types import is_numeric_dtype  # pandas is slow to import, and only file data need it
+    # imported here, because pandas is slow to import and only file data need it
+    from pandas.api.types import is_numeric_dtype
 
     frame, named = read_frame(path)
     names = list(frame.columns)

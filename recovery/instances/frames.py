@@ -65,17 +65,17 @@ def squarable(values: Array, name: str, source: str | Path) -> Array:
 
 
 def _read_parquet(path: Path) -> tuple["pd.DataFrame", list[str], bool]:
-    import pandas as pd  # heavy, and only file data need it
+    import pandas as pd  # imported here, because pandas is slow to import and only file data need it
 
     frame = pd.read_parquet(path)
     return frame, _names(frame.columns), True
 
 
 def _read_csv(path: Path) -> tuple["pd.DataFrame", list[str], bool]:
-    import pandas as pd  # heavy, and only file data need it
+    import pandas as pd  # imported here, because pandas is slow to import and only file data need it
 
     style = _style(path)
-    # read names as text, because pandas renames the second of two columns with the same name
+    # read the first row as text without a header, because pandas renames the second of two columns with the same name
     head = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **style).iloc[0]
     named = not _are_data(list(head), style["decimal"])
     frame = pd.read_csv(path, header=0 if named else None, **style)

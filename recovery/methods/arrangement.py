@@ -108,7 +108,7 @@ def _classes(instance: Instance, rng: Rng) -> tuple[Array, Array, int, float]:
     start = rng.bit_generator.state
     means = ensemble.draw_means(rng, d)
     rng.bit_generator.state = start
-    X = ensemble.draw(rng, n, d)  # draws the same means first, from the same state
+    X = ensemble.draw(rng, n, d)  # `draw` starts from the same state of the generator, so it draws the same means first
     return means, X, round(ensemble.share * n), ensemble.sigma
 
 

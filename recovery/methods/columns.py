@@ -239,7 +239,7 @@ def _doubles(name: str, values: Any) -> Array:
     """Return one array of a trajectory as doubles. Raises `ColumnError`."""
     try:
         array = np.asarray(values)
-    except ValueError as error:  # nested lists of different lengths
+    except ValueError as error:  # NumPy refuses nested lists of different lengths
         raise ColumnError(f"trajectory {name!r}: {error}") from error
     if name in RESERVED:
         raise ColumnError(f"trajectory {name!r} has the name of a column that every row has; choose another")

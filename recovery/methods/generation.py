@@ -127,7 +127,8 @@ def generate(problem: PlantedProgram, beam: int | None = None) -> Generation:
             dual = pricing.dual(planted, pricing.margins[margin])
             margin += dual is None
         if dual is None:
-            # no dual was found with norms up to the last margin on these columns: an interpolant of them may be cheaper
+            # no dual with norms up to the last margin was found on these columns: an interpolant that uses the columns
+            # may cost less than the planted weights
             return Generation(pricing.found(infeasible=True), None, bounds)
         lam = dual
     return Generation(pricing.found(), None, bounds)
@@ -166,13 +167,13 @@ def over_all_patterns(
     else:
         row = measure(grown)
     if row.verdict in ("not_unique", "undecided") and found.lam is None and grown.small and found.least_nodes is None:
-        # column generation may have had no dual to start from. A solve over all patterns needs none
+        # column generation may have had no dual to start from; solving the program over all patterns needs none
         grown, solution, certificate, bounds = optimum_over_all(grown, "auto")
         row = grown.settle(grown.measure(row, solution, certificate, bounds), solution, certificate)
     known = known.supported_by(row.evidence)
     if row.verdict in ("recovered", "undecided"):
         return known.undecided(found.reason if row.verdict == "recovered" else row.reason)
-    # all other columns depend on which patterns the search happened to find
+    # keep only these columns, because the others depend on which patterns the search happened to find
     row = known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate", "reason")})
     return row.having(reason=None) if row.verdict == "not_optimal" or found.lam is not None else row
 
@@ -234,7 +235,7 @@ def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certif
 
     If the weights are feasible, the reason has the bounds between which the optimum lies. bounds: on the dual norms.
     """
-    # the number of patterns added depends on the order in which they were found
+    # `pattern_count` is left empty, because the number of patterns added depends on the order in which they were found
     row = problem.measure(problem.drawn().having(pattern_count=None), solution, certificate, bounds)
     row = problem.optimal(row, solution, certificate)
     if certificate.proves_optimal:

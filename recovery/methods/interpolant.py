@@ -88,7 +88,8 @@ class Reach:
         """Return the exact rank of the operator of some groups; None where that takes too long."""
         if len(self.rows) * len(chosen) * self.groups.rank > MOST_EXACT:
             return None
-        # D_g is num / den on inactive rows; factors of whole rows change no rank
+        # the operator is scaled to integers: D_g, which is 1 or num / den, by den, and each row of the features by a
+        # factor. Neither changes the rank
         num, den = self.groups.slope.as_integer_ratio()
         on = self.groups.patterns[np.ix_(self.rows, chosen)].tolist()
         return exact_rank(
@@ -174,7 +175,8 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
     if not reach.known:
         return None
     W, chosen = W.copy(), reach.chosen
-    if inside is not None:  # change the larger copy of each group, which is less likely to leave its cone
+    # change the larger of the two signed copies of each group, which is less likely to leave its cone
+    if inside is not None:
         sizes = np.linalg.norm(W, axis=1)
         chosen = np.where(sizes[chosen] >= sizes[chosen + p], chosen, chosen + p)
     for _ in range(ROUNDS):
@@ -201,7 +203,7 @@ def interior_weights(program: ExactProgram, chosen: Index) -> Array:
         if not side.any():
             continue
         lift = None
-        # a narrowed group holds only the weights T_g w: look for w
+        # a narrowed group has only base weights of the form T_g w, so search for w
         if groups.transforms is not None and groups.narrowed[g]:
             lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
         rows = side[:, None] * (groups.base if lift is None else groups.base @ lift)
@@ -241,7 +243,7 @@ def descends(groups: Groups, features: Array, planted: Candidate, excess: Array)
     if planted.lam is None or total == 0.0:
         return False
     image = groups.forward(excess)
-    gain = float(planted.lam @ image)  # <u, v> = lam . A_S v, as A_S^T lam = u
+    gain = float(planted.lam @ image)  # <u, v> = lam . A_S v, because A_S^T lam = u
     if not total - gain < -MARGIN * total:
         return False
     reach = _range(groups, features, planted.support, np.flatnonzero(excess.any(axis=1)))
@@ -251,7 +253,7 @@ def descends(groups: Groups, features: Array, planted: Candidate, excess: Array)
     change = reach.least(missed)
     left = np.zeros_like(excess)
     left[reach.chosen] = change
-    # the error of the frame and of lam relative to the exact A_S
+    # bound on the residual that rounding errors in the frame of A_S cause
     frame = EPS * groups.n * groups.largest_norm / planted.smallest * float(np.linalg.norm(image))
     rho = np.abs(missed - groups.forward(left)) + _rounding(groups, groups.base_weights(excess)) + frame
     price = (

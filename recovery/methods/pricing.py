@@ -147,7 +147,7 @@ class CellPricing(Pricing):
         norms[0] = np.inf
         order = np.argsort(-norms)[: 1 + ADDED * CIRCLES]
         new = patterns[:, order[norms[order] > CELL_MARGINS[0]]]
-        # the base has zero rows exactly where the features have
+        # the base may replace the features here, because the same rows of both are zero
         patterns = unique_patterns(groups.base, [groups.patterns[:, linear:], new])
         self.groups = replace(groups, patterns=np.hstack([groups.patterns[:, :linear], patterns]))
 

@@ -87,7 +87,8 @@ def dead_neurons(instance: Instance, architecture: Architecture) -> list[int]:
     H = architecture.lift(neurons.directions, instance.X)
     own, live = patterns_of(F, H), live_rows(F)
     dead: Mask = np.asarray(~(own if live.all() else own[live]).any(axis=0))
-    # only for neurons whose active rows may all be at zero: an exact sign costs more than a product
+    # compute exact signs only for neurons whose products with all rows are at most zero up to rounding, because an
+    # exact sign costs more than a product
     for i in np.flatnonzero(~dead & ((F @ H).max(axis=0) <= ZERO * np.linalg.norm(F) * np.linalg.norm(H, axis=0))):
         signs = exact_signs(F, H[:, i])
         dead[i] = not (signs > 0).any() and (architecture.slope == 0.0 or not signs.any())

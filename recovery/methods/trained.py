@@ -129,7 +129,8 @@ def measure(
         planted = instance.planted.labels(test)[:, None] if V.shape[1] == 1 or A is None else test @ A.T
         known["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
         size = float(np.linalg.norm(planted))
-        relative = known["test_distance"] / size if size else None  # 0: no planted neuron is active on a test row
+        # the size is 0 if no planted neuron is active on a test row
+        relative = known["test_distance"] / size if size else None
     known["merged_neurons"] = count_merged(parameters, instance.X)
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:

@@ -179,10 +179,10 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
     transitions = [part.transition for part in slices]
     known = {i: _Design(slices[i], transition) for i, transition in enumerate(transitions) if transition is not None}
     added = [[0] * len(part.n) for part in slices]
-    # Trials are added to a slice in steps of a hundredth of those that it has: smaller steps would not give a better
-    # estimate of the variance.
+    # trials are added to a slice in steps of a hundredth of its existing trials: smaller steps would not give a better
+    # estimate of the variance
     steps = {i: max(1, int((slices[i].yes + slices[i].no).sum()) // 100) for i in known}
-    # Evenly placed trials would reach the factor with this number, also if the true curve is not a probit.
+    # add at most as many trials as would reach the factor if placed evenly, also if the true curve is not a probit
     trials = min(trials, math.ceil((factor - 1) * sum(float((part.yes + part.no).sum()) for part in slices)))
     first = total = sum(design.spread for design in known.values())
     queue = [(-design.gain(steps[i]) / steps[i], i) for i, design in known.items()]
@@ -208,7 +208,7 @@ class _Design:
         halves = np.clip(transition.half + np.array([spread[:, 0], -spread[:, 0]]).ravel(), *ends)
         slopes = transition.slope * np.exp(np.array([spread[:, 1], -spread[:, 1]]).ravel())
         pairs = [gradients(part.n, half, slope, part.curve) for half, slope in zip(halves, slopes, strict=True)]
-        # One trial at each n: entries 11, 12, 22 of the information matrix, shape (3, points, cells)
+        # the information of one trial at each n: entries 11, 12, 22 of the information matrix, shape (3, points, cells)
         self._one = np.array(
             [
                 [weight * directions[:, i] * directions[:, j] for directions, weight in pairs]

@@ -33,7 +33,7 @@ def baseline(name: str, seed: int, columns: int, trees: int) -> Any:
     match name:
         case "lasso":
             return linear_model.LassoCV(cv=parts, max_iter=10_000)
-        case "omp" if columns == 1:  # scikit-learn needs two columns; with one column, OMP is least squares
+        case "omp" if columns == 1:  # scikit-learn's OMP needs two columns; with one column, OMP is least squares
             return linear_model.LinearRegression()
         case "omp":
             return linear_model.OrthogonalMatchingPursuitCV(cv=parts)
@@ -50,7 +50,8 @@ def fit_baseline(name: str, rng: Rng, X: Array, y: Array, trees: int = TREES) ->
     """
     model = baseline(name, int(rng.integers(2**31)), X.shape[1], trees)
     with warnings.catch_warnings():
-        # noiseless labels are fitted exactly along the path, so coordinate descent and OMP warn
+        # ignore the warnings of coordinate descent and OMP about noiseless labels, which are fitted exactly along the
+        # path
         warnings.simplefilter("ignore")
         try:
             model.fit(X, y)
@@ -160,7 +161,7 @@ class Selector:
         own, shadows = np.split(selection.importances, [variables])
         mean, fitted = X.mean(axis=0), selection.fitted
         network = fitted.network
-        if network is not None:  # predicts with the shadows at their means
+        if network is not None:  # drop the shadow inputs: fix them at their means, which adds a constant to each bias
             network = ReluNetwork(network.W[:, :p], network.b + network.W[:, p:] @ mean, network.a)
         alone = replace(
             fitted,

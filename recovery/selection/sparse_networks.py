@@ -54,7 +54,7 @@ class Networks:
     def __init__(self, X: Array, y: Array, networks: int, neurons: int, dtype: type[np.floating] = np.float32) -> None:
         n = len(X)
         self.shape = (networks, neurons, n)
-        self.rows = np.ones((n, X.shape[1] + 1), dtype)  # a last column of ones carries the bias
+        self.rows = np.ones((n, X.shape[1] + 1), dtype)  # the last column is of ones, for the bias
         self.rows[:, :-1] = X
         self.columns = np.ascontiguousarray(self.rows.T)
         self.y = y.astype(dtype)
@@ -67,7 +67,7 @@ class Networks:
         B, r, n = self.shape
         np.matmul(theta[:, :-1], self.columns, out=self.Z)
         np.greater(self.Z, 0.0, out=self.active)
-        self.Z *= self.active  # half the time of np.maximum
+        self.Z *= self.active  # multiplying by the mask takes half the time of np.maximum
         np.matmul(theta[:, -1].reshape(B, 1, r), self.Z.reshape(B, r, n), out=self.residual)
         self.residual -= self.y
         return np.einsum("bij,bij->b", self.residual, self.residual) / n
@@ -81,7 +81,7 @@ class Networks:
         errors = self.errors(theta)
         self.residual *= 2.0 / n
         out[:, -1] = np.matmul(self.Z.reshape(B, r, n), self.residual.reshape(B, n, 1)).ravel()
-        G = self.Z  # two buffers of this size leave the cache
+        G = self.Z  # Z is overwritten, because two buffers of this size do not fit into the cache
         np.multiply(self.active.reshape(B, r, n), self.residual, out=G.reshape(B, r, n))
         np.matmul(G, self.rows, out=out[:, :-1])
         out[:, :-1] *= theta[:, -1:]

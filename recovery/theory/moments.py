@@ -18,7 +18,7 @@ def half_space_moment(u: ArrayLike, v: ArrayLike) -> Array:
     """Return M(u, v) for unit vectors (..., d), broadcast; shape (..., d, d). I/2 if v = u, and 0 if v = -u."""
     u, v = np.broadcast_arrays(np.asarray(u, dtype=np.float64), np.asarray(v, dtype=np.float64))
     cos = np.clip((u * v).sum(axis=-1), -1.0, 1.0)
-    # |u - v| and |u + v| keep the angle accurate where arccos does not
+    # |u - v| and |u + v| give the angle accurately even if the vectors are nearly parallel, where arccos does not
     t = 2 * np.arctan2(np.linalg.norm(u - v, axis=-1), np.linalg.norm(u + v, axis=-1))
     sin = np.sin(t)
     cross = u[..., :, None] * v[..., None, :]

@@ -107,7 +107,7 @@ def adam(
         rate = kind(rates[i] / kind(1.0 - betas[0] ** count))
         term = kind(0.0 if decoupled else decay)
         keep = kind(1.0 - rates[i] * decay if decoupled else 1.0)
-        for j in range(width):  # three loops: in one, six times slower
+        for j in range(width):  # three loops, because one loop for all three takes six times as long
             slope = g[j] + term * t[j]
             m[j] = m[j] * b1 + slope * c1
             s[j] = s[j] * b2 + slope * slope * c2
