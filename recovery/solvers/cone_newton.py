@@ -106,8 +106,8 @@ class ConeNewton:
         if start is None:
             return self._solution(self.W, self.lam, Outcome.NUMERICAL_TROUBLE)
         near, At = start
-        # the first s is the expected size of the weights, ||y|| / column, divided by b, the size of the norms of A^T lam.
-        # The proximal weight is a fraction of what one group adds to the Hessian at step s
+        # first s: the expected size of the weights, ||y|| / column, divided by b, the size of the norms of A^T lam;
+        # the proximal weight is a fraction of what one group adds to the Hessian at step s
         s, error, best = size / (self.bound * self.column), 1.0, np.inf
         weight = PROXIMAL_WEIGHT * s * self.column**2
         least_weight, objective = LEAST_WEIGHT * weight, np.inf
