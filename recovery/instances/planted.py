@@ -3,7 +3,7 @@
 `draw` returns the planted function for a given X; `labels` evaluates it on any data.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -151,13 +151,15 @@ class Relu:
     """y = sum_i r_i (X w_i)_+, ||w_i|| = 1.
 
     Geometry: `random` (uniform on the sphere), `opposite` (w, -w), `basis` (e_1..e_k), `angle` (two directions
-    at `angle` degrees). Signs r_i: all `positive`, `alternating` from +1, or `random`.
+    at `angle` degrees). Signs r_i: all `positive`, `alternating` from +1, or `random`. active: the number of variables
+    that random neurons see, the first ones; all others have weight 0.
     """
 
     k: Annotated[int, Ge(1)] = 1
     geometry: Literal["random", "opposite", "basis", "angle"] = "random"
     angle: Annotated[float, Interval(ge=0, le=180)] | None = None
     signs: Literal["positive", "alternating", "random"] = "positive"
+    active: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
 
     form: ClassVar[Form] = "relu"
     slope: ClassVar[float] = 0.0
@@ -171,6 +173,8 @@ class Relu:
             raise ParameterError(f"geometry {self.geometry!r} is for k = 2 neurons, found k = {self.k}")
         if (self.geometry == "angle") != (self.angle is not None):
             raise ParameterError("`angle` (degrees) goes with geometry 'angle', and only with it")
+        if self.active is not None and self.geometry != "random":
+            raise ParameterError(f"`active` goes with geometry 'random', found {self.geometry!r}")
 
     def draw(self, rng: Rng, X: Array) -> Neurons:
         d = X.shape[1]
@@ -178,6 +182,8 @@ class Relu:
             raise ParameterError(f"geometry 'basis' needs k <= d, found k = {self.k}, d = {d}")
         if self.geometry == "angle" and d < 2:
             raise ParameterError("geometry 'angle' needs d >= 2")
+        if self.active is not None and self.active > d:
+            raise ParameterError(f"`active` is a number of variables, at most d = {d}; found {self.active}")
         for redraws in range(MOST_REDRAWS):
             W = self._place(rng, d)
             if np.linalg.norm(np.maximum(X @ W, 0.0), axis=0).min() >= SMALLEST_ACTIVATION:
@@ -193,6 +199,8 @@ class Relu:
         if self.geometry == "basis":
             return np.eye(d, self.k)
         free = rng.standard_normal((d, self.k if self.geometry == "random" else 2))
+        if self.active is not None:
+            free[self.active :] = 0.0
         free /= np.linalg.norm(free, axis=0)
         if self.geometry == "random":
             return free

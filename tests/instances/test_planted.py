@@ -50,6 +50,9 @@ def test_geometries(X):
     angled = Relu(k=2, geometry="angle", angle=60).draw(rng, X).directions
     assert angled[:, 0] @ angled[:, 1] == pytest.approx(0.5)
     assert np.allclose(np.linalg.norm(Relu(k=4).draw(rng, X).directions, axis=0), 1.0)
+    sparse = Relu(k=4, active=2).draw(np.random.default_rng(5), X).directions
+    assert np.array_equal(sparse != 0, np.arange(6)[:, None] < np.full(4, 2))
+    assert np.allclose(np.linalg.norm(sparse, axis=0), 1.0)
 
 
 def test_labels_are_signed_sums_of_normalised_activations(X):
@@ -72,6 +75,10 @@ def test_impossible_models_say_why(X):
         Relu(k=2, geometry="angle")
     with pytest.raises(ParameterError, match="needs k <= d"):
         Relu(k=7, geometry="basis").draw(np.random.default_rng(0), X)
+    with pytest.raises(ParameterError, match="`active` goes with geometry 'random'"):
+        Relu(k=2, geometry="opposite", active=1)
+    with pytest.raises(ParameterError, match="at most d = 6; found 7"):
+        Relu(active=7).draw(np.random.default_rng(0), X)
     with pytest.raises(ParameterError, match="too few"):
         Relu(geometry="basis").draw(np.random.default_rng(0), -np.ones((2, 2)))
 

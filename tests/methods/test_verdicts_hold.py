@@ -17,6 +17,7 @@ from recovery.methods.interpolant import interpolant_near
 from recovery.methods.isometry import Isometry
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, RELU
+from recovery.programs.certificate import certify
 from recovery.solvers.conic import solve_conic
 
 SKIP = ARCHITECTURES["relu_skip"]
@@ -203,3 +204,20 @@ def test_labels_that_the_planted_weights_do_not_have():
     row = MinNorm()(replace(instance, y=instance.y + np.arange(12)), SKIP)
     assert (row["verdict"], row["recovered"]) == ("undecided", None)
     assert row["reason"].startswith(NOT_PLANTED)
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_rows_on_which_no_group_is_active_leave_no_verdict_open(norm: str) -> None:
+    """With the planted patterns and one more, some rows are zero in every operator: all labels there are 0."""
+    inactive = found = 0
+    for seed in range(6):
+        setting = Setting(60, 40, planted=Relu(k=4, active=4), patterns=Patterns(count=1, all_ones="ignore"))
+        instance = draw(setting, np.random.default_rng(seed))
+        problem = MinNorm(norm=norm).problem(instance, ARCHITECTURES["relu"])
+        row = MinNorm(norm=norm)(instance, ARCHITECTURES["relu"])
+        best = certify(problem.program, solve_conic(problem.program, "CLARABEL"))
+        inactive += not instance.patterns.any(axis=1).all()
+        assert row.verdict == ("not_optimal" if best.objective < problem.planted_cost * (1 - 1e-6) else "recovered")
+        found += row.verdict == "not_optimal"
+    assert inactive >= 3
+    assert found >= 2
