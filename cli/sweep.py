@@ -229,7 +229,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
 
 
 def _analyse(results: Path) -> Interim:
-    # imported here, because it imports pandas, which only later rounds need
+    # imported here, because this module imports pandas, which only later rounds need
     from recovery.report.until import interim_analysis
 
     return interim_analysis(results)

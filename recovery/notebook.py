@@ -73,11 +73,11 @@ def _collect(target: Any, imports: dict[str, None], values: dict[str, str], defi
     name = target.__name__
     if name in definitions:
         return
-    definitions[name] = ""  # entered before its references are collected, because it may refer to itself
+    definitions[name] = ""  # the name is entered first, because the function or class may refer to itself
     text = _source(target)
     main = vars(sys.modules["__main__"])
     for used in _globals(text):
-        # `used` is a builtin, or undefined: then a call raises NameError, as it does in the notebook
+        # skip a builtin, or an undefined name: a call then raises NameError, as it does in the notebook
         if used == name or used not in main:
             continue
         value, where = main[used], f"{name} uses {used}"
@@ -99,7 +99,7 @@ def _collect(target: Any, imports: dict[str, None], values: dict[str, str], defi
                 f"{where}, of type {kind}, which cannot be stored as text; make it inside {name}, or {INSTEAD}"
             )
     del definitions[name]
-    definitions[name] = text  # move the definition behind everything that it refers to, because a class needs its bases
+    definitions[name] = text  # move the text behind everything that it refers to, because a class needs its bases
 
 
 def _source(target: Any) -> str:

@@ -126,7 +126,7 @@ def _hashes(names: Collection[str], files: Mapping[str, str | None]) -> tuple[st
             root = path.parents[module_name.count(".") + (path.name == "__init__.py")]
             _collect(path, root, sources)
             place = path.relative_to(root).as_posix()
-            known = path.suffix == ".py" and place in sources  # false if the file was deleted after it was imported
+            known = path.suffix == ".py" and place in sources  # the file may have been deleted after it was imported
             if known and not any(_is_imported(path, root, root / other) for other in sources):
                 attributes = [name.partition(":")[2] for name in names if name.startswith(f"{module_name}:")]
                 # the file may have been edited, to invalid code, after it was imported

@@ -264,8 +264,8 @@ def branch(  # type: ignore[no-untyped-def]
             s[k] = 1.0 if (root >> k) & 1 else -1.0
             mus[0, k] = 0.0
         for i in range(q):
-            # a_j starts as the derivative of (z_j.u)_+ along z_j at the centre of the orthant: 1 if z_j is active
-            # there, otherwise 0
+            # a_j starts as the slope of (t)_+ at t = z_j.u in the centre of the orthant: 1 if z_j.u is positive there,
+            # otherwise 0
             t = 0.0
             for k in range(r):
                 t += down[i, k] * s[k]

@@ -41,8 +41,8 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
         size += v[j] * v[j]
         largest = max(largest, q[j])
     size = np.sqrt(size)
-    # a first bound, from the largest eigenvalue. The maximum is at least ||v||, its value without Q at u = v / ||v||:
-    # if ||v|| exceeds the goal, return, because no bound can be below the goal
+    # a first bound, from the largest eigenvalue. The maximum is at least ||v||, which u = v / ||v|| gives: if ||v||
+    # exceeds the goal, return, because no bound can be below the goal
     best = size + np.sqrt(largest)
     if best <= goal or size > goal or largest == 0.0 or size == 0.0:
         return best, best, np.sqrt(largest)

@@ -134,13 +134,13 @@ def largest_neuron(
     cells = turned.cells(known)
     floor = turned.floor(limit)
     crude = (_crude_bound(up, down, c) + lost + ROUNDING) * scale
-    if 2**turned.r > nodes:  # the search needs a node for each of the 2^r roots, so it could not end
+    if 2**turned.r > nodes:  # the search needs a node for each of the 2^r roots, so it could not finish
         return Bounds(0.0, float(crude), np.zeros(rows.shape[1]), 0)
     value, point, bound, cones, left, _, _ = branch(
         up, down, c, (turned.r, 0, 2**turned.r), cells, floor, TOLERANCE, nodes, stop, False
     )
     if np.isfinite(bound) and len(left):
-        # bound the cells again on which coordinate descent in `branch` did not converge, by an active-set method. Any
+        # cells on which coordinate descent in `branch` did not converge are bounded again by an active-set method. Any
         # multipliers y within their limits give a valid bound
         solved = [_cell_bound(up, down, c, on) for on in np.unique(left, axis=0)]
         bound = max([max(value, floor) + TOLERANCE, *solved])
@@ -187,8 +187,8 @@ def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | N
         return None
     rising, falling = (weights > 0) & (sizes > 0), (weights < 0) & (sizes > 0)
     scaled = np.vstack([rows * weights[:, None], c]) / scale
-    # the first r coordinates span the rows with t_i > 0, and `branch` starts from their 2^r orthants; other rows may
-    # have more coordinates
+    # the first r coordinates span the rows with t_i > 0, and `branch` starts from the 2^r orthants of these
+    # coordinates; other rows may have more coordinates
     basis, r = _coordinates(scaled[:-1][rising], scaled)
     turned = scaled @ basis.T
     # lost: the parts of the rows outside this basis are dropped, which changes f by at most the sum of their lengths

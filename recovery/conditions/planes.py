@@ -45,7 +45,8 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
     if known is None:
         known = np.empty((len(rows), 0), dtype=np.bool_)
     centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
-    # sort the planes by weight, the heaviest first: undecided planes then contribute little, and bounds fall early
+    # sort the planes by the length of their half difference, the largest first: undecided planes then contribute
+    # little, and bounds fall early
     order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
     centres, halves, normals = centres[order], halves[order], normals[order]
     vectors, values = spreads(halves)

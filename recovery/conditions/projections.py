@@ -50,7 +50,7 @@ def largest_projection(
         bounds = _bounds(base, lam, signs.T > 0, signs.T == 0)
         unsure = max(unsure, float(bounds[~sure].max(initial=0.0)))
         sides, points, bounds = sides[sure], points[sure], bounds[sure]
-        # a point on the plane of an undecided row is on the boundary of cells, in none of them, so it gets no value
+        # a point on the plane of an undecided row is on the boundary of cells, in none of them: its value stays 0
         products = points @ normals.T
         inside = np.flatnonzero((np.abs(products) > THIN).all(axis=1))
         values = np.zeros(len(points))
@@ -74,8 +74,8 @@ def _bounds(base: Array, lam: Array, on: Mask, open_: Mask) -> Array:
     on, open_ (n, k): the active and the open rows of each partial cell.
     """
     squares: Array = np.where(on | open_, (lam**2)[:, None], 0.0).sum(axis=0)
-    # at most r active rows are usually independent, and then projecting lam_D on their range leaves it as it is. So
-    # only patterns with more active rows are projected; ||lam_D|| bounds the others
+    # only patterns with more than r active rows are projected: r or fewer independent rows reach every lam_D, so the
+    # norm of lam on the active and undecided rows bounds the others
     many = np.flatnonzero(on.sum(axis=0) > base.shape[1])
     if many.size:
         rest = np.where(open_[:, many], (lam**2)[:, None], 0.0).sum(axis=0)

@@ -62,7 +62,7 @@ def neighbours(F: Array, w: Array, own: Mask) -> Mask:
     met: Mask = np.asarray((np.abs(F @ w) <= error) & F.any(axis=1))
     if not met.any():
         return np.empty((len(F), 0), dtype=np.bool_)
-    # the signs of F times a random direction: it is on no hyperplane, so each row has a definite side
+    # the signs of F times a random direction. The direction is on no hyperplane, so each row has a definite side
     side = F @ np.random.default_rng(0).standard_normal(F.shape[1]) > 0
     return np.column_stack([np.where(met, side, own), np.where(met, ~side, own)])
 

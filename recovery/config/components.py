@@ -191,7 +191,8 @@ class Choice:
                 resolved = identity = value
         except ParameterError as error:
             raise Invalid.value(str(error), self.tag) from error
-        except (TypeError, ValueError) as error:  # for example, a function written in C may have no signature
+        # raised, for example, for a function written in C that has no signature
+        except (TypeError, ValueError) as error:
             raise Invalid.value(f"{name}(rng, n, d, ...): {error}") from error
         return Component.of(UserValue(self.component, canonical_json(value), columns), name, resolved, identity)
 

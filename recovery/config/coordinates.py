@@ -47,7 +47,7 @@ class Labels:
     def column(self, name: str, points: ValidPoints) -> CategoricalColumn[Scalar]:
         """A coordinate of each of these points."""
         root, inside = name.partition(".")[0], name in points.block.paths
-        if name in self.axes and root not in COMPONENTS:  # the column is a user axis
+        if name in self.axes and root not in COMPONENTS:  # the column `name` is a user axis
             axis = points.axis(name) if inside else None
             return constant(None, len(points.row)) if axis is None else axis.map(lambda value: value.value)
         if name not in self.axes:

@@ -133,7 +133,7 @@ class Block:
         inputs = [column for _, at, _ in one.inputs if at is not None and (column := columns[at]) is not None]
         spread = np.broadcast_arrays(*(column.codes for column in inputs), np.zeros((), np.intp))
         flat = [CategoricalColumn(column.values, codes.ravel()) for column, codes in zip(inputs, spread, strict=False)]
-        # the axis has values of its own, factors, which are then the first input
+        # if the axis has values of its own, they are factors in the expression and its first input
         has_factor = columns[one.position] is not None
         first, number = distinct(flat) if flat else (np.zeros(1, np.intp), np.zeros(1, np.intp))
         values, known = list[AxisValue](), dict[tuple[type, object, Path], AxisValue]()

@@ -118,7 +118,8 @@ def user_value(
     target = resolve(name)
     if kind == "class":
         accept(name, target)
-        with user_errors(f"{name} cannot be made ({HOLDS})"):  # errors of the class's annotations and its __post_init__
+        # reports errors in the annotations and the __post_init__ of the class
+        with user_errors(f"{name} cannot be made ({HOLDS})"):
             return build(target, arguments)
     if not callable(target):
         raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")

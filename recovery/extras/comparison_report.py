@@ -33,7 +33,9 @@ def draw_differences(comparisons: Sequence[Comparison]) -> Figure:
     first, layout = comparisons[0].first, comparisons[0].first.layout
     drawn = [(one, panel) for one in comparisons for panel in one.panels]
     reach, alone = max(one.reach for one in comparisons), len(comparisons) == 1
-    if not alone:  # the grid of panels that the config requests has places for the panels of one comparison only
+    # the grid of panels that the config requests has places for the panels of one comparison only, so several do not
+    # use it
+    if not alone:
         first = replace(first, layout=replace(layout, columns=None))
     title = comparisons[0].title if alone else f"each sweep minus {comparisons[0].names[0]}"
     with panel_sheet(first, [panel for _, panel in drawn], title) as sheet:

@@ -152,8 +152,8 @@ def _trace(X: Array, patterns: Mask, exhaustive: bool) -> Finding:
     """Answer whether a network that normalises before its ReLUs recovers every linear neuron."""
     n, d = X.shape
     condition = orthogonal_uniform_isometry(patterns, d)
-    # condition (26) only counts rows, which is sufficient for data in general position: for other data evaluate the
-    # projections too
+    # condition (26) only counts rows, which is sufficient for data in general position, so the isometry condition
+    # itself is evaluated as well
     if condition.holds:
         condition = replace(condition, holds=uniform_isometry(orthonormal_base(X)[0], patterns).holds)
     value = (

@@ -147,7 +147,7 @@ class CellPricing(Pricing):
         norms[0] = np.inf
         order = np.argsort(-norms)[: 1 + ADDED * CIRCLES]
         new = patterns[:, order[norms[order] > CELL_MARGINS[0]]]
-        # the base may replace the features here, because the same rows of both are zero
+        # `unique_patterns` needs the rows of zeros of the features; the base has zeros in the same rows
         patterns = unique_patterns(groups.base, [groups.patterns[:, linear:], new])
         self.groups = replace(groups, patterns=np.hstack([groups.patterns[:, :linear], patterns]))
 

@@ -129,7 +129,7 @@ def measure(
         planted = instance.planted.labels(test)[:, None] if V.shape[1] == 1 or A is None else test @ A.T
         known["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
         size = float(np.linalg.norm(planted))
-        # the size is 0 if no planted neuron is active on a test row
+        # `size` is 0 if no planted neuron is active on a test row: no relative error then
         relative = known["test_distance"] / size if size else None
     known["merged_neurons"] = count_merged(parameters, instance.X)
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)

@@ -71,7 +71,7 @@ class ExactProgram(Program):
         cone = S[:, None] * groups.base if S.any() else None
         if groups.narrowed[g]:
             assert groups.transforms is not None
-            # the variables of this group are w of P1, (16); the base weights are T_g w
+            # the variables of a narrowed group are w of P1, (16), and its base weights are T_g w
             assert cone is not None
             lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
             return Row(np.arange(lift.shape[1]), operator @ lift, None, cone @ lift, lift)
@@ -212,8 +212,8 @@ class ExactProgram(Program):
         Each bound is the gated norm, or from the solution's multipliers, or, if neither is low enough, a projection.
         """
         lam, members, given = solution.lam, self.members, solution.multipliers
-        # start from the dual norms of the gated program: they are upper bounds, because a projection on a cone is no
-        # longer than the projected vector
+        # start from the dual norms of the gated program: they are upper bounds, because a projection on a cone is at
+        # most as long as the projected vector
         bounds = self.groups.adjoint_norms(lam)[self.group(members)]
         if len(given.chosen):
             place = np.full(self.size, -1)
@@ -230,7 +230,7 @@ class ExactProgram(Program):
         bounds[open_[lower]] = projected[lower]
         kept = ~np.isin(given.chosen, members[open_[lower]])
         chosen = np.concatenate([given.chosen[kept], members[open_[lower]]])
-        # by default a solution has empty multipliers, whose rows may have another length
+        # reshaped, because a solution has empty multipliers by default, whose rows have another length
         before = given.values[kept].reshape(-1, self.groups.n)
         return bounds, Multipliers(chosen, np.vstack([before, values[lower]]))
 

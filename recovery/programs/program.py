@@ -188,7 +188,7 @@ class GatedProgram(Program):
         return self.norm.values(W)
 
     def dual_norms(self, solution: Solution) -> Array:
-        if self.norm is L2:  # `Groups` keeps the norms for the last lam
+        if self.norm is L2:  # `Groups` stores the Euclidean norms for the last lam, so they cost nothing
             return self.groups.adjoint_norms(solution.lam)
         return self.norm.dual_values(self.groups.adjoint(solution.lam))
 

@@ -79,7 +79,7 @@ def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
 
 def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     """The least-norm solution lam of A^T lam = u, and a lower estimate of the smallest non-zero singular value of A."""
-    if not A.shape[1]:  # LAPACK rejects matrices without columns
+    if not A.shape[1]:  # A is empty: LAPACK rejects matrices without columns
         return np.zeros(len(A)), np.inf
     # use the normal equations if their condition number, cond(A)^2, leaves enough digits; otherwise the SVD
     gram = A.T @ A

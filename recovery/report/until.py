@@ -212,8 +212,7 @@ def record_of(
         and same
         and (before["known"] or (before["trials"] == trials and (before["left"] > 0 or left <= 0)))
     ):
-        # keep the earlier record: the target is met, or the threshold got no trials since because further trials cannot
-        # meet it
+        # keep the earlier record: the target is met, or no trials were added because they cannot help or none are left
         return dict(before), 1.0
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
@@ -249,8 +248,8 @@ def _limit(found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]]) -
     then = [_deviation(one) for one in history if one["low"] is not None and more * one["trials"] <= trials]
     if not then or _half(found) / normal_reach(found.interval.level) < NARROWER * then[-1]:
         return None
-    # the interval of a slice whose crossing is at a grid value always spans two steps, so twice the half width counts
-    # as limited by the spacing
+    # the interval of a slice whose crossing is at a grid value spans at least two steps, so up to twice the half width
+    # of the spacing counts as limited by the spacing
     if spacing.few:
         return "spacing" if _half(found) <= 2 * spacing.half * (1 + 1e-9) else None
     return "scatter" if goal.allowed(found) < spacing.half + reach_of_scatter(found) else None

@@ -123,7 +123,7 @@ class WorkerProcess:
     def kill(self) -> None:
         """Have the supervisor kill the worker and everything that it started. Returns at once."""
         with suppress(OSError):
-            os.kill(self._supervisor, signal.SIGCONT)  # a trial may have stopped the supervisor
+            os.kill(self._supervisor, signal.SIGCONT)  # continue the supervisor, because a trial may have stopped it
             self._control.shutdown(socket.SHUT_WR)
 
     def end(self, patience: float = 0.0) -> int:
@@ -171,7 +171,7 @@ class ForkServer:
             with their_control, their_data, self._lock, suppress(OSError):
                 server, process = self._started()
                 self._has_forked = True
-                process.send_signal(signal.SIGCONT)  # a trial may have stopped the fork server
+                process.send_signal(signal.SIGCONT)  # continue the fork server, because a trial may have stopped it
                 descriptors = [their_control.fileno(), their_data.fileno()]
                 socket.send_fds(server, [FORK_FOR_TRIALS if runs_trials else FORK], descriptors)
             with suppress(OSError):

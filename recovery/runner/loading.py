@@ -41,7 +41,7 @@ def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
 def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:
     """Return the sweep that `compose` returns in another process, which then ends."""
     FORK_SERVER.begin()  # the fork server loads its modules while this process loads its own
-    # imported here, because it loads Arrow and the solvers, which few configs need
+    # imported here, because this module loads Arrow and the solvers, which few configs need
     from recovery.runner.pool import ask
 
     answer, arrays = ask(describe, compose)

@@ -168,7 +168,7 @@ def relation(plan: Plan) -> Relation:
         return "equal"
     before, lost = stored_sweep(plan), content["trials"]
     if before is None and _has_stored_rows(plan):
-        return "part"  # this config stored rows here, and every later plan of the folder has kept its trials
+        return "part"  # this config has stored rows here before, and every later plan of the folder has kept its trials
     if before is not None:
         stored, new = planned_trials(before, plan.rounds).keys, plan.trials.keys
         lost = len(np.setdiff1d(stored, new))

@@ -102,7 +102,7 @@ def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None, bool]:
     config = grid.sweep["config"]
     if "sampling" not in config or not (grid.rounds or "cells" in grid.sweep):
         return grid.sweep["trials"], None, False
-    # imported here, because it is slow to import and few sweeps have rounds
+    # imported here, because recovery.config is slow to import and few sweeps have rounds
     from recovery.config import Until, from_document
     from recovery.runner.rounds import next_round
 
@@ -133,7 +133,7 @@ def user_code_sets(document: Mapping[str, Any]) -> set[frozenset[str]]:
     """Return the sets of user code, as `module:NAME`, that single trials of a stored sweep may run."""
     if not any(user_names(document)):
         return set()
-    # imported here, because it is slow to import and few sweeps have user code
+    # imported here, because recovery.config is slow to import and few sweeps have user code
     from recovery.config import user_code_choices
 
     return user_code_choices(document)

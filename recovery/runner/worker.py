@@ -119,7 +119,7 @@ def _supervise(control: socket.socket, data: socket.socket) -> NoReturn:
         Thread(target=_kill_on_request, args=(control, worker), daemon=True).start()
         status = _exit_status(worker)
         _kill_descendants()
-        with suppress(OSError):  # the sweep may be gone
+        with suppress(OSError):  # the sweep may be gone: then nobody receives the status
             control.send(status.to_bytes(4, "big", signed=True))
     finally:
         os._exit(0)

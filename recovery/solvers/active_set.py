@@ -243,7 +243,7 @@ def project(
         if m < before:
             continue
         _point(R, s, z, tight, x, m, v)
-        # r independent tight rows meet only in the vertex of the cone, so the projection is 0
+        # r independent tight rows meet only in 0, the vertex of the cone, so the projection is 0
         if m == r:
             v[:] = 0.0
             break

@@ -144,8 +144,8 @@ class ConeNewton:
             # difference that this makes to the objective
             excess = self.delta * float(misfit @ (0.5 * misfit - self.lam))
             if max(error, abs(gap + relative(excess, objective))) <= tolerance:
-                # lam is scaled into the bounds: scale the projections with it, so that their multipliers prove the
-                # bounds of `inside`
+                # lam is scaled into the bounds: scale the projections with it, so that their multipliers prove that
+                # `inside` is feasible
                 self.cones.scale(1.0 / max(1.0, largest))
                 return self._solution(self.W, inside, Outcome.SOLVED, self.cones.multipliers)
             if error < best:

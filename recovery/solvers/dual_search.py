@@ -100,7 +100,8 @@ class ExactPenalty:
 
         self.program, self.threshold = program, threshold
         self.cones = Projections(program)
-        self.cones.bound = threshold  # projections shorter than this do not count, so they need not be exact
+        # projections shorter than the threshold do not count in phi, so they need not be exact
+        self.cones.bound = threshold
         members = program.members
         self.others = np.flatnonzero(~np.isin(members, rows))
         chosen = members[self.others]
@@ -173,7 +174,7 @@ def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point,
         image = phi.images(step)
         length = 1.0
         while length > 1e-8:
-            # a step that overflows does not decrease phi and is halved
+            # phi may overflow at a long step; that step is halved, too
             with np.errstate(over="ignore", invalid="ignore"):
                 trial = phi.at(images + length * image)
             # Armijo's rule: accept the step if phi decreases by a small fraction of what the slope predicts

@@ -136,7 +136,7 @@ def across(diagonal: Array, C: Array) -> Linear | None:
     """
     scale = 1.0 / np.sqrt(diagonal)
     C = C * scale[:, None]
-    K = scipy.linalg.blas.dsyrk(1.0, C.T, lower=1)  # C^T C; BLAS reads the rows of C as columns, without a copy
+    K = scipy.linalg.blas.dsyrk(1.0, C.T, lower=1)  # K = C^T C; BLAS reads the rows of C as columns, without a copy
     np.einsum("ii->i", K)[:] += 1.0
     factor, failed = scipy.linalg.lapack.dpotrf(K, lower=1, clean=0)
     if failed:

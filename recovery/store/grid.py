@@ -200,7 +200,7 @@ def _planned_keys(text: str) -> Array | None:
 
     text: config, added blocks of axes and counts, as JSON.
     """
-    # imported here, because it is slow to import and few folders need it
+    # imported here, because recovery.config is slow to import and few folders need it
     from recovery.config import from_document, refined
 
     config, axes, counts = json.loads(text)
@@ -213,7 +213,7 @@ def _planned_keys(text: str) -> Array | None:
 def _may_share_trials(config: Mapping[str, Any], other: object) -> bool:
     """Return whether two configs have the same seed and, apart from those that an axis of either changes, the same
     components."""
-    # imported here, because it is slow to import and few folders need it
+    # imported here, because recovery.config is slow to import and few folders need it
     from recovery.config.components import COMPONENTS
 
     if not isinstance(other, Mapping) or config.get("seed") != other.get("seed"):

@@ -108,7 +108,7 @@ def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = Tru
 def write_file(path: Path, data: bytes) -> None:
     """Write a file atomically; write to a pipe or device directly."""
     real = Path(os.path.realpath(path))
-    if real.exists() and not real.is_file():  # a device or a pipe, such as /dev/stdout
+    if real.exists() and not real.is_file():  # the path is a device or a pipe, such as /dev/stdout
         path.write_bytes(data)
     else:
         write_atomically(real, data)

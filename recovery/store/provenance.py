@@ -21,7 +21,7 @@ SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
 @cache
 def provenance() -> dict[str, object]:
     """Return facts about the running program and machine, as JSON values."""
-    from llvmlite import binding  # imported here, because it is slow to import and a report does not need it
+    from llvmlite import binding  # imported here, because llvmlite is slow to import and a report does not need it
 
     return {
         "program": _program(),

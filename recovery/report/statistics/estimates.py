@@ -252,7 +252,7 @@ def split(ratio: Array, value: Array) -> float | None:
         return None
     start, at, end, left, right, tried = (a[kept] for a in (start, at, end, left, right, tried))
     step = (sums[end] - sums[at]) / right - (sums[at] - sums[start]) / left
-    # A step of height s between l and r trials lowers the sum of squares by s^2 l r / (l + r).
+    # the best step lowers the sum of squares most: with height s between l and r trials, by s^2 l r / (l + r)
     best = int(np.argmax(step**2 * left * right / (left + right)))
     before, after = value[start[best] : at[best]], value[at[best] : end[best]]
     # the step is the best of all steps tried, so its p-value is multiplied by their number (Bonferroni)

@@ -117,8 +117,8 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
     lowest = walk <= walk.min(axis=-1, keepdims=True) + 1e-9
     first = lowest.argmax(axis=-1)[..., None]
     last = cells - lowest[..., ::-1].argmax(axis=-1)[..., None]
-    # `below`, the slope of the minorant left of the minimum of S, is the largest slope of a chord that ends there;
-    # `above`, the slope right of it, is the least slope of a chord that begins there
+    # `below` is the fitted fraction left of the minimum of S, the largest success fraction of consecutive cells that
+    # end there; `above`, right of it, is the least success fraction of consecutive cells that begin there
     with np.errstate(all="ignore"):
         left = (np.take_along_axis(won, first, -1) - won) / (np.take_along_axis(seen, first, -1) - seen)
         right = (won - np.take_along_axis(won, last, -1)) / (seen - np.take_along_axis(seen, last, -1))

@@ -43,8 +43,8 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
     p-value is the mean of exp(K(t) - t G) over the samples at least as large as the observed G; K is the cumulant
     generating function (Siegmund 1976).
     """
-    # a cell of probability 0 or 1 has one possible outcome: any other outcome gives the p-value 0, and this one carries
-    # no information
+    # a cell of probability 0 or 1 has one possible outcome, which carries no information; any other outcome gives the
+    # p-value 0
     certain = (chance <= 0) | (chance >= 1)
     if np.any(yes[certain] != total[certain] * (chance[certain] >= 1)):
         return Tail(np.inf, 0.0, 0.0, 0.0, 0.0, False)

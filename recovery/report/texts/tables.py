@@ -94,7 +94,7 @@ def as_markdown(analyses: list[Analysis]) -> str:
 
 
 def _tables(analyses: list[Analysis], style: str, before: str) -> str:
-    from tabulate import tabulate  # imported here, because CSV and JSON do not need it
+    from tabulate import tabulate  # imported here, because CSV and JSON do not need tabulate
 
     parts = []
     for analysis in analyses:

@@ -143,7 +143,7 @@ def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, 
         return Text("x" + " " * (wide - 1))
     if console.color_system is None or console.no_color:
         return Text((RAMP[int(unit * 10 + 1e-9)] + ("!" if mark else " "))[:wide].ljust(wide))
-    import matplotlib  # imported here, because it is slow to import and plain characters do not need it
+    import matplotlib  # imported here, because matplotlib is slow to import and plain characters do not need it
 
     red, green, blue, _ = matplotlib.colormaps[colours](unit, bytes=True)
     ink = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 130 else "white"
