@@ -137,7 +137,7 @@ def open_streams() -> None:
                 pass
             if null > number:
                 os.close(null)
-            os.set_inheritable(number, True)  # worker processes write to this stream, too
+            os.set_inheritable(number, True)  # inherited, because worker processes write to this stream, too
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
 
 

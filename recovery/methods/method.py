@@ -13,7 +13,7 @@ from recovery.methods.columns import COLUMNS, Columns
 from recovery.programs.architecture import Architecture
 from recovery.types import Array, Scalar
 
-if TYPE_CHECKING:  # not imported at run time, because few commands need the oracle, which is compiled
+if TYPE_CHECKING:  # these modules are not imported at run time: few commands need the oracle, which is compiled
     from recovery.conditions.oracle import Bounds
     from recovery.programs.certificate import Certified
     from recovery.programs.program import Program

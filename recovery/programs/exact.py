@@ -230,7 +230,7 @@ class ExactProgram(Program):
         bounds[open_[lower]] = projected[lower]
         kept = ~np.isin(given.chosen, members[open_[lower]])
         chosen = np.concatenate([given.chosen[kept], members[open_[lower]]])
-        # reshaped, because a solution has empty multipliers by default, whose rows have another length
+        # the values are reshaped, because a solution has empty multipliers by default, with rows of another length
         before = given.values[kept].reshape(-1, self.groups.n)
         return bounds, Multipliers(chosen, np.vstack([before, values[lower]]))
 

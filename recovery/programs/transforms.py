@@ -205,7 +205,7 @@ class ProjectionSums:
         wanted[self._groups[chosen]] = c
         other = np.abs(wanted - self._weights) > close * np.maximum(wanted, self._weights)
         if np.count_nonzero(other) >= len(chosen):
-            # if at least as many weights changed as there are groups, sum again: that costs less and drops accumulated
+            # if at least as many weights changed as groups are chosen, sum again: that costs less and drops accumulated
             # rounding errors
             self._weights[:], self._sum[:] = 0.0, 0.0
             other = wanted > 0

@@ -227,7 +227,7 @@ def _open(plan: Plan) -> list[Damaged]:
     content = content_of(plan.sweep)
     if not plan.folder.exists():
         plan.folder.create(content)
-    now = relation(plan)  # compare with the folder again: another process may have created it
+    now = relation(plan)  # compare the plan with the folder now: another process may have created it
     damaged = plan.folder.prepare()
     if now == "whole":
         plan.folder.update(content)

@@ -120,7 +120,7 @@ def measure(trial: Trial) -> Row:
             row["recorded"] = len(next(iter(record.values())))
     except StopRequested:
         raise
-    except BaseException as error:  # also sys.exit and KeyboardInterrupt: however a method ends, its trial gets a row
+    except BaseException as error:  # however a method ends, also by sys.exit or KeyboardInterrupt, its trial gets a row
         row |= failure("failed", error)
     end, processor_end = _clocks()
     row["seconds"], row[PROCESSOR] = end - clock, processor_end - processor

@@ -126,7 +126,7 @@ def _supervise(control: socket.socket, data: socket.socket) -> NoReturn:
 
 
 def _kill_on_request(control: socket.socket, worker: int) -> None:
-    control.recv(1)  # returns when the sweep shuts down its end of the socket, or is gone
+    control.recv(1)  # recv returns when the sweep shuts down its end of the socket, or is gone
     for kill in (os.killpg, os.kill):
         with suppress(ProcessLookupError, PermissionError):
             kill(worker, signal.SIGKILL)

@@ -82,11 +82,11 @@ def dask(jobs: int) -> Iterator[Service]:
     with ExitStack() as stack:
         address: Any = os.environ.get("DASK_SCHEDULER_ADDRESS")
         if address is None:
-            # without this, workers would import modules from the current folder
+            # without PYTHONSAFEPATH, workers would import modules from the current folder
             safe = {f"{DASK_ENVIRONMENT}.PYTHONSAFEPATH": "1"}
             stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100, **safe}))
             changed = [*config.get(DASK_ENVIRONMENT), "PYTHONHASHSEED", "__DASK_PARENT_PID"]
-            # restored, because Dask sets the environment of its workers in this process, too
+            # these variables are restored, because Dask sets the environment of its workers in this process, too
             stack.enter_context(environment_restored(changed))
             local = {"n_workers": jobs, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
             # Dask's web server cannot be switched off and requires no key: let it use any free port, reachable from
@@ -176,7 +176,7 @@ class Engine:
                 backend = service.enter_context(SERVICES[self.backend](self.jobs))
                 call = run_remotely if backend.remote else partial(run_batch, _first if in_threads else workers.measure)
                 batches = Batches(chosen, backend.jobs)
-                while batches:  # repeat for the trials that batches have handed back
+                while batches:  # repeat, because batches may have handed back trials
                     with closing(backend.run(call, ((*batch, self.limits) for batch in batches))) as results:
                         for result in results:
                             yield batches.returned(result if isinstance(result, Done) else _decoded(result, batches))

@@ -85,7 +85,7 @@ def descend(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         while True:
             loss = objective(parameters, gradient)
-            size = float(np.sqrt(slope.dot(slope)))  # equal to np.linalg.norm, but faster
+            size = float(np.sqrt(slope.dot(slope)))  # faster than np.linalg.norm(slope), with the same value
             first = loss if epoch == 0 else first
             stop = _stop(loss, size, first, epoch, limits)
             if record_every and (stop is not None or _recorded(epoch, record_every)):

@@ -34,7 +34,7 @@ def chart(analysis: Analysis, kind: str) -> alt.ConcatChart:
     """
     tables: dict[str, str] = {}
     spec = _named(Picture(payload(analysis, kind, every=False)).spec(), tables)
-    # not validated here, because Altair validates the chart when it displays it
+    # the specification is not validated here, because Altair validates a chart when it displays it
     result: alt.ConcatChart = alt.ConcatChart.from_dict(spec, validate=False)
     result.datasets = tables
     return result

@@ -252,7 +252,7 @@ def _growth(pool: Pool, level: float) -> Interval | None:
 def _far(pool: Pool, fit: TrendLine, variance: Array, level: float) -> float:
     """Return half the length of the interval of a line's slope, for values with these variances."""
     count, freedom = len(pool.weight), max(freedom_of(pool.weight) - 1, 1.0)
-    # zero for two slices, which a line fits exactly
+    # `scatter` is zero for two slices, which a line fits exactly
     scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * count / max(count - 2, 1)))
     return max(normal_reach(level) * float(np.sqrt(fit.lever**2 @ variance)), _student_reach(freedom, level) * scatter)
 
