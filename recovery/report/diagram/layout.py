@@ -61,8 +61,8 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         if wanted is not None and wanted not in names:
             raise ReportError(f"report.{axis} is {wanted!r}; the grid's coordinates are {', '.join(names)}")
     x, y = spec.x, spec.y
-    # coordinates that other coordinates determine (`said`) are used for x and y only as a last resort, because over the
-    # others the cells form a rectangle
+    # coordinates that other coordinates determine (`said`) are chosen for x only as a last resort and never for y,
+    # because over the other coordinates the cells form a rectangle
     said = [
         *sweep.computed,
         *(name for other in (x, y) if other in expressions(sweep) for name in parse(other).names[:1]),
