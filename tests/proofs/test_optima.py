@@ -5,14 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.optimize import nnls
 
 from recovery.extras.gaps import empty_model, proof_start
 from recovery.extras.proofs.balls import Unproved
 from recovery.extras.proofs.optimum import ProofStart, ProvedOptimum, prove_optimum
 from recovery.extras.rigorous import check, verify_rigorously
 from recovery.instances.draw import Setting, draw
-from recovery.instances.planted import Linear, NormalizedRelu, Planted
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.min_norm import ConvexMethod, MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.runner.rerun import planned_trials
@@ -91,14 +93,28 @@ def test_no_interval_of_corrupted_weights_and_duals_excludes_the_optimum(
     assert all(one.low * (1 - SECOND) <= optimum <= one.high * (1 + SECOND) for one in proofs)
 
 
+def test_multipliers_of_a_skip_connection_prove_nothing() -> None:
+    """The dual of the program without skip connection has a larger value. Only the skip connection excludes it."""
+    given, model, optimum = starts("relu_skip", MinNorm(program="exact"), Relu(), 12, 4)
+    without, _, larger = starts("relu", MinNorm(program="exact"), Relu(), 12, 4)
+    X, lam = model.X, without.lam  # type: ignore[attr-defined]
+    # a skip connection has no cone: multipliers of rows that cancel its gradient bound nothing
+    multipliers = {(0, sign): nnls(X.T, -sign * X.T @ lam)[0] for sign in (1, -1)}
+    multipliers |= {(g + 1, sign): mu for (g, sign), mu in (without.multipliers or {}).items()}
+    found = prove_optimum(model, replace(given, lam=lam, multipliers=multipliers))  # type: ignore[arg-type]
+    assert larger > optimum * (1 + 1e-3)
+    assert found.low <= optimum * (1 + SECOND)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("name", ["p1-fig07", "p1-fig20", "p1-fig23", "p1-fig24"])
 def test_stored_optima_of_the_papers_are_proved(name: str) -> None:
-    """Fifty stored trials with noise or a penalty for each figure, with n d <= 1000."""
+    """Fifty stored trials with noise or a penalty for each figure, with n d <= 1000, and one with n d = 5000."""
     grid = read(ROOT / "results" / "papers" / name)
     frame, trials = grid.frame, {trial.id: trial for trial in planned_trials(grid, trust=False)}
-    frame = frame[(frame["n"] * frame["d"] <= 1000) & frame["verdict"].isna() & (frame["certificate"] == "gap")]
-    rows = frame.sample(50, random_state=3)
+    frame = frame[frame["verdict"].isna() & (frame["certificate"] == "gap")]
+    size = frame["n"] * frame["d"]
+    rows = pd.concat([frame[size <= 1000].sample(50, random_state=3), frame[size == 5000].iloc[:1]])
     checked = [
         check(trials[trial], {"verdict": None, "certificate": "gap", "objective": objective})
         for trial, objective in zip(rows["trial_id"], rows["objective"], strict=True)

@@ -131,7 +131,7 @@ class Balls:
 
     def images(self, w: Sequence[arb]) -> list[arb]:
         """X w."""
-        return [dot(row, w) for row in self.rows]
+        return (self.X * column(w)).entries()
 
     def coordinates(self, g: int) -> Index:
         """Columns whose weights reach the whole range of group g: all of them, unless they are dependent."""

@@ -151,15 +151,15 @@ def _in_cones(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
 def _low(balls: Balls, given: ProofStart) -> float:
     """The dual objective of a feasible multiple of lam, rounded down."""
     lam, y = ([arb(a) for a in values.tolist()] for values in (given.lam, given.y))
-    groups = list(range(balls.model.patterns.shape[1]))
-    penalty = arb(given.penalty)
-    squares = balls.dual_squares(groups, [balls.gated(g, lam) for g in groups])
-    worst = []
-    for g, square in zip(groups, squares, strict=True):
-        for sign in (1, -1) if given.multipliers is not None and not square <= penalty * penalty else (1,):
-            mu = None if given.multipliers is None else given.multipliers.get((g, sign))
-            bounded = None if mu is None else _on_cone(balls, given, lam, g, sign, mu)
-            worst.append(bounded if bounded is not None and bounded < square else square)
+    # a skip connection has no cone, and the norm of a group without cones bounds both signs
+    signed = {
+        (g, sign): _on_cone(balls, given, lam, g, sign, mu)
+        for (g, sign), mu in (given.multipliers or {}).items()
+        if not (balls.model.linear and g == 0)
+    }
+    rest = [g for g in range(balls.model.patterns.shape[1]) if any(signed.get((g, sign)) is None for sign in (1, -1))]
+    worst = balls.dual_squares(rest, [balls.gated(g, lam) for g in rest])
+    worst += [square for (g, _), square in signed.items() if square is not None and g not in rest]
     norm, value, square = largest(length(one) for one in worst), dot(y, lam), dot(lam, lam)
     limit = math.inf if norm == 0 else given.penalty / norm * (1 - 2.0**-50)
     if given.beta is None:
