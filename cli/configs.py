@@ -28,7 +28,7 @@ def command(forecast: bool, as_json: bool) -> None:
     for sweep in sweeps:
         size = f"{sweep.size:>7} trials"
         if forecast:
-            from recovery.runner.forecast import time_sweep  # imported here, because this module is slow to import
+            from recovery.runner.forecast import time_sweep  # imported here, because the forecast is slow to import
 
             click.echo(f"{sweep.name:{width}}  {size}  {time_sweep(sweep)}")
         else:

@@ -18,12 +18,14 @@
 - `{{numbers GRID K}}`: the table of claim number K: each number as printed, ours, and z; bold beyond three errors.
 - `{{number GRID COLUMN | QUERY | PRINTED ERROR}}`: the mean, and z beside a printed number with its standard error;
   ERROR is `ours` where the source's mean is taken to be as uncertain as ours.
+- `{{agreement rows GRIDS}}`, `columns`, `median`: the same for each row or column of the tables; the median of |z|.
 - `{{within DRAWS GRIDS}}`: the same, if each mean of the source were over DRAWS draws with our spread.
 - `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,6 +42,7 @@ from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.statistics.means import FAR, claimed_table, claimed_tables
 from recovery.sampling.placement import TransitionCurve, estimate
 from recovery.store import read
+from recovery.types import Array
 
 ROOT = Path(__file__).parents[1]
 GRIDS = ROOT / "results" / "papers"
@@ -106,6 +109,9 @@ def _value(asked: str) -> str:
     if verb == "within":
         draws, *others = rest.split()
         return _within(float(draws), others) if draws.isdigit() else _within(np.inf, rest.split())
+    if verb == "agreement":
+        by, *grids = rest.split()
+        return _agreement(by, grids)
     if verb in ("powers", "widest"):
         return (_powers if verb == "powers" else _widest)(*_curves(asked, rest))
     if verb == "rows":
@@ -170,13 +176,36 @@ def _growth(grid: str, k: int) -> str:
 
 
 def _within(draws: float, grids: list[str]) -> str:
-    inside = count = 0
+    near = np.concatenate([(np.abs(z) <= FAR).ravel() for _, z in _scores(draws, grids)])
+    return f"{near.sum()} of {near.size}"
+
+
+def _scores(draws: float, grids: list[str]) -> list[tuple[Sequence[str], Array]]:
+    """The rows and the z-scores of all tables that the configs of the grids claim; no difference counts as 0."""
+    found = []
     for grid in grids:
         for table in claimed_tables(_analysis(grid).diagram):
             other = np.maximum(table.stated_error, table.error * np.sqrt(table.count / draws))
-            far = np.abs(table.mean - table.stated) > FAR * np.hypot(table.error, other)
-            inside, count = inside + int((~far).sum()), count + far.size
-    return f"{inside} of {count}"
+            apart = table.mean - table.stated
+            z = np.divide(apart, np.hypot(table.error, other), where=apart != 0, out=np.zeros_like(apart))
+            found.append((table.rows, z))
+    return found
+
+
+def _agreement(by: str, grids: list[str]) -> str:
+    """`network 27 of 36, lasso 35 of 36` for each row of the tables, or `42, 43, 43 and 32 of 45` for each column."""
+    scores = _scores(np.inf, grids)
+    if by == "median":
+        return f"{np.median(np.concatenate([np.abs(z).ravel() for _, z in scores])):.1f}"
+    if by == "columns":
+        near = np.vstack([np.abs(z) <= FAR for _, z in scores])
+        *first, last = (str(count) for count in near.sum(axis=0))
+        return f"{', '.join(first)} and {last} of {len(near)}"
+    near_of: dict[str, list[bool]] = {}
+    for rows, z in scores:
+        for row, line in zip(rows, np.abs(z) <= FAR, strict=True):
+            near_of.setdefault(row, []).extend(line.tolist())
+    return ", ".join(f"{row} {sum(near)} of {len(near)}" for row, near in near_of.items())
 
 
 def _numbers(grid: str, k: int) -> str:
@@ -214,10 +243,14 @@ def _crossing(asked: str) -> str:
     grid, _, where = asked.partition(" | ")
     pairs = (pair.split(": ") for pair in where.split("; "))
     coordinates = {name: float(value) if re.fullmatch(r"[\d.e-]+", value) else value for name, value in pairs}
-    found = _analysis(grid).thresholds_where(coordinates)
+    found = [one.interval for one in _analysis(grid).thresholds_where(coordinates)]
+    for name, value in coordinates.items():  # a slice of a pooled threshold
+        others = {other: coordinates[other] for other in coordinates if other != name}
+        pooled = [one for one in _analysis(grid).thresholds_where(others) if one.along.by == name]
+        found += [each.interval for one in pooled for each in one.slices if each.y == value]
     if len(found) != 1:
         raise ValueError(f"{len(found)} thresholds: {asked}")
-    interval = found[0].interval
+    (interval,) = found
     if not interval.known:
         return f"above {interval.low:.3g}" if np.isfinite(interval.low) else f"below {interval.high:.3g}"
     return f"{interval.estimate:.3g} ({interval.low:.3g} to {interval.high:.3g})"

@@ -200,7 +200,7 @@ def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | N
 
 
 def _coordinates(up: Array, everything: Array) -> tuple[Array, int]:
-    """Return orthonormal rows that span `everything`, and r: the first r span `up`, which is triangular there."""
+    """Return orthonormal rows that span `everything`, and r: the first r of them span `up`."""
     # project on the complement of `first` twice: after one projection, rounding errors along `first` are not small
     # compared with a small remainder
     first = _basis(up)

@@ -120,7 +120,7 @@ class Tree:
         return self.values.get(path, Place(0, 1, 1, self.source))
 
     def problem(self, path: Path, text: str, *, key: bool = False, missing: bool = False) -> Problem:
-        """A problem at the place of `path`."""
+        """A problem at the place of `path`, or of its key. missing: the problem is a data file that does not exist."""
         return Problem(self.place(path, key=key), dotted(path), text, missing)
 
     def problems(self, at: Path, faults: Iterable[Fault]) -> list[Problem]:

@@ -52,7 +52,7 @@ class _Point:
 
 
 class Penalty(Protocol):
-    """phi of a program, as a function of the images A_g^T lam of its groups."""
+    """phi = 1/2 sum (||A_g^T lam|| - t)_+^2 over the groups outside S; an exact program projects A_g^T lam on cones."""
 
     def images(self, lam: Array) -> Array:
         """The images of lam, linear in lam."""
