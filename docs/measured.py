@@ -244,7 +244,7 @@ def _crossing(asked: str) -> str:
     pairs = (pair.split(": ") for pair in where.split("; "))
     coordinates = {name: float(value) if re.fullmatch(r"[\d.e-]+", value) else value for name, value in pairs}
     found = [one.interval for one in _analysis(grid).thresholds_where(coordinates)]
-    for name, value in coordinates.items():  # a slice of a pooled threshold
+    for name, value in () if found else coordinates.items():  # a slice of a pooled threshold
         others = {other: coordinates[other] for other in coordinates if other != name}
         pooled = [one for one in _analysis(grid).thresholds_where(others) if one.along.by == name]
         found += [each.interval for one in pooled for each in one.slices if each.y == value]
