@@ -156,14 +156,15 @@ class ReportSpec:
     coordinate, or an expression of several, such as n/d; by default n on the x axis and d on the y axis, if they vary.
     probability: of the event at its threshold along x. pool: an expression of x and other coordinates, such as
     n/(planted.k*d), whose value at the threshold is the same for all y, so that one number is estimated; by default n/d
-    if x and y are n and d, otherwise each y has a threshold of its own. Without `panel`, each combination of the
-    remaining axes has a panel. rows, columns: coordinates whose values are the rows and the columns of panels; if one
-    is not given, the remaining axes are used for it. curves: drawn into the diagram: a theory curve's name, {ratio:
-    2.0}, {at: {alpha: 2}}, {expression: 2 * d}, {file: curve.csv}, or a function of one coordinate as module:NAME or
-    {function: module:NAME}; the last four take a label. labels: names of axes, measured columns and theory curves in
-    pictures, pages and the terminal, such as {alpha: "$\\alpha = n/d$"}; tables keep the names of the config. scale,
-    limits: of the colours; the default scale depends on the kind of the value. figure: a map of the plane, fractions
-    against the `ratios` n/d, or a profile (a line along x for each y); `auto` chooses the most informative one.
+    if x and y are n and d, otherwise, and with `none`, each y has a threshold of its own. Without `panel`, each
+    combination of the remaining axes has a panel. rows, columns: coordinates whose values are the rows and the columns
+    of panels; if one is not given, the remaining axes are used for it. curves: drawn into the diagram: a theory curve's
+    name, {ratio: 2.0}, {at: {alpha: 2}}, {expression: 2 * d}, {file: curve.csv}, or a function of one coordinate as
+    module:NAME or {function: module:NAME}; the last four take a label. labels: names of axes, measured columns and
+    theory curves in pictures, pages and the terminal, such as {alpha: "$\\alpha = n/d$"}; tables keep the names of the
+    config. scale, limits: of the colours; the default scale depends on the kind of the value. figure: a map of the
+    plane, fractions against the `ratios` n/d, or a profile (a line along x for each y); `auto` chooses the most
+    informative one.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None
@@ -191,6 +192,10 @@ class ReportSpec:
         """The columns and events to show, the first one for estimates; empty if the config gives none."""
         return (self.value,) if isinstance(self.value, str) else self.value or ()
 
+    def pooled_by(self, default: str | None) -> str | None:
+        """The pooled expression; None for a threshold per slice."""
+        return None if self.pool == "none" else self.pool or default
+
     @property
     def lines(self) -> tuple[Line, ...]:
         """The curves, with a bare name as a `NamedCurve`."""
@@ -209,6 +214,8 @@ def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> 
         yield from unknown(at, column_of(value), measured, "a measured column")
     for key in ("x", "y", "pool", "panel", "rows", "columns"):
         name = getattr(report, key)
+        if key == "pool" and name == "none":
+            continue
         if name is not None and name not in coordinates and is_expression(name):
             yield from expression_faults(("report", key), name, coordinates)
         elif name is not None:

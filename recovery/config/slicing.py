@@ -83,7 +83,7 @@ def slicing(report: ReportSpec, blocks: Sequence[Block]) -> Slicing:
     names = [] if x is None else given_axes(x, operands)
     moving = next((name for name in names if name in varying - fixed), None)
     ratio = x == "n" and y in (None, "d") and not varying.isdisjoint(given_axes("d", operands))
-    return Slicing(x or "n", moving, computed_axes(blocks), report.pool or ("n/d" if ratio else None))
+    return Slicing(x or "n", moving, computed_axes(blocks), report.pooled_by("n/d" if ratio else None))
 
 
 def given_axes(name: str, operands: Mapping[str, Sequence[str]]) -> list[str]:

@@ -96,6 +96,17 @@ def test_an_expression_of_other_coordinates_is_pooled() -> None:
     assert half["change"] == pytest.approx(whole["change"])
 
 
+def test_nothing_is_pooled_where_the_config_says_so() -> None:
+    """By default thresholds along n over d are pooled to n/d."""
+    rows = wendel_rows(n=range(10, 101, 10), d=[10, 20, 30], replicates=8)
+    spec = {"value": "recovered", "x": "n", "y": "d"}
+    found = Analysis(Diagram.of(grid(rows, report=spec | {"pool": "none"}))).thresholds()
+    assert [(one["pooled"], one["along"], one["where"]["d"]) for one in found] == [
+        (False, "n", d) for d in (10, 20, 30)
+    ]
+    assert Analysis(Diagram.of(grid(rows, report=spec))).thresholds()[0]["along"] == "n/d"
+
+
 @pytest.mark.parametrize("decreasing", [False, True])
 def test_a_higher_probability_is_reached_where_more_trials_succeed(decreasing: bool) -> None:
     """The logistic law has probability 0.9 at 2.1 + log(9)/4 = 2.65, and 0.1 at 1.55."""

@@ -80,7 +80,7 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         rest = [other for other in others if other != name]
         if name in others and name not in requested and _determine(frame, sweep, [x, y, *rest], name):
             others = rest
-    pool = spec.pool or ("n/d" if {x, y} == {"n", "d"} else None)
+    pool = spec.pooled_by("n/d" if {x, y} == {"n", "d"} else None)
     if spec.rows is None and spec.columns is None:
         return Layout(x, y, _distinguishing(frame, sweep, others), pool=pool)
     chosen = [name for name in (spec.rows, spec.columns) if name in others]
