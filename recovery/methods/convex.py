@@ -174,7 +174,9 @@ class PlantedProgram:
         )
 
     def neighbours(self) -> Mask:
-        """Return patterns (n, k) of cells that planted neurons touch, up to rounding: these may cost the same."""
+        """Return patterns (n, k): two cells at each planted neuron that is on a hyperplane up to rounding, as their
+        costs may be equal.
+        """
         found = [np.empty((len(self.features), 0), dtype=np.bool_)]
         for F, patterns, w, own, _, free in self._planted_groups():
             if free:

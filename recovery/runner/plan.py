@@ -69,7 +69,8 @@ class Plan:
     def shards(self, count: int) -> Index:
         """Return the shard of each trial, from 1 to `count`.
 
-        Shards are cut from whole rounds, so that no trial moves to another shard while trials are stored.
+        Each round is divided among all shards, stored trials included, so that no trial changes its shard while trials
+        are stored.
         """
         numbers = np.zeros(len(self.trials), np.intp)
         for places in split(self.sweep, self.rounds, self.trials):

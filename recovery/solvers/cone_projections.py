@@ -128,7 +128,8 @@ def _frames(program: ExactProgram, unseen: float) -> Array | None:
     if groups.transforms is None:
         return None
     frames = groups.transforms.copy()
-    if groups.confined:  # keep the zero columns: no weights and no rows of confined groups have components along them
+    # confined groups have no weights and no rows along a zero column, so the column is not replaced
+    if groups.confined:
         return frames
     for g in np.flatnonzero(~groups.dimensions(np.arange(groups.count)).all(axis=1)):
         seen = groups.dimensions(np.array([g]))[0]

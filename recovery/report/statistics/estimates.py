@@ -57,8 +57,11 @@ def interim_level(number: int) -> float:
 
 
 def levels(diagram: Diagram) -> Callable[[str], float]:
-    """Return the confidence level of the threshold with a title: of its last (or first) interim analysis in adaptive
-    sweeps, or 95 %."""
+    """Return a function: title of a threshold -> its confidence level, 95 % except in adaptive sweeps.
+
+    There it is the level of the last interim analysis if the target is met or no trials are left, otherwise of the
+    next.
+    """
     last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     if last is None and not isinstance(diagram.sweep.sampling, Until):
         return lambda title: LEVEL
