@@ -70,7 +70,10 @@ def faults(found: Sequence[Entry], gallery: Mapping[str, Sequence[str]]) -> Iter
             yield f"{name}: {entry.verdict} without a note that says why"
         yield from (f"{name}: there is no {one}" for one in entry.by if not _exists(one, gallery))
         if entry.claims and all(_exists(one, gallery) for one in entry.by):
-            verdicts: list[Judgement] = [one for one in VERDICTS for c, k in entry.claims if gallery[c][k - 1] == one]
+            found_words = [
+                gallery[config][k - 1].split(" (")[0] for config, k in entry.claims
+            ]  # a table adds its count
+            verdicts: list[Judgement] = [one for one in VERDICTS if one in found_words]
             if (judged := worst(verdicts)) != entry.verdict:
                 yield f"{name}: {entry.verdict}, but its claims are {judged}"
     counts = Counter(claim for entry in found for claim in entry.claims)
