@@ -40,7 +40,7 @@ MOST_EXACT = 10_000
 
 @dataclass(frozen=True)
 class Reach:
-    """The operator A (n, k r) of the groups `chosen` on its non-zero rows, with its pseudo-inverse.
+    """The operator A (n, k r) of the groups `chosen` on `rows`, with its pseudo-inverse.
 
     features (n, d'): of the neurons. own: the planted groups. The range of A must contain the ranges of their
     operators, because the labels lie in these.
@@ -53,8 +53,9 @@ class Reach:
 
     @cached_property
     def rows(self) -> Index:
-        """Indices of the non-zero rows of A. On the others every label is 0, those of the planted groups included."""
-        return np.flatnonzero(self.features.any(axis=1) & self.groups.diagonals(self.chosen).any(axis=1))
+        """Indices of the rows on which a chosen or a planted group is not zero: all other labels are 0."""
+        seen = self.groups.diagonals(np.union1d(self.chosen, self.own)).any(axis=1)
+        return np.flatnonzero(self.features.any(axis=1) & seen)
 
     @cached_property
     def _cholesky(self) -> tuple[Array, float] | None:
