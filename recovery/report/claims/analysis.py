@@ -59,7 +59,7 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
 
 
 def rows_where(diagram: Diagram, where: Any) -> Mask:
-    """Return the rows with these coordinates."""
+    """Return a mask of the rows with these coordinates."""
     rows = np.ones(len(diagram.frame), dtype=np.bool_)
     for name, value in where.items():
         rows &= has(diagram.frame, name, value)
@@ -105,7 +105,7 @@ def patterns_of(diagram: Diagram, rows: Mask) -> str | None:
 
 @dataclass(frozen=True)
 class Analysis(Estimates):
-    """The estimates of a diagram and its config's claims."""
+    """The estimates of a diagram, with the results of its config's claims."""
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
@@ -114,7 +114,7 @@ class Analysis(Estimates):
 
     @cached_property
     def measured_beside_stated(self) -> list[Measured]:
-        """The thresholds of all panels, each with the threshold that a claim states for it."""
+        """The measured thresholds, displayed or claimed, each with what a claim states for it."""
         return measured_beside_stated(self)
 
     def thresholds(self) -> list[dict[str, Any]]:
@@ -145,11 +145,11 @@ class Analysis(Estimates):
         return slices_in_words(self.slices[i], self.diagram.along) if self.slices else ""
 
     def crossings(self) -> list[dict[str, Any]]:
-        """Return one record per slice for axes other than n and d, as `thresholds` does; kept for one release."""
+        """Return the panel, y and the interval of each slice, for axes other than n and d; kept for one release."""
         return [] if self.diagram.layout.over_n_and_d else self._slices(self.diagram.along.by or "y")
 
     def sizes(self) -> list[dict[str, Any]]:
-        """Return one record per slice of d over n and d, as `thresholds` does; kept for one release."""
+        """Return the panel, d and the interval of each slice, over n and d; kept for one release."""
         return self._slices("d") if self.diagram.layout.over_n_and_d else []
 
     def _slices(self, by: str) -> list[dict[str, Any]]:
@@ -163,7 +163,7 @@ class Analysis(Estimates):
 def contour(analysis: Analysis, i: int) -> list[Array]:
     """Return the contour of the thresholds of a panel with a numeric y axis, as polylines of shape (k, 2).
 
-    It joins the crossings of neighbouring slices that are not pooled, and is interrupted at slices without a crossing.
+    Each joins the crossings of neighbouring slices, and ends at a slice without a crossing. Empty if slices are pooled.
     """
     layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
     if analysis.pooled or not analysis.slices or layout.y is None or Axis(panel.y).kind == "even":

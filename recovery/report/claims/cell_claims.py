@@ -63,7 +63,7 @@ def _named(limit: float | str) -> str:
 
 
 def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[str, Judgement]:
-    """Return the measured text and the verdict.
+    """Judge a claim about the mean, the median or every value of these rows' trials; also returns the measured text.
 
     The claim is supported if the 95 % interval over all trials is inside the limits, and contradicted if the interval
     of confidence level 1 - `claim.level` is outside. For `every`, no trial may be outside.
@@ -80,7 +80,7 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[st
 
 
 def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[str, Judgement]:
-    """Judge each cell with a share of half the error rate; the other half is for a test of all cells of a frequency.
+    """Judge a bound in each cell with a share of half the error rate; a test of all cells of a frequency has the rest.
 
     Supported if nothing contradicts, every cell was measured, and some outcome of these trials would have contradicted.
     """
@@ -130,8 +130,8 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
 
 
 def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tuple[str, Judgement]:
-    """Test all trials and each cell exactly; the tests share the error rate. Undecided trials may have ended either
-    way."""
+    """Test a stated probability exactly, on all trials and in each cell; the tests share the error rate. Undecided
+    trials may have ended either way."""
     diagram = estimates.diagram
     if not diagram.proportion:
         raise ReportError(f"{diagram.quantity} is not a proportion")
@@ -154,7 +154,7 @@ def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tu
 
 
 def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tuple[str, Judgement]:
-    """Judge each line of cells in which all other coordinates are equal.
+    """Judge a trend along an axis on each line of cells in which all other coordinates are equal.
 
     Contradicted if two cells of a line are in the opposite order (Fisher's exact test, or Mann and Whitney's), at half
     of the error rate shared among all pairs, or if all lines together show the opposite trend at the other half: with
@@ -208,7 +208,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
 
 
 def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
-    """Contradicted if a number differs at its share of `FAMILY`; supported if all agree. See `MeanTable.judged`."""
+    """Judge a table: contradicted if a number differs at its share of `FAMILY`, supported if all agree (`judged`)."""
     table = claimed_table(estimates.diagram, claim)
     agrees, differs = table.judged(FAMILY / table.stated.size)
     text = f"{int(agrees.sum())} of {agrees.size} {AGREE}"
@@ -239,7 +239,7 @@ def _every(sample: Sample, low: float, high: float, least: float, most: float) -
 
 
 def _trials_needed(sample: Sample, found: Interval, outer: Interval, least: float, most: float) -> str:
-    """Return what would decide that a number lies within the limits."""
+    """Describe the trials that would decide whether a number lies within the limits."""
     if not len(sample.values):
         return "finished trials"
     if not found.bounded and len(sample.values) < SAMPLES:
@@ -260,7 +260,7 @@ def _trials(sample: Sample) -> str:
 
 
 def _rounding(bound: float) -> float:
-    """Return the rounding error within which a number equals the bound."""
+    """Return the rounding error within which a number equals the bound; 0 for an infinite bound."""
     return 1e-9 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
 
 
@@ -289,7 +289,7 @@ def _able(sample: Sample, bound: float, upper: bool, level: float, statistic: st
 
 
 def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, float]:
-    """Bound the p-value of the successes of all cells, each with the probability of its bound (Chernoff).
+    """Bound the p-value of the successes (failures, for a lower bound) of all cells at their bounds (Chernoff).
 
     Returns this bound, and the least value that it could have had. A sum over many cells detects a departure that no
     single cell shows, and the bound is rigorous for cells of unequal probabilities.

@@ -76,7 +76,7 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
 
 
 def _minimum(deviance: Callable[[float], float]) -> Interval:
-    """Minimise a deviance over the shift; the interval ends where the deviance has risen by `RISE`."""
+    """Minimise a deviance over shifts from -0.9 to 0.9; the interval ends where the deviance has risen by `RISE`."""
     reach = 0.9
     coarse = np.linspace(-reach, reach, 181)
     start = float(coarse[int(np.argmin([deviance(shift) for shift in coarse]))])
@@ -91,7 +91,7 @@ def _minimum(deviance: Callable[[float], float]) -> Interval:
 
 
 def _ratio(yes: Array, total: Array, expected: Array) -> float:
-    """Return 2 sum (yes log(yes / (total p)) + no log(no / (total (1 - p))))."""
+    """Return 2 sum (yes log(yes / (total p)) + no log(no / (total (1 - p)))) with p = expected."""
     no = total - yes
     free = scipy.special.xlogy(yes, yes / total) + scipy.special.xlogy(no, no / total)
     return 2 * float(np.sum(free - scipy.special.xlogy(yes, expected) - scipy.special.xlogy(no, 1 - expected)))

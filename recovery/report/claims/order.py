@@ -26,7 +26,7 @@ def state_order(claim: OrderClaim) -> str:
 
 
 def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> tuple[str, Judgement]:
-    """Supported if every value of a group comes before every value of the next group; see `_judge_pair`."""
+    """Judge whether every value of a group comes before every value of the next group; see `_judge_pair`."""
     diagram, layout = estimates.diagram, estimates.diagram.layout
     if claim.axis in (layout.x, layout.y):
         diagram = diagram.laid_out(ReportSpec(x=layout.y if claim.axis == layout.x else layout.x, panel=claim.axis))
@@ -57,10 +57,10 @@ def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> t
 
 
 def _judge_pair(rows: pd.DataFrame, ends: tuple[float, float], level: float) -> tuple[str, Judgement]:
-    """Judge two values from their pairs of trials, with `ends`, the worst and the best outcome of any trial.
+    """Judge whether the first value is better, from pairs of trials; ends: the worst and the best outcome of any trial.
 
-    Supported if the pairs in which the first is better prevail, even if all undecided trials spoke against it, and at
-    no slice the second prevails. Contradicted if the second prevails in the same sense, overall or at some slice.
+    Supported if the first is better in significantly more pairs, even if all undecided trials count against it, and at
+    no slice the second is. Contradicted if the second is, with undecided trials against it, overall or at some slice.
     """
     (worst_one, best), first, second = ends, rows["first"], rows["second"]
     against = _split(first.fillna(worst_one), second.fillna(best))
@@ -79,7 +79,7 @@ def _judge_pair(rows: pd.DataFrame, ends: tuple[float, float], level: float) -> 
 
 
 def _needed(first: int, second: int, level: float) -> str:
-    """Return how many times the replicates would decide, if the pairs keep these proportions."""
+    """Describe how many times the replicates would decide, if the numbers of pairs for either side keep their ratio."""
     if first == second:
         return "trials whose outcomes differ" if not first else "more replicates: as many pairs are for it as against"
     more, less = max(first, second), min(first, second)
@@ -88,7 +88,7 @@ def _needed(first: int, second: int, level: float) -> str:
 
 
 def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:
-    """Return the values in order; a tuple among them is a group whose members are not compared."""
+    """Return the values of the claim in order, as groups whose members are not compared; most groups are one value."""
     return [value if isinstance(value, tuple) else (value,) for value in claim.values]
 
 
@@ -108,17 +108,17 @@ def _outcomes(estimates: Estimates, first: int, second: int) -> pd.DataFrame:
 
 
 def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, int]:
-    """Return the number of pairs in which the first is better, and in which the second is."""
+    """Return the number of pairs in which the first outcome is larger, and in which the second outcome is."""
     return int((first > second).sum()), int((first < second).sum())
 
 
 def _tail(more: int, less: int) -> float:
-    """Return the one-sided exact p-value of `more` successes out of `more + less`; 1 without pairs."""
+    """Return the exact p-value of `more` or more successes among more + less at probability 1/2; 1 without pairs."""
     return float(scipy.stats.binomtest(more, more + less, alternative="greater").pvalue) if more + less else 1.0
 
 
 def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> str:
-    """Return the pooled threshold of each value."""
+    """Return the pooled thresholds of these panels as text, each after its name; empty without pooled thresholds."""
     if not estimates.pooled:
         return ""
     words = [f"{name} {measured(estimates.pooled[i])}" for i, name in zip(panels, names, strict=True)]
@@ -126,6 +126,6 @@ def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> st
 
 
 def _short(labels: list[str]) -> list[str]:
-    """Remove the words that all labels share."""
+    """Remove the words that all labels share; a label that would be empty is kept."""
     common = set.intersection(*(set(label.split()) for label in labels))
     return [" ".join(word for word in label.split() if word not in common) or label for label in labels]

@@ -46,13 +46,13 @@ class ClaimResult:
 
 
 def of_all(titles: Sequence[str], judged: Sequence[tuple[str, Judgement]]) -> tuple[str, Judgement]:
-    """Combine the verdicts of panels for a claim about all of them."""
+    """Combine the judgements of panels for a claim about all of them: the texts as lines, and the worst verdict."""
     texts = [f"{title}: {text}" if len(judged) > 1 else text for title, (text, _) in zip(titles, judged, strict=True)]
     return "\n".join(texts), worst([verdict for _, verdict in judged])
 
 
 def worst(verdicts: list[Judgement]) -> Judgement:
-    """Return the verdict on a claim that needs all of several verdicts."""
+    """Return contradicted if some verdict is, otherwise inconclusive if some verdict is, otherwise supported."""
     order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
     return next(verdict for verdict in order if verdict in verdicts)
 
@@ -79,7 +79,7 @@ def concluded(text: str, verdict: Judgement, needed: str) -> tuple[str, Judgemen
 
 
 def times_needed(inner: Interval, outer: Interval, least: float, most: float) -> float:
-    """Return how many times the replicates would decide; infinite if the estimate is next to a limit.
+    """Return by which factor, at least 2, more replicates would decide; infinite above `MOST` or without a finite end.
 
     The width of an interval scales with the inverse square root of the replicates. The inner interval decides if the
     estimate is within the limits, otherwise the outer one.
@@ -93,9 +93,9 @@ def times_needed(inner: Interval, outer: Interval, least: float, most: float) ->
 
 
 def replicates(inner: Interval, outer: Interval, least: float, most: float, otherwise: str = "") -> str:
-    """Return `about 4 times the replicates`, or what else would decide, because the estimate is next to a limit.
+    """Describe the replicates that would decide: `about 4 times the replicates`, or more than `MOST` times.
 
-    otherwise: another way to decide.
+    otherwise: another way to decide, which is added to a finite factor.
     """
     times = times_needed(inner, outer, least, most)
     if np.isinf(times):

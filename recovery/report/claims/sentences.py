@@ -41,7 +41,7 @@ def _threshold(pooled: Threshold, what: str) -> str:
 def at(pooled: Threshold) -> str:
     """Return `n/d = 1.993 (95 % interval 1.955 to 2.030)`, or `n/d = 1.3 at d = 10 to 1.1 at d = 100` if it changes.
 
-    A large change that is not excluded is named. No mean follows where the value does change, and much.
+    A constant is followed by a large change that is not excluded, and a change by the mean, unless the change is large.
     """
     what, form, drift = pooled.along.what, form_of(pooled.along), pooled.drift
     if drift is None or pooled.constant:
@@ -54,7 +54,7 @@ def at(pooled: Threshold) -> str:
 
 
 def possible_change(pooled: Threshold) -> str:
-    """Return `; a change of -39% to +66% over d is not excluded` where the interval of the change is so wide."""
+    """Return `; a change of -39% to +66% over d is not excluded`; empty if a change is shown, or cannot be large."""
     drift = pooled.drift
     if drift is None or drift.shown or not drift.large:
         return ""
@@ -71,12 +71,12 @@ def _ends(pooled: Threshold) -> tuple[SliceValue, SliceValue]:
 
 
 def form_of(along: ThresholdAxis) -> str:
-    """Return the format of estimates: of a ratio n/d three decimals, of other quantities six digits."""
+    """Return the format of estimates: three decimals for a ratio n/d, six digits for other quantities."""
     return ".3f" if along.what == "n/d" else ".6g"
 
 
 def unknown_words(pooled: Threshold, what: str) -> str:
-    """Return the reason why there is no threshold."""
+    """Return the reason why there is no threshold. what: how the sentence calls the threshold, such as `50 %`."""
     low, high = pooled.interval.low, pooled.interval.high
     if np.isfinite(high):
         return f"the grid begins beyond the transition: {what} lies below {pooled.along.what} = {high:.3g}"
@@ -89,7 +89,7 @@ def unknown_words(pooled: Threshold, what: str) -> str:
 
 
 def drift_words(pooled: Threshold) -> str:
-    """Describe how n/d changes with d, if its interval excludes 0: one number then stands for several."""
+    """Describe the change from the first to the last slice; empty without an estimate or if the interval includes 0."""
     drift = pooled.drift
     if drift is None or not drift.shown or not pooled.interval.known:
         return ""
@@ -102,7 +102,7 @@ def drift_words(pooled: Threshold) -> str:
 
 
 def measured(pooled: Threshold) -> str:
-    """Return the estimate, `1.993`, or why there is none."""
+    """Return the estimate, `1.993`; `1.3 to 1.1` if it changes over the slices; or why there is none."""
     interval, drift = pooled.interval, pooled.drift
     if drift is not None and not pooled.constant:
         return " to ".join(f"{one.interval.estimate:{form_of(pooled.along)}}" for one in _ends(pooled))
@@ -112,7 +112,8 @@ def measured(pooled: Threshold) -> str:
 
 
 def slices_in_words(slices: tuple[Crossing, ...], along: ThresholdAxis) -> str:
-    """Return `50 % at tau = 0.5: n = 2000 (95 % interval 1000 to 3000); ...` for each slice with a bound."""
+    """Return `50 % at tau = 0.5: n = 2000 (95 % interval 1000 to 3000); ...` for each slice with an estimate or
+    bound."""
     parts = [
         f"{f'{along.by} = {PLAIN.value(one.y)}: ' if along.by else ''}{words}"
         for one in slices
@@ -129,7 +130,8 @@ def _crossed(one: Crossing, x: str) -> str:
 
 
 def caption(pooled: Threshold) -> str:
-    """Return `50 %: n/d = 1.99, 1.96 to 2.03 (95 %)` for a panel's corner; empty without an estimate."""
+    """Return `50 %: n/d = 1.99, 1.96 to 2.03 (95 %)` for a panel's corner; empty if unknown, or if the change is
+    large."""
     interval, what = pooled.interval, pooled.along.percent if pooled.jump is None else "jump"
     if not interval.known or (pooled.drift is not None and not pooled.constant and pooled.drift.large):
         return ""
@@ -138,5 +140,5 @@ def caption(pooled: Threshold) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return `= 0.002`, or `< 1e-15`."""
+    """Format the value of p, with its sign: `= 0.002`, or `< 1e-15`."""
     return f"= {p:.1g}" if p >= 1e-15 else "< 1e-15"

@@ -27,7 +27,7 @@ def state_threshold(claim: ThresholdClaim) -> str:
 
 
 def stated_limits(claim: ThresholdClaim, equals: str = "") -> str:
-    """Return `2 ± 0.15`, `>= 2`, or `2 to 3`."""
+    """Return the limits of a claim as text: `2 ± 0.15`, `>= 2`, `<= 3` or `2 to 3`. equals: precedes value or range."""
     if claim.value is not None:
         return f"{equals}{claim.value:g} ± {claim.tolerance:g}"
     if claim.at_least is None or claim.at_most is None:
@@ -58,7 +58,7 @@ class Measured:
 
 
 def measured_beside_stated(estimates: Estimates) -> list[Measured]:
-    """Return one entry per threshold that is shown or claimed, as far as it was measured."""
+    """Return the measured thresholds, displayed or claimed: one entry per claim about one, or one without a claim."""
     diagram = estimates.diagram
     claims: dict[tuple[str, float, str], list[ThresholdClaim]] = {
         (str(diagram.quantity), diagram.probability, diagram.along.what): []
@@ -105,7 +105,7 @@ def judge_panel(pooled: Threshold, least: float, most: float) -> tuple[str, Judg
 
 
 def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement]:
-    """Supported if the interval lies within the limits, contradicted if the outer interval lies outside.
+    """Judge a threshold: supported if its interval is within the limits, contradicted if its outer interval is outside.
 
     Both are widened by `missing_shift`. Where a constant is rejected, the claim is about each slice: supported if the
     intervals of all slices lie within, and contradicted if the outer interval of their mean, or of some slice, lies
@@ -134,7 +134,7 @@ def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement
 
 
 def _missing(pooled: Threshold) -> str:
-    """Return the trials without which there is no threshold."""
+    """Describe the grid cells or trials that a threshold without an estimate needs."""
     low, high = np.isfinite([pooled.interval.low, pooled.interval.high])
     if low or high:
         return f"grid cells with {'smaller' if high else 'larger'} {pooled.along.x}"

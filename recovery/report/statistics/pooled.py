@@ -51,12 +51,12 @@ class Drift:
 
     @property
     def shown(self) -> bool:
-        """Whether the interval excludes 0."""
+        """Whether the interval of the change excludes 0."""
         return self.change.low > 0 or self.change.high < 0
 
     @property
     def large(self) -> bool:
-        """Whether the interval reaches beyond `MOST_CHANGE`."""
+        """Whether the interval of the relative change reaches beyond `MOST_CHANGE` on either side."""
         return self.change.low < -MOST_CHANGE or self.change.high > MOST_CHANGE
 
 
@@ -213,7 +213,7 @@ def _student_reach(freedom: float, level: float) -> float:
 
 
 def _alone(slices: Slices, level: float) -> list[Interval]:
-    """Return the likelihood-ratio interval of each slice."""
+    """Return the likelihood-ratio interval of the crossing of each slice, from its own counts."""
     rows = zip(slices.x, slices.rising, slices.total - slices.rising, strict=True)
     return [crossing(x, rising, other, level, slices.probability) for x, rising, other in rows]
 
@@ -227,7 +227,7 @@ def _each(found: Crossings, pool: Pool, level: float) -> tuple[SliceValue, ...]:
 
 
 def _drift(found: Crossings, pool: Pool, variance: Array, level: float) -> Drift:
-    """Fit the line of the pooled value along the slices."""
+    """Fit the line of the pooled value along the slices; return its ends and the relative change between them."""
     fit = line(pool, pool.at)
     far = _far(pool, fit, variance, level)
     y = [one.y for one, inside in zip(found.alone, found.kept, strict=True) if inside]
@@ -238,7 +238,7 @@ def _drift(found: Crossings, pool: Pool, variance: Array, level: float) -> Drift
 
 
 def _growth(pool: Pool, level: float) -> Interval | None:
-    """Return the slope of the logarithm of the pooled value; None if some value is not positive."""
+    """Return the slope of the logarithm of the pooled value along the slices; None if some value is not positive."""
     if (pool.at <= 0).any():
         return None
     # add step^2 / 12, because the hidden position of a crossing is uniform over a step and independent between slices,
