@@ -188,7 +188,7 @@ def _place(diagram: Diagram, name: str, suffix: str, out: Path | None) -> Path:
 
 
 def _inside(analysis: Analysis, out: Path | None) -> Path | None:
-    """Return the results folder if the program chooses the place in it."""
+    """Return the results folder if the program chooses a place in it for the output, None if `out` names the place."""
     return analysis.diagram.grid.path if out is None else None
 
 
@@ -230,7 +230,7 @@ def bundle(analysis: Analysis) -> bytes:
 
 
 def citation(analysis: Analysis) -> str:
-    """Return a file in Citation File Format 1.2.0; text is quoted as JSON, which is valid YAML."""
+    """Return the CITATION.cff of an archive (format 1.2.0); text is quoted as JSON, which is valid YAML."""
     diagram = analysis.diagram
     finished = diagram.frame["started_at"].max() if "started_at" in diagram.frame else None
     day = finished.date() if finished is not None and finished == finished else date(1980, 1, 1)

@@ -25,7 +25,7 @@ SHARE = 5.0
 
 
 class View:
-    """The status of a sweep, as text and as a map, in one place of the console while the view is entered."""
+    """The status of a sweep as text and map, in one place of the console, for use as a context manager."""
 
     def __init__(self, results: Path, words: Callable[[SweepStatus], str], console: Console) -> None:
         self._results, self._words, self.console = results, words, console
@@ -41,7 +41,7 @@ class View:
         self._live.stop()
 
     def refresh(self) -> SweepStatus:
-        """Read the folder and draw it. Raises `StoreError`."""
+        """Read the folder, draw its status and map, and return the status. Raises `StoreError`."""
         began = monotonic()
         status = sweep_status(self._results)
         self._live.update(Group(Text(self._words(status)), *self._maps()), refresh=True)

@@ -39,9 +39,9 @@ With many slices, whose scatter is a rough estimate, the square of `MORE` applie
 
 
 def interim_analysis(path: Path) -> Interim:
-    """Evaluate the rule in `sampling` on the stored rows; earlier rounds record how often it was tested.
+    """Evaluate the rule in `sampling` on the stored rows, for each threshold that is pooled or of a slice.
 
-    It is evaluated for the threshold of each panel, or of each slice if slices are not pooled.
+    Earlier rounds record how often the rule was tested.
     """
     grid = read(path)
     diagram = Diagram.of(grid, _event(grid.sweep["config"]))
@@ -118,11 +118,11 @@ class Goal:
 
 @dataclass(frozen=True)
 class Spacing:
-    """The steps of x at the crossings of a threshold's slices, and what they leave of its half width.
+    """The steps between neighbouring x in the slices of a threshold; `half` is the half width they leave.
 
-    steps: the indices of the two cells, the length, and the jump of the success fraction; distance: of the
-    crossing from the step. scale: change of x per change of the threshold. few: the interval is made of those of the
-    slices, which end at values of x.
+    steps: the indices of the two cells, the length, and the jump of the success fraction; distance: of the crossing
+    from the step. scale: change of x per change of the threshold. few: the interval is made of those of the slices,
+    which end at values of x.
     """
 
     steps: pd.DataFrame
@@ -151,7 +151,7 @@ class Spacing:
 
     @property
     def half(self) -> float:
-        """The half width that very many trials would leave."""
+        """The half width of the threshold's interval that very many trials would leave."""
         here = self.steps[self.steps["distance"] == 0]
         if self.few:
             return float(np.sqrt((here["length"] ** 2).mean() / self.slices)) / 2 / self.scale
@@ -175,7 +175,7 @@ class Spacing:
 def steps_to_divide(found: Threshold, goal: Goal, record: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Return the steps of x inside which the next round adds a value, as the indices of their two cells.
 
-    record: see `record_of`. Where trials do not help, half of the steps that would otherwise do are divided.
+    record: see `record_of`. Where trials do not help, the half width to which the steps are compared is halved.
     """
     if not goal.until.refine or record["known"] or not found.interval.known:
         return []
@@ -234,7 +234,7 @@ def record_of(
 
 
 def _limit(found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what limits the interval if further trials do not help: `spacing` of the grid, or `scatter` of the slices.
+    """Return what limits the interval if more trials do not help: `spacing` of the grid or `scatter` of the slices.
 
     The scatter falls with the trials unless the slices differ. The earlier rounds show whether it still does, and a
     test shows whether the trials explain it. (Trials of one slice may be correlated, so the test is not enough.)

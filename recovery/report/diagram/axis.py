@@ -17,7 +17,7 @@ AxisKind = Literal["linear", "log", "even"]
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of a coordinate in order; [None] without a coordinate. asked: a kind that replaces the best one."""
+    """The values of a coordinate in order, or [None] without a coordinate. asked: a kind instead of the best."""
 
     values: Sequence[Any]
     asked: AxisKind | None = None
@@ -46,7 +46,7 @@ class Axis:
 
     @cached_property
     def at(self) -> Array:
-        """The position of each value, in the units of the axis."""
+        """The position of each value in the units of the axis; 0, 1, 2, ... on an even axis."""
         if self.kind == "even":
             return np.arange(len(self.values), dtype=float)
         return np.array(self.values, dtype=float)
@@ -75,7 +75,7 @@ class Axis:
 
     @cached_property
     def ticks(self) -> list[tuple[float, Any]]:
-        """(position, value) of the values that get a label: all of a few, otherwise round values at even steps."""
+        """(position, value) of the values with a label: all if few or `even`, otherwise round or distant values."""
         pairs = list(zip(self.at.tolist(), self.values, strict=True))
         if len(pairs) <= MOST_TICKS or self.kind == "even":
             return pairs
@@ -90,7 +90,7 @@ class Axis:
         return self._apart(pairs)
 
     def _apart(self, pairs: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
-        """Return the pairs from the first on that keep a distance of one MOST_TICKS-th of the axis."""
+        """Return the first pair, and each pair at least one MOST_TICKS-th of the axis behind the last pair returned."""
         where = np.log(self.at) if self.kind == "log" else self.at
         gap, kept, last = float(np.ptp(where)) / MOST_TICKS, [], -np.inf
         for pair, place in sorted(zip(pairs, where.tolist(), strict=True), key=lambda entry: entry[1]):

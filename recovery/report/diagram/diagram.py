@@ -41,7 +41,7 @@ class Panel:
 
     @property
     def undefined(self) -> bool:
-        """Whether trials finished here whose method does not measure the value."""
+        """Whether trials of this panel finished whose method does not measure the value."""
         return bool(self.cells["undefined"].any())
 
     def matrix(self, values: "str | pd.Series[Any]") -> Array:
@@ -142,7 +142,7 @@ class Diagram:
         return [self.quantity, *(quantity for quantity in others if quantity != self.quantity)]
 
     def with_threshold(self, what: str, probability: float) -> "Diagram":
-        """Return the diagram with another threshold: pooled, along x in each slice, or along another axis as x."""
+        """Return the diagram with another threshold; what: the pooled expression, x, or an axis that becomes x."""
         diagram = replace(self, probability=probability)
         if what == self.along.what:
             return diagram
@@ -162,7 +162,7 @@ class Diagram:
 
     @property
     def along(self) -> ThresholdAxis:
-        """The threshold that each panel has."""
+        """The axis, the probability and the pooling of the threshold of each panel."""
         return self.layout.along(self.probability)
 
     @cached_property
@@ -211,7 +211,7 @@ class Diagram:
         return [Panel(PLAIN.where(where), where, table[rank == i], x, y) for i, where in enumerate(wheres)]
 
     def _spanning(self, table: pd.DataFrame, x: Sequence[Any]) -> pd.DataFrame:
-        """Add the places that each cell covers: up to the middle between it and its neighbour in the slice."""
+        """Add start and stop: cells also cover, up to the middle between them, values of x added to other slices."""
         given = given_values(from_document(self.grid.sweep["config"]), self.layout.x)
         new = np.array([value not in given for value in x])
         table = table.assign(start=table["ix"], stop=table["ix"] + 1)
@@ -248,7 +248,7 @@ class Diagram:
 
     @cached_property
     def totals(self) -> dict[str, int]:
-        """Trials of the whole grid: stored, ok, failed, missing and undecided."""
+        """Numbers of trials of the whole grid: trials (stored), ok, failed, missing and undecided."""
         names = ["trials", "ok", "failed", "missing", "undecided"]
         totals = {name: int(self.table[name].sum()) for name in names}
         planned = int(self.grid.sweep.get("trials", 0))
@@ -299,7 +299,7 @@ def _measured_something(grid: Grid) -> Grid:
 
 
 def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
-    """Return the rows with a coordinate's value; an axis path or its last part names the column."""
+    """Return a mask of the rows with a coordinate's value; an axis path or its last part names the column."""
     name = next((name for name in (path, path.split(".")[-1]) if name in frame), None)
     if name is None:
         return np.zeros(len(frame), dtype=np.bool_)

@@ -40,7 +40,7 @@ class Layout:
         return {self.x, self.y} == {"n", "d"}
 
     def along(self, probability: float) -> ThresholdAxis:
-        """Return the threshold that each panel has: along n where n and d are the axes, otherwise along x."""
+        """Return the axis of each panel's threshold with its probability: n over n and d, otherwise x."""
         transposed = self.over_n_and_d and self.x == "d"
         x, by = (self.y or self.x, self.x) if transposed else (self.x, self.y)
         return ThresholdAxis(x, by, self.pool, probability, transposed)
@@ -52,7 +52,7 @@ def coordinates(frame: pd.DataFrame, columns: Columns) -> list[str]:
 
 
 def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
-    """Follow the config's `report` section; by default n is x and d is y if they vary in the config or the rows."""
+    """Choose x, y and panels by the config's `report` section; by default n is x and d is y if they vary."""
     spec, names = sweep.report, coordinates(frame, columns)
     if not names:
         raise ReportError(f"the rows have no coordinate columns; found: {', '.join(map(str, frame.columns)) or 'none'}")

@@ -87,7 +87,7 @@ def least_bounds(frame: pd.DataFrame, column: str) -> Array:
 
 
 def finished(frame: pd.DataFrame) -> Mask:
-    """Return the trials with status ok. Every other trial failed, which never counts as a failure to recover."""
+    """Return a mask of trials with status ok. All others failed, which never counts as a failure to recover."""
     result: Mask = (frame["status"] == "ok").to_numpy(dtype=np.bool_, na_value=False)
     return result
 

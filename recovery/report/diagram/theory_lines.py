@@ -113,7 +113,7 @@ def _other(plane: Mapping[str, Any], used: list[str]) -> str:
 
 
 def ratio_label(spec: RatioCurve) -> str:
-    """Return `n = 2d`."""
+    """Return the label of the line of a ratio n/d: `n = 2d`."""
     return "n = d" if spec.ratio == 1 else f"n = {spec.ratio:g}d"
 
 

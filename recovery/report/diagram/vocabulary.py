@@ -103,15 +103,15 @@ def _plain(mathematics: str) -> str:
 
 @dataclass(frozen=True)
 class Script:
-    """How text is written. own: converts text of a config, which has no markup. marked: converts text with mathematics
-    between dollar signs. labels: the config's names of coordinates, with such mathematics."""
+    """A way of writing text. own: converts text of a config, which has no markup. marked: converts text with
+    mathematics between dollar signs. labels: the config's names of coordinates, with such mathematics."""
 
     own: Callable[[str], str]
     marked: Callable[[str], str]
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def labelled(self, labels: Mapping[str, str]) -> "Script":
-        """Return the script with these names of coordinates."""
+        """Return this way of writing text, with these names of coordinates."""
         return replace(self, labels=labels)
 
     def axis(self, name: str | None) -> str:
@@ -180,7 +180,7 @@ def lettered(i: int, count: int, title: str) -> str:
 
 
 def pooled_words(along: ThresholdAxis, levels: Iterable[float]) -> str:
-    """Name the band of a panel's pooled threshold in a key, with intervals of these levels."""
+    """Return the legend text of the band of a pooled threshold, with intervals of these levels."""
     return f"{along.percent} over all $d$, {interval_words(levels)}"
 
 
@@ -194,11 +194,11 @@ def fraction_words(yes: int, decided: int, undecided: int) -> str:
 
 
 def unfinished_words(failed: int, missing: int) -> str:
-    """Name the stroke across a cell in a key: `trials failed (7) and missing (2)`."""
+    """Return the legend text of the stroke across a cell: `trials failed (7) and missing (2)`."""
     counts = {"failed": failed, "missing": missing}
     return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)
 
 
 def undecided_words(count: int) -> str:
-    """Name the diamond of a cell in a key."""
+    """Return the legend text of the diamond on a cell: `trials undecided (3)`."""
     return f"trials undecided ({count})"

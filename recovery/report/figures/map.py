@@ -173,7 +173,7 @@ def crossing_label(analysis: Analysis, i: int) -> str:
 
 
 def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
-    """Draw the crossings of one half in panel i with their intervals, and return the legend entry."""
+    """Draw the threshold crossings of the slices of panel i with their intervals, and return the legend entry."""
     crossings, panel = half_crossings(analysis, i), analysis.diagram.panels[i]
     if not crossings:
         return []

@@ -37,7 +37,7 @@ MOST_MARKS = 5000
 
 @dataclass
 class Gathered:
-    """Reorders columns by panel, and collects the counts of proportions.
+    """A collector that reorders columns by panel, and stores the counts of proportions.
 
     Each distinct pair (yes, no) is stored once, with its fraction and interval, and grid cells refer to it by index.
     """
@@ -82,8 +82,8 @@ def rounded(array: Array, digits: int = 4) -> list[float | None]:
 def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
     """Return the quantities that a reader can choose, the one that the diagram shows first.
 
-    every: all measured quantities, with several tolerances for deviations and distances; for fine grids only the
-    medians of four quantities. Otherwise only the quantity shown.
+    every: all measured quantities, with several tolerances for deviations and distances; fine grids have at most four
+    quantities, and of numbers the median only. Otherwise only the quantity shown.
     """
     fine, result = len(diagram.table) > FINE, list[Json]()
     measured = diagram.measured if every else [diagram.quantity]
@@ -100,7 +100,7 @@ def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
 
 
 def _number(shown: Diagram, column: Gathered, fine: bool) -> Json:
-    """Return median, mean and range of a numeric quantity, each with its possible colour scales."""
+    """Return median, mean and range of a numeric quantity with their colour scales; of fine grids, the median only."""
     tally, scale = shown.table, scale_of(shown)
     names, looks, panels = NUMBERS[:1] if fine else NUMBERS, [], scales_of(shown)
     kinds: tuple[AxisKind, ...] = ("log", "linear") if scale.logarithmic else ("linear", "log")
@@ -173,7 +173,7 @@ def mark(words: str, shape: str, cells: Index) -> Json:
 
 
 def limits(values: Array, log: bool) -> tuple[float, float]:
-    """Return smallest and largest value, which must be positive on a log scale; widened if they are equal."""
+    """Return the smallest and the largest finite value (positive value, on a log scale); widened if equal."""
     kept = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.1, 1.0)
     if low < high:

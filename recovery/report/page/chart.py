@@ -77,7 +77,7 @@ class Picture:
             self.low, self.high = (columns.get(of, self.value) for of in ("lower", "upper"))
 
     def spec(self) -> Json:
-        """Return the Vega-Lite specification."""
+        """Return the Vega-Lite specification of the first view, with one chart per panel."""
         grid, theme = self.grid, THEMES["light"]
         width = 340 if len(grid["panels"]) > 1 else 560
         size = {"width": width, "height": round(width * (0.72 if self.map else 0.6))}
@@ -121,7 +121,7 @@ class Picture:
         return colour
 
     def _data(self, panel: Json, cells: range, size: Json) -> Json:
-        """Return the tables of one panel by name."""
+        """Return the tables that the chart of one panel draws, by name."""
         known = [k for k in cells if self.value[k] is not None]
         rows = [self._cell(k) for k in (known if self.map else sorted(known, key=lambda k: int(self.at[k])))]
         if self.map and len(self.at) > LARGE:

@@ -23,7 +23,7 @@ class FitChart:
 
 
 def fits(analysis: Analysis, name: str) -> list[FitChart]:
-    """Return those charts that the grid has data for; `name` is appended to their headings."""
+    """Return the charts of collapse and sensitivity that have data; `name` is appended to their headings."""
     return [chart for chart in (collapse(analysis, name), sensitivity_fit(analysis, name)) if chart]
 
 
@@ -64,7 +64,7 @@ def collapse(analysis: Analysis, name: str) -> FitChart | None:
 
 
 def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
-    """Return thresholds n/d of all panels against the tolerance of a deviation or distance, or None without any."""
+    """Return thresholds n/d of all panels, near their median, against the tolerance of a column; None without any."""
     diagram = analysis.diagram
     column, series = sensitivity(diagram)
     drawable = [[(tol, t) for tol, t in line if np.isfinite([t.estimate, t.low, t.high]).all()] for line in series]

@@ -88,7 +88,7 @@ def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ())
 
 
 def pictures(drawn: Sequence[tuple[str, bytes]]) -> str:
-    """Embed PNG pictures with their captions; pictures beyond `MOST_PICTURES` bytes are named only."""
+    """Return PNG pictures with captions as HTML; pictures beyond `MOST_PICTURES` bytes are replaced by a note."""
     shown, room = [], MOST_PICTURES
     for words, data in drawn:
         room -= len(data)

@@ -25,7 +25,7 @@ MOST_FAILURES = 200
 
 
 def report_page(analyses: list[Analysis]) -> str:
-    """Return the page of one or several grids."""
+    """Return the HTML report of one or several grids, as one page."""
     places, charts = _fits(analyses)
     body = [
         '<a class="skip" href="#claims">Skip the maps</a>',
@@ -50,7 +50,7 @@ def report_page(analyses: list[Analysis]) -> str:
 
 
 def _pictures(analyses: list[Analysis]) -> str:
-    """Return the figures that have no interactive chart: several values side by side, and additional figures."""
+    """Return as HTML the figures without an interactive chart: several values side by side, and additional figures."""
     drawn = []
     for analysis in analyses:
         name = f"{analysis.diagram.name}: " if len(analyses) > 1 else ""
@@ -142,7 +142,7 @@ def _thresholds(analyses: list[Analysis]) -> str:
 
 
 def _of_slices(analysis: Analysis) -> str:
-    """Return the threshold of each slice, for slices that are not pooled."""
+    """Return an HTML table of the threshold of each slice, for slices that are not pooled; empty without thresholds."""
     lines, along = threshold_rows(analysis), analysis.diagram.along
     x = escape(analysis.diagram.script.axis(along.x))
     if not lines:
@@ -155,13 +155,13 @@ def _of_slices(analysis: Analysis) -> str:
 
 
 def _name(analyses: list[Analysis], analysis: Analysis, panel: str) -> str:
-    """Return the name of a panel, after the name of its grid if there are several grids."""
+    """Return the escaped name of a panel, after the name of its grid if there are several grids; `all` without both."""
     grid = analysis.diagram.name if len(analyses) > 1 else ""
     return escape(" · ".join(filter(None, [grid, panel])) or "all")
 
 
 def _sizes(analyses: list[Analysis]) -> str:
-    """Return the table of the crossings of slices that are pooled."""
+    """Return an HTML table of the crossings of slices that are pooled."""
     shown = [analysis for analysis in analyses if analysis.pooled]
     rows = [
         [_name(analyses, analysis, panel.title), PLAIN.value(one.y), _span(one.interval)]
@@ -260,7 +260,7 @@ def _provenance(analysis: Analysis) -> str:
 
 
 def _flat(value: Any, path: str = "") -> list[tuple[str, str]]:
-    """Return the leaves of nested dictionaries and lists as (dotted path, text)."""
+    """Return the leaves of nested dictionaries, and of lists of them, as (dotted path, text)."""
     if isinstance(value, dict):
         return [pair for key, inner in value.items() for pair in _flat(inner, f"{path}.{key}" if path else str(key))]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):

@@ -141,7 +141,7 @@ def _marks(diagram: Diagram, order: Any, panels: list[Json], shown: list[Json]) 
 
 
 def _panel(analysis: Analysis, i: int) -> Json:
-    """Return title, number of grid cells, and crossings of one half of panel i in the plane of the diagram.
+    """Return title, number of grid cells, and threshold crossings of panel i in the plane of the diagram.
 
     An open end of an interval is drawn to the end of the axis.
     """
@@ -175,7 +175,7 @@ def _panel(analysis: Analysis, i: int) -> Json:
 
 
 def _band(analysis: Analysis, i: int) -> list[Json]:
-    """Return the interval of the pooled threshold n/d of panel i."""
+    """Return the interval of the pooled threshold n/d of panel i as one row; empty without an estimate."""
     if analysis.diagram.along.pool != "n/d" or not analysis.pooled or not analysis.pooled[i].interval.known:
         return []
     interval, label = analysis.pooled[i].interval, PLAIN.marked(pooled_words(analysis.diagram.along, analysis.levels))
@@ -183,7 +183,7 @@ def _band(analysis: Analysis, i: int) -> list[Json]:
 
 
 def _finite(rows: list[list[Any]]) -> list[list[float]]:
-    """Round the numbers of those rows that are finite: to 3 decimals beyond 1, otherwise to 9."""
+    """Return the rows whose numbers are all finite, rounded to 3 decimals beyond 1 and otherwise to 9."""
     return [
         [round(float(value), 3 if abs(value) > 1 else 9) for value in row] for row in rows if np.isfinite(row).all()
     ]
@@ -207,7 +207,7 @@ def _theory(diagram: Diagram, i: int, reach: list[float]) -> list[Json]:
 
 
 def _spans(diagram: Diagram) -> Json:
-    """Return which places on the x axis each grid cell of a refined grid covers."""
+    """Return which places on the x axis each grid cell of a refined grid covers; empty for other grids."""
     if "start" not in diagram.panels[0].cells:
         return {}
     cells = pd.concat([panel.cells for panel in diagram.panels])
@@ -230,7 +230,7 @@ def _certificates(diagram: Diagram, column: Gathered) -> Json:
 
 
 def _ids(cells: Cells, order: Any) -> list[str]:
-    """Return the trial ids of each grid cell, joined by blanks; `!` after an id marks a failed trial."""
+    """Return the ids of each cell's trials, joined by blanks, `!` after failed trials; large grids list only these."""
     ok = cells.finished
     listed = np.ones_like(ok) if len(cells.frame) <= MOST_IDS else ~ok
     ids = cells.frame["trial_id"].astype(str).to_numpy()[listed]

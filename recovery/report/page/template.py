@@ -145,7 +145,7 @@ def config(theme: Json) -> Json:
 
 
 def templates() -> Json:
-    """Return everything that the page's script needs to fill the templates."""
+    """Return the templates, the themes and the shared parts that the page's script needs to draw charts."""
     return {
         "schema": SCHEMA,
         "map": MAP,

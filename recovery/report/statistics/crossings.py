@@ -94,7 +94,7 @@ class Crossings:
     pool: Pool | None
 
     def stacked(self, share: float | None = None) -> Slices:
-        """Return the counts of all slices; share: as in `stack`."""
+        """Return the counts of all slices. share: of unfinished trials that count as rising; None: leave them out."""
         return stack(self.places, [part.cells for part in self.parts], self.falling, self.along.probability, share)
 
     def along_x(self, places: Array) -> Array:
@@ -217,7 +217,7 @@ class TrendLine(NamedTuple):
 
 
 def line(pool: Pool, values: Array) -> TrendLine:
-    """Fit the line of one value per slice."""
+    """Fit a weighted least-squares line to one value per slice, along the covariate of the slices."""
     along = pool.along - pool.weight @ pool.along
     lever = pool.weight * along / float(pool.weight @ along**2)
     slope = float(lever @ values)

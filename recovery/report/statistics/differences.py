@@ -38,7 +38,8 @@ class ThresholdDifference:
 
 
 class _Crossed(NamedTuple):
-    """Crossings of slices, the step of the grid around each, bootstrap samples, and which slices end before them."""
+    """Crossings of slices, grid steps there, bootstrap samples, and a mask of slices that may cross outside their
+    cells."""
 
     at: Array
     step: Array
@@ -74,7 +75,7 @@ class _Side:
         return cls(along_x, pooled, found.log, [found.crossing(i, level) for i in which], weight)
 
     def x(self, i: int) -> Array:
-        """Return the positions of the cells of slice i along x, rounded as far as equal positions must agree."""
+        """Return the x of the cells of slice i, rounded to 12 digits, so that both sides have equal numbers."""
         places = self.along_x.x[i, : self.along_x.cells[i]]
         return np.array([float(f"{value:.12g}") for value in (np.exp(places) if self.log else places)])
 

@@ -71,7 +71,7 @@ def levels(diagram: Diagram) -> Callable[[str], float]:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Thresholds, widths, scaling and monotonicity of a diagram; empty where they are not defined."""
+    """Thresholds of a diagram's panels and of their slices; empty where they are not defined."""
 
     diagram: Diagram
 
@@ -118,8 +118,8 @@ class Estimates:
 
     @property
     def slices(self) -> list[tuple[Crossing, ...]]:
-        """The crossing of each slice of each panel, without the estimates that only a pooled value needs. Empty without
-        an event along a numeric axis."""
+        """The crossing of each slice of each panel, also of the jump of a number. Empty without an event along a
+        numeric axis and without a jump."""
         return [one.widened for one in self._crossings] or [one.slices for one in self.pooled]
 
     @cached_property
@@ -230,7 +230,7 @@ def plateaus(along: Array, value: Array) -> tuple[Interval, Interval] | None:
 
 
 def _middle(diagram: Diagram) -> ThresholdAxis:
-    """Return the threshold at which half of the trials are beyond a number."""
+    """Return the threshold axis at probability 1/2, where half of the trials are beyond a number."""
     return replace(diagram.along, probability=RATIO.probability)
 
 

@@ -41,7 +41,7 @@ def exact_lower(values: Array, level: float) -> float:
 
 
 def approximate_upper(values: Array, level: float) -> float:
-    """Return an upper bound of the mean by exponential tilting (Efron 1981); infinite if all values are equal.
+    """Return an upper bound of the mean by exponential tilting (Efron 1981); infinite for few or equal values.
 
     The values are drawn with weights exp(t z) of the standardised values z, under which the mean is larger. The bound
     is the mean at which a sample mean as small as the observed one has the probability of Student's quantile. For
@@ -57,7 +57,7 @@ def approximate_upper(values: Array, level: float) -> float:
     quantile = -float(scipy.special.stdtrit(n - 1, level)) * np.sqrt(n / (n - 1))
 
     def score(t: float) -> float:
-        """Return the normal quantile of the probability (Lugannani and Rice 1980), minus the one wanted."""
+        """Return the normal quantile of the tail at tilt t (Lugannani and Rice 1980), minus the target quantile."""
         root = np.sqrt(2 * n * (t * top + np.log(np.exp(t * (z - top)).mean())))
         return float(np.log(root / (t * np.sqrt(n))) / root - root - quantile)
 
@@ -106,12 +106,12 @@ class Sample:
         return float(self.values.std(ddof=1)) / np.sqrt(len(self.values)) if len(self.values) > 1 else np.nan
 
     def decides(self, *, high: bool = True) -> bool:
-        """Return whether there are enough trials for the interval of the mean, or for its low end alone."""
+        """Return whether there are enough trials for the interval of the mean; not `high`: for its low end alone."""
         exact = self.proportion or (np.isfinite(self.least) and not high)
         return len(self.values) >= (1 if exact else SAMPLES)
 
     def caveat(self, *, high: bool = True) -> str:
-        """Return why the interval of the mean, or its low end, is infinite or approximate; empty if it is exact."""
+        """Return why the interval of the mean (not `high`: its low end) is infinite or approximate; empty if exact."""
         if self.proportion or (np.isfinite(self.least) and not high):
             return ""
         if not self.decides(high=high):

@@ -19,7 +19,7 @@ MOST_COUNTS = 2_000_000
 @dataclass(frozen=True)
 class Slices:
     """Counts of an outcome that becomes more frequent with x, shape (slices, cells). Row i has `cells[i]` cells; the
-    rest is padding. The outcome has the `probability` at the threshold."""
+    rest is padding. probability: of the outcome at the threshold."""
 
     x: Array
     rising: Array
@@ -100,8 +100,8 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
     """Return the x of the crossing, its uncertainty hidden by the grid, and whether no fraction lies below, or above,
     the probability p.
 
-    `rising` has shape (..., cells). Let S_j = sum_{i <= j} (rising_i - p total_i). The isotonic fit is below p up to
-    the first minimum of S and above p from the last minimum on. So only the fractions next to the crossing are
+    `rising` has shape (..., slices, cells). Let S_j = sum_{i <= j} (rising_i - p total_i). The isotonic fit is below p
+    up to the first minimum of S and above p from the last minimum on. So only the fractions next to the crossing are
     computed: one is a largest mean, the other a least mean. Where the fit jumps by q over a step of x, step q^3 is
     hidden: nothing shows where within a step a jump from 0 to 1 lies, while interpolation follows a transition over a
     few cells. (Between these cases, the error for probit curves is smaller.)

@@ -73,7 +73,7 @@ def steepness(outcomes: int, chance: Array) -> Array:
 
 
 def exceeding(observed: float, values: Array, law: Array) -> tuple[float, float]:
-    """Return (P(G >= observed), its standard error) for cells with these `outcomes`."""
+    """Return P(sum >= observed) and its standard error, for cells with these `outcomes` and log probabilities."""
     t = _tilt(values, law, observed)
     # the tilted law is computed in logarithms, because probabilities of 1e-300 occur
     cumulant = float(scipy.special.logsumexp(law + t * values, axis=1).sum())

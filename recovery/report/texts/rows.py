@@ -16,7 +16,7 @@ MOST = 10
 
 
 def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """Return each threshold with the one that a claim states for it, as in the paper's Table I.
+    """Return one row per threshold, with the threshold that a claim states, as in the paper's Table I.
 
     A threshold outside the cells is given by its known bound, unless slices are pooled.
     """

@@ -57,7 +57,7 @@ def as_csv(analyses: list[Analysis]) -> str:
 
 
 def _crossings(analysis: Analysis) -> pd.DataFrame:
-    """Return the threshold of each cell's slice with its interval, as `n50` over n and d."""
+    """Return the threshold of each cell's slice with its interval; the names begin with `n50` or `threshold`."""
     along, parts = analysis.diagram.along, [pd.DataFrame(index=[])]
     name = "n50" if along.x == "n" and along.percent == "50 %" and analysis.pooled else "threshold"
     for panel, slices in zip(analysis.diagram.panels, analysis.slices, strict=False):

@@ -30,7 +30,7 @@ STYLES = {"supported": "green", "contradicted": "bold red", "inconclusive": "yel
 
 
 def print_diagram(analysis: Analysis, console: Console) -> None:
-    """Print the title, a map of each panel (n across, d up), the key, the counts, thresholds and claims."""
+    """Print title, map of each panel (x across, y up), key, counts, thresholds, tables and claims."""
     diagram = analysis.diagram
     console.print(Text(diagram.heading, style="bold"))
     for line in [] if _many_thresholds(analysis) else maps(diagram, console):
