@@ -1,1 +1,1 @@
-"""Runs what a sweep still lacks: one trial, batches of trials, workers, and the sweep that stores their rows."""
+"""Runs the missing trials of a sweep: one trial, batches of trials, workers, and the run that stores their rows."""

@@ -41,7 +41,7 @@ print(json.dumps(provenance()))
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """CPU-specific code of the libraries.
+    """The CPU-specific code in which the numerical libraries compute.
 
     kernel: the kernels of OpenBLAS. simd: instruction sets that NumPy uses. target: the processor for which Numba
     compiles. None if unknown.

@@ -133,11 +133,11 @@ class Batches:
         return list(zip(costs[:count].tolist(), taken, strict=True))
 
     def trials(self, number: int) -> list[Trial]:
-        """Return the trials of a batch that has not returned."""
+        """Return the trials of the batch with this number, which has not returned yet."""
         return [trial for _, trial in self._out[number]]
 
     def returned(self, done: Done) -> list[tuple[Trial, Row]]:
-        """Return the first trials of a batch with their rows. The batch's other trials run next."""
+        """Return the first trials of a batch with their rows. The batch's other trials are handed out next."""
         with self._lock:
             batch, count = self._out.pop(done.number), len(done.rows)
             self._again.extendleft(reversed(batch[count:]))

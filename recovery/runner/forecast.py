@@ -55,7 +55,7 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """Wall time in seconds."""
+        """The predicted wall time in seconds."""
         return self.work / self.jobs
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Timed(NamedTuple):
 
 
 def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Forecast:
-    """Forecast a run from the stored timings, or else from trials that are timed now for about `most` seconds."""
+    """Forecast a run from the stored timings; without any, from trials that are timed now for about `most` seconds."""
     if options.rerun_changed:
         plan = plan.without(plan.stale)
     trials, jobs = trials_to_run(plan, options), options.engine.jobs
@@ -94,7 +94,7 @@ def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Foreca
 
 
 def time_sweep(sweep: Sweep) -> Forecast:
-    """Forecast a whole sweep of one job; later rounds are assumed to cost as much per trial as the first."""
+    """Forecast a whole sweep with one job by timing trials of its first round; later rounds count alike per trial."""
     first = time_some(sweep.trials())
     return replace(first, trials=sweep.size, work=first.work * sweep.size / first.trials)
 
@@ -143,7 +143,7 @@ def time_some(
 
 
 class _Group:
-    """Trials that agree in all coordinates that are not numbers, and the timed ones among them."""
+    """A group of trials with equal words, such as the method, as coordinates, and the times of its timed trials."""
 
     def __init__(self, trials: Trials, rng: np.random.Generator) -> None:
         costs = trials.costs
@@ -166,7 +166,7 @@ class _Group:
         return result
 
     def time_next(self, time_one: Callable[[Trial, float], Timed], left: float) -> Timed:
-        """Time the next waiting trial that is predicted to end in `left` seconds; one that does not took that long."""
+        """Time the next waiting trial that may end in `left` seconds; if stopped, it counts as at least that long."""
         place = self.next_within(left)
         assert place is not None
         trial, cost, limit = self._waiting[place], float(self._waiting.costs[place]), max(left, SHORTEST_LIMIT)
@@ -197,7 +197,7 @@ class _Group:
 
     @property
     def covered(self) -> float:
-        """Predicted seconds of the trials that cost no more than the most expensive timed trial."""
+        """Predicted seconds of the trials that cost no more than the most expensive timed trial of the group."""
         inside = self._costs <= max(self._samples[0], default=0.0)
         return min(float(self._counts[inside] @ self._predict(self._costs[inside])), self.work)
 
@@ -207,7 +207,7 @@ class _Group:
         return np.array(self._timed).reshape(-1, 2).T
 
     def _predict(self, costs: Array | float) -> Array:
-        """Seconds of trials of these costs."""
+        """Return the predicted seconds of trials of these costs."""
         if not self._timed:
             return np.asarray(self._rate * costs)
         known, took = self._samples

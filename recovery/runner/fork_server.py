@@ -70,7 +70,7 @@ def start_python(
 
 @contextmanager
 def environment_restored(names: Iterable[str]) -> Iterator[None]:
-    """Give these environment variables their values back at the end."""
+    """Context that restores the values of these environment variables at its end."""
     before = {name: os.environ.get(name) for name in names}
     try:
         yield
@@ -146,7 +146,7 @@ class WorkerProcess:
 
 
 class ForkServer:
-    """The process that forks the workers of this process. It starts with the first; several threads may use it."""
+    """The process that forks the workers of this process. It starts with the first; threads may share it."""
 
     def __init__(self) -> None:
         self._server: tuple[socket.socket, subprocess.Popen[bytes]] | None = None
@@ -159,7 +159,7 @@ class ForkServer:
             self._started()
 
     def load(self) -> None:
-        """Let the fork server load what trials need while this process does something else."""
+        """Let the fork server, if it has started, load what trials need while this process does something else."""
         with self._lock, suppress(OSError):
             if self._server is not None:
                 self._server[0].send(LOAD)
@@ -186,7 +186,7 @@ class ForkServer:
     def end(self, kill: bool = False) -> int | None:
         """End the fork server once its workers have ended, or at once if it had none or `kill` is set.
 
-        Returns its exit status, or None if it still waits for workers.
+        Returns its exit status, or None if it still waits for workers or did not run.
         """
         with self._lock:
             if self._server is None:

@@ -22,7 +22,7 @@ def load(
     *,
     refine: bool = True,
 ) -> Sweep:
-    """As `recovery.config.load`. Raises `ConfigError`, and `ParameterError` if user code ends its process."""
+    """Load a config, with user code in another process. Raises `ConfigError`; `ParameterError` if that process ends."""
     source = read_config(config, overrides, until, refine=refine)
     if not source.names_user_code:
         return source.sweep()
@@ -31,7 +31,7 @@ def load(
 
 
 def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
-    """As `recovery.config.from_document`, with the cells composed at once if they run user code that is trusted."""
+    """Return the sweep of a stored config; if it has user code that is trusted, another process composes the cells."""
     if not (trust and user_code_in(document)):
         return from_document(document)
     allow_imports(stored_context(document))
@@ -54,7 +54,7 @@ def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:
 
 
 def describe(compose: Callable[[], Sweep]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The composed sweep, or its problems, as data; called in the process that imports the user code."""
+    """Return the composed sweep, or its problems, as data; called in the process that imports the user code."""
     try:
         return pack(compose())
     except ConfigError as error:

@@ -32,12 +32,12 @@ class Answer(NamedTuple):
 
 
 def encode(document: object) -> bytes:
-    """Return plain data and arrays as one line, without its end."""
+    """Encode plain data and arrays as one line of JSON, without its end."""
     return json.dumps(document, default=_as_mapping).encode()
 
 
 def decode(data: bytes) -> Any:
-    """Return what `encode` was given. Raises ValueError for other bytes."""
+    """Return the data and arrays that `encode` has encoded. Raises ValueError for other bytes."""
     try:
         return json.loads(data, object_hook=_as_array)
     except (TypeError, RecursionError, OverflowError) as error:
@@ -59,13 +59,13 @@ def _as_array(mapping: dict[str, Any]) -> dict[str, Any] | Array:
 
 
 def encode_answer(answer: Answer) -> bytes:
-    """Return an answer as one line, without its end."""
+    """Encode the rows of an answer as one line of JSON, without its end."""
     rows = [{**row, "started_at": row["started_at"].isoformat()} for row in answer.rows]
     return encode({"rows": rows, "exhausted": answer.exhausted})
 
 
 def decode_answer(document: Any, trials: Sequence[Trial]) -> Answer:
-    """Return the answer about these trials. Raises ValueError for data that cannot be one."""
+    """Return the checked answer about these trials from decoded data. Raises ValueError for data that cannot be one."""
     try:
         if len(document["rows"]) > len(trials):
             raise ValueError("holds more rows than trials")

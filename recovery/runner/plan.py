@@ -112,7 +112,7 @@ def planned_trials(sweep: Sweep, rounds: Sequence[Round]) -> Trials:
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:
-    """Compose the trials and read the folder. Raises `StoreError` if it holds another sweep."""
+    """Compose a run's trials, and read which of them `out` stores. Raises `StoreError` if it holds another sweep."""
     trials = sweep.trials()
     planned = Plan(sweep, Folder(out), trials, [], _statuses(trials, None))
     if planned.folder.exists():
@@ -138,7 +138,7 @@ def refresh(plan: Plan, *, tolerant: bool = False) -> Plan:
 
 
 def _statuses(trials: Trials, rows: pa.Table | None) -> CategoricalColumn[str]:
-    """Status of each trial's row. Ids of trials are computed only if there are rows."""
+    """Return the status of each trial's row. Ids of trials are computed only if there are rows."""
     if rows is None or not len(rows):
         return CategoricalColumn([], np.full(len(trials), UNSTORED))
     status = rows["status"].combine_chunks().dictionary_encode()

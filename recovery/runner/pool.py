@@ -80,7 +80,7 @@ def run(
     read: Callable[[Any], T],
     compiles: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
-    """Yield what a job sends, as `read` returns it. `read` raises ValueError for a message that cannot be true.
+    """Send a job to a worker process, and yield its messages as `read` returns them; ValueError marks a false message.
 
     seconds: limit for each message, without time for compiling code and importing user code. compiles: called whenever
     the process begins to compile code. Raises `TimeLimit` or `WorkerDied`; the process has ended then.

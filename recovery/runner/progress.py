@@ -33,7 +33,7 @@ class Display(Protocol):
 
 
 class State:
-    """Numbers of trials done and failed, and the share of the guessed work that they were.
+    """The state of a run: numbers of trials done and failed, and the done share of the guessed work.
 
     work: guessed cost of all trials.
     """
@@ -57,7 +57,7 @@ class State:
 
     @property
     def share(self) -> float:
-        """Share of the work that is done."""
+        """Share of the guessed work that is done."""
         return self._worked / self._work if self._work else 1.0
 
     @property
@@ -79,7 +79,7 @@ class State:
 
 
 class Progress:
-    """Passes the progress of a run to a display, if there is one."""
+    """The progress of a run, which is passed to a display if there is one."""
 
     def __init__(self, display: Display | None = None) -> None:
         self._display = display
@@ -102,7 +102,7 @@ class Progress:
         self._show()
 
     def print(self, text: str | None) -> None:
-        """Print a message, unless it is None."""
+        """Print a message on the display, unless it is None."""
         if self._display is not None and text is not None:
             self._display.print(text)
 
@@ -118,7 +118,7 @@ class Progress:
 
 
 class Lines:
-    """Display that prints lines of text to stderr."""
+    """Display that prints the state of a run as lines of text to stderr."""
 
     def __init__(self, name: str) -> None:
         self._name = name

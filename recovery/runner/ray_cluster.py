@@ -44,7 +44,7 @@ _OPEN = -2
 
 @contextmanager
 def connected(jobs: int) -> Iterator[tuple[int, Run]]:
-    """Return how many processors the cluster at RAY_ADDRESS has, or one of `jobs` here, and what runs calls on it.
+    """Yield the processors of the cluster at RAY_ADDRESS, or of one of `jobs` here, and what runs calls on it.
 
     Ray itself runs the calls of a lost worker again. Ray listens on all addresses and has no option for the loopback
     interface alone, so the cluster of this machine answers only those who know its token. Where Ray chooses the folder
@@ -119,7 +119,7 @@ def require_listener(address: str) -> None:
 
 
 def answers_anybody(address: str) -> bool:
-    """Whether a cluster answers a client that does not know its token. Raises ConnectionError if it answers nobody."""
+    """Return whether a cluster answers a client without its token. Raises ConnectionError if it answers nobody."""
     stranger = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     command = [sys.executable, "-P", "-m", "ray.scripts.scripts", "health-check", "--address", address]
     nothing = subprocess.DEVNULL
@@ -134,7 +134,7 @@ def answers_anybody(address: str) -> bool:
 
 
 def serve(descriptor: int, jobs: int, folder: str | None) -> None:
-    """Run the driver: send how many processors there are, then run the calls received, until the other end is closed.
+    """Run the driver: send the number of processors, then run the calls received, until the other end is closed.
 
     folder: for the files of a cluster on this machine.
     """

@@ -22,7 +22,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
 
 
 class Recorder:
-    """Context manager in which a thread stores the rows passed to `add`, without waiting for the next row.
+    """Context manager whose thread stores the rows passed to `add` every few seconds, whether or not more rows come.
 
     cells: those of the trials. content: the content of sweep.json, which is copied to every part. on_failure: called
     with the reason as soon as rows cannot be stored.

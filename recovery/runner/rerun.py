@@ -62,7 +62,7 @@ class Difference:
 
     @property
     def rounding(self) -> bool:
-        """Whether floating-point rounding explains the difference."""
+        """Whether floating-point rounding, or the duality gaps of the fits, explain the difference."""
         if self.column in COUNTED and self.distance and self.stored and self.again:
             tolerance = max(1.0, COUNT_TOLERANCE * max(self.stored, self.again))
             return min(self.stored, self.again) > 1 and abs(self.stored - self.again) <= tolerance
@@ -103,7 +103,7 @@ class Replayed:
 
     @property
     def agrees(self) -> bool:
-        """Whether the program computes the stored row."""
+        """Whether the program computes the stored row again, in whichever arithmetic and up to rounding."""
         return self.outcome in ("same", "rounding", "other")
 
 
@@ -157,7 +157,7 @@ def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
 
 
 def measured_by_version(rows: pa.Table, columns: Columns) -> dict[str, Columns]:
-    """Return version of the program -> the columns that it measured: all for this one, and those with a value."""
+    """Return version -> columns that it measured: all for the running one, otherwise those with values in its rows."""
     found = {running_version(): columns}
     for version in pc.unique(rows[VERSION]).to_pylist():
         mine = rows.filter(pc.equal(rows[VERSION], version))

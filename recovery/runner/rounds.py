@@ -79,7 +79,7 @@ def plan_round(
     interim: Interim | None = None,
     earlier: Sequence[Round] = (),
 ) -> Round:
-    """Place `size` trials where the outcomes of the earlier rounds leave the threshold most uncertain.
+    """Return the next round, with `size` trials placed where earlier outcomes leave the threshold most uncertain.
 
     trials: all trials of the earlier rounds. stored: trial id -> outcome, None if undecided. interim: for a sweep with
     a rule, the analysis of the same rows, which sets the size. earlier: the earlier rounds, which may have added grid
@@ -144,7 +144,7 @@ def plan_round(
 def _refined(
     sweep: Sweep, earlier: Sequence[Round], cells: SweepCells, panels: Sequence[PanelInterim]
 ) -> tuple[list[Mapping[str, Any]], int, Sequence[PanelInterim]]:
-    """Return the axes with the values that the panels ask for, the number of new cells, and the panels.
+    """Return the axes with the values that the panels request, the number of new cells, and the panels.
 
     A panel that gets values gets no replicates in this round: few are needed to find the step with the threshold.
     """
@@ -175,7 +175,7 @@ def _place_by_panel(
 
 
 def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
-    """Return the places of the trials of each round, the first round included."""
+    """Return the indices of the trials of each round, the first round included."""
     stage, cells = np.zeros(len(trials), np.intp), len(sweep.cells)
     for i, later in enumerate(rounds):
         asked = sweep.asked(counts(rounds[:i]), trials.cells)

@@ -267,7 +267,7 @@ class Failures:
         self._shown: set[frozenset[str]] = set()
 
     def add(self, trial: Trial, row: Row) -> str | None:
-        """Count a row; return why to give up if the limit is reached and no trial of the method was measured."""
+        """Count a row; return why to give up once `limit` trials of a method failed alike and none was measured."""
         method = str(trial.cell.coordinates["method"])
         if row["status"] == "ok":
             self._measured.add(method)

@@ -58,7 +58,7 @@ class SweepStatus:
 
 
 def sweep_status(path: Path) -> SweepStatus:
-    """Count planned and stored trials without composing them. Raises `StoreError` and `ConfigError`."""
+    """Return the status of a results folder, without composing its trials. Raises `StoreError` and `ConfigError`."""
     grid = read(path, COLUMNS_READ)
     planned, coming, open_ended = _planned(grid)
     total = grid.sweep["trials"] if not open_ended and (coming or not grid.rounds) else planned
@@ -92,7 +92,7 @@ def sweep_status(path: Path) -> SweepStatus:
 
 
 def _numbers(column: pa.ChunkedArray) -> Array:
-    """Return the numbers of a column, with 0 for null, without Arrow methods that import pandas, which is slow."""
+    """Return the numbers of a column, 0 for null, without Arrow's methods that import pandas, which is slow."""
     filled = pc.coalesce(column, pc.xor(pc.is_null(column), pc.is_null(column)).cast(column.type))
     return np.concatenate([np.from_dlpack(chunk) for chunk in filled.chunks])
 
@@ -140,7 +140,7 @@ def user_code_sets(document: Mapping[str, Any]) -> set[frozenset[str]]:
 
 
 def stale_rows(grid: Grid) -> str:
-    """Report as text how many rows were stored before the user code changed; '' if none.
+    """Report as text how many rows were stored before the user code changed, or why this is unknown; '' if none.
 
     User code is not imported. Code of a notebook is stored with the sweep and not compared.
     """

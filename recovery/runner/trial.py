@@ -151,7 +151,7 @@ def _is_read_by_the_program() -> bool:
 
 @cache
 def _warn_of_equal_draws(method: str, stream: str) -> None:
-    """Print the warning once per process."""
+    """Warn that a method reads a stream twice, once per process for each stream of a method."""
     print(
         f"warning: {method} reads instance.streams.{stream} twice, and each time draws the same numbers; "
         "instance.rng is one generator for all draws of a trial",
@@ -188,7 +188,7 @@ def shown(text: str) -> str:
 
 
 def shown_lines(text: str) -> str:
-    """Return the last lines of a text, printable."""
+    """Return the last `MOST_FRAMES` lines of a text, made printable."""
     return "\n".join(printable(line) for line in text.splitlines()[-MOST_FRAMES:])
 
 

@@ -234,7 +234,7 @@ def send(connection: socket.socket, message: bytes) -> None:
 
 
 def call(function: Callable[[], object], idle: int) -> Iterator[bytes]:
-    """Yield the result of a function: plain data and arrays."""
+    """Yield the encoded result of a function, which is plain data and arrays."""
     yield encode(function())
 
 
@@ -318,7 +318,7 @@ def _limited(memory: int | None) -> Iterator[None]:
 
 
 def _private_bytes() -> int:
-    """Return the size of the process's private memory, as RLIMIT_DATA counts it."""
+    """Return the size of the process's private memory, as RLIMIT_DATA counts it; 0 if not on Linux."""
     if sys.platform != "linux":
         return 0
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -51,7 +51,7 @@ class Service:
 
 @contextmanager
 def threads(jobs: int) -> Iterator[Service]:
-    """Run batches in threads of joblib: one more than the jobs, so that a next batch waits for each that ends."""
+    """Service that runs batches in joblib threads: one more than the jobs, so that a batch is ready when one ends."""
     free = BoundedSemaphore(jobs)
 
     def call_when_free(call: Callable[..., Any], *arguments: Any) -> Any:
@@ -67,7 +67,7 @@ def threads(jobs: int) -> Iterator[Service]:
 
 @contextmanager
 def dask(jobs: int) -> Iterator[Service]:
-    """Run batches on the Dask cluster at DASK_SCHEDULER_ADDRESS, or on one of `jobs` processes on this machine.
+    """Service that runs batches on the Dask cluster at DASK_SCHEDULER_ADDRESS, or on one of `jobs` processes here.
 
     Dask itself runs the batches of a lost worker again.
     """
@@ -124,7 +124,7 @@ def dask(jobs: int) -> Iterator[Service]:
 
 @contextmanager
 def ray(jobs: int) -> Iterator[Service]:
-    """Run batches on the Ray cluster at RAY_ADDRESS, or on one of `jobs` processes on this machine."""
+    """Service that runs batches on the Ray cluster at RAY_ADDRESS, or on one of `jobs` processes on this machine."""
     if find_spec("ray") is None:
         raise _missing("ray")
     with connected(jobs) as (processors, run):
@@ -207,7 +207,7 @@ Encoded = tuple[int, bytes, float]
 
 
 def run_remotely(number: int, batch: Sequence[Trial], limits: Limits) -> Encoded:
-    """Run a batch in a worker process of the cluster's machine."""
+    """Run a batch in a worker process of the cluster's machine; return its number, encoded rows and seconds."""
     _limit_blas()
     done = run_batch(WORKERS.measure, number, batch, limits)
     return number, encode_answer(Answer(done.rows)), done.seconds

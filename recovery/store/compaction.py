@@ -98,7 +98,7 @@ def add_columns(
 
 
 def _lacks(path: Path, types: Mapping[str, pa.DataType]) -> bool:
-    """Return whether a part lacks one of these columns, or has it with another type."""
+    """Return whether a part lacks one of these columns, has it with another type, or is gone."""
     try:
         schema = pq.read_schema(path)
     except FileNotFoundError:  # a compaction has replaced the part since it was listed
@@ -121,7 +121,7 @@ def _replace(folder: Folder, name: str, parts: list[tuple[Path, pa.Table]], tabl
 
 
 def _provenance(tables: list[pa.Table]) -> dict[bytes, str]:
-    """Metadata with the distinct provenance entries of all tables, in order."""
+    """Return metadata with the distinct provenance entries of all tables, in order."""
     entries: dict[str, None] = {}
     for table in tables:
         for entry in json.loads((table.schema.metadata or {}).get(PROVENANCE, b"[]")):

@@ -81,7 +81,7 @@ class Folder:
         return self._read()[1]
 
     def _read(self) -> tuple[Content | None, str | None]:
-        """Content of sweep.json, or None and what is wrong with it."""
+        """Return the content of sweep.json and None, or None and what is wrong with the file."""
         try:
             return decode(read_regular(self.sweep_file, MOST_BYTES)), None
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -163,7 +163,7 @@ class Folder:
         return []
 
     def write(self, rows: pa.Table, dataset: str = TRIALS) -> Path:
-        """Add one part. Raises `StoreError` (disk full, folder deleted) and then leaves no incomplete part."""
+        """Add rows as one part of a dataset; return its path. Raises `StoreError`, and leaves no incomplete part."""
         folder = self.path / dataset
         with self._writing():
             folder.mkdir(exist_ok=True)

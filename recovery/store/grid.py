@@ -94,7 +94,7 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
 
 
 def with_version(table: pa.Table) -> pa.Table:
-    """State the version of the program in rows that lack it, which are older: the versions that their part names."""
+    """Fill in the program's version in rows that lack it, which are older, with the versions that their part names."""
     if VERSION in table.column_names and not table[VERSION].null_count:
         return table  # return here, because Arrow would import pandas to fill in values, which is slow
     programs = [maker["program"] for maker in makers(table) if isinstance(maker.get("program"), dict)]
@@ -106,7 +106,7 @@ def with_version(table: pa.Table) -> pa.Table:
 
 
 def refuse_other_types(content: Mapping[str, Any], parts: Sequence[tuple[Path, pa.Table]]) -> None:
-    """Raise `StoreError` for a part with a column of a type that this program does not write."""
+    """Raise `StoreError` for a part that has a column of a type that this program does not write."""
     measured = row_schema({"n": pa.int64(), "d": pa.int64()}, stored_columns(content.get("columns")))
     scalars = {pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.large_string(), pa.null()}
     for path, table in parts:
@@ -196,7 +196,7 @@ def makers(table: pa.Table) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=2)
 def _planned_keys(text: str) -> Array | None:
-    """Keys of the planned trials, or None if they cannot be composed here.
+    """Return the keys of the planned trials, or None if they cannot be composed here.
 
     text: config, added blocks of axes and counts, as JSON.
     """

@@ -59,7 +59,7 @@ class Damaged(NamedTuple):
 
 @contextmanager
 def writing(path: Path, then: str = "") -> Iterator[None]:
-    """Raise a `StoreError` in place of an OSError: `path` cannot be written, and `then`, what to do."""
+    """Context that raises `StoreError` in place of OSError: `path` cannot be written, and `then`, what to do."""
     try:
         yield
     except OSError as error:
@@ -300,7 +300,7 @@ def refuse(damaged: Sequence[Damaged]) -> None:
 
 
 def clean_temporaries(folder: Path) -> None:
-    """Delete temporary files whose writer has ended."""
+    """Delete temporary files whose writer has ended; files of other hosts, if they are a day old."""
     for path in folder.glob(".*.tmp"):
         name = _TEMPORARY.fullmatch(path.name)
         if name is None:

@@ -60,7 +60,7 @@ def version_in(program: Mapping[str, object]) -> str:
 
 
 def _computes_rows(library: Path) -> bool:
-    """Return whether a BLAS library is not one that the wheel of another package, such as SCS, has for itself."""
+    """Return whether a BLAS library may compute rows: not if the wheel of another package, such as SCS, brings it."""
     folder = library.parent.name
     return not folder.endswith(".libs") or folder in ("numpy.libs", "scipy.libs")
 
@@ -73,7 +73,7 @@ def _version(name: str) -> str | None:
 
 
 def _checkout() -> dict[str, object]:
-    """Commit of the git checkout that the program runs from, and whether files differ from it; {} outside of one."""
+    """Return the commit of the program's git checkout, and whether files differ from it; {} outside of a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return {}

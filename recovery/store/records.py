@@ -116,7 +116,7 @@ def split_records(table: pa.Table, rows: int = 1) -> Iterator[pa.Table]:
 
 
 def _keys(table: pa.Table) -> list[tuple[str, int | None]]:
-    """Trial id and start time in microseconds of each row."""
+    """Return the trial id and start time in microseconds of each row; without a start time, None."""
     known = START in table.column_names
     start = table[START].cast(pa.int64()).to_pylist() if known else [None] * len(table)
     return list(zip(table[TRIAL].to_pylist(), start, strict=True))

@@ -24,13 +24,13 @@ Content = dict[str, Any]
 
 
 def encode(content: Mapping[str, Any]) -> bytes:
-    """Return the bytes of the file, with the checksum."""
+    """Return the bytes of sweep.json with this content and its checksum."""
     plain = {**content, "format": FORMAT}
     return (json.dumps({**plain, "checksum": document_checksum(plain)}, indent=2) + "\n").encode()
 
 
 def decode(data: bytes) -> Content:
-    """Return the content of the file's bytes. Raises ValueError with what is wrong with them."""
+    """Return the content in the bytes of sweep.json. Raises ValueError with what is wrong with them."""
     content = json.loads(data)
     if not isinstance(content, dict):
         raise ValueError("is not a mapping")
@@ -44,7 +44,7 @@ def decode(data: bytes) -> Content:
 
 
 def check(content: Mapping[str, Any]) -> None:
-    """Raise ValueError if a field is missing or invalid."""
+    """Raise ValueError if a field of the content of sweep.json is missing or invalid."""
     for field, kind in FIELDS.items():
         if not isinstance(content.get(field), kind):
             raise ValueError(f"its field {field!r} is missing or invalid")
