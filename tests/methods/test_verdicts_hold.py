@@ -124,6 +124,23 @@ def planted_instance(X, w, form, kind="exhaustive"):
     return replace(instance, planted=neurons, y=labels, signal=labels).with_patterns(patterns)
 
 
+@pytest.mark.parametrize("pair", [1.0, -1.0, 1e-6, 3e5])
+@pytest.mark.parametrize("others", [[[1], [0], [0]], [[0, 1], [1, 0], [0, 0]]], ids=["one", "two"])
+def test_an_interpolant_reaches_rows_that_only_an_immovable_planted_group_sees(pair, others):
+    """Opposite rows, both active, leave the cone of the planted group no interior, and no other group sees row 3.
+
+    The bound was 2e-13 where every interpolant costs 1: it left out the third row, whose label is not 0.
+    """
+    X, w = np.array([[0.0, pair], [0.0, -pair], [1.0, 0.0]]), np.array([1.0, 0.0])
+    patterns = np.hstack([np.ones((3, 1)), np.array(others)[[0, 1, 2] if pair > 0 else [1, 0, 2]]]).astype(bool)
+    problem = PlantedProgram.of(planted_instance(X, w, "relu").with_patterns(patterns), RELU, "exact")
+    for W in (np.zeros_like(problem.planted), problem.planted / 2, problem.planted):
+        near = interpolant_near(problem.program, problem.features, W, problem.planted)
+        if near is not None:
+            assert near.cost >= problem.planted_cost * (1 - 1e-12)
+            assert np.linalg.norm(problem.program.residual(near.W)) <= 1e-13
+
+
 UNEVEN = np.array([[1.97, 0.74], [-0.45, 0.48], [-1.45, 0.83], [0.91, -2.11], [-1.4, -0.3], [0.75, 0.58]])
 
 
