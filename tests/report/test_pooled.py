@@ -172,6 +172,22 @@ def test_a_large_change_that_is_not_excluded_is_named_beside_the_number() -> Non
     assert re.match(rf"{number}, .*; {change}", claim.measured)
 
 
+def test_disjoint_intervals_of_three_sizes_reject_one_number_that_their_line_does_not() -> None:
+    """n50 of 32, 61 and 160 at d = 10, 20, 40: a line through three points excludes nothing, the intervals do."""
+    rows = wendel_rows(n=range(4, 241, 4), d=[10, 20, 40], replicates=40)
+    half = rows["d"].map({10: 32, 20: 61, 40: 160})
+    rows["recovered"] = np.random.default_rng(5).random(len(rows)) < norm.cdf((rows["n"] - half) / 3)
+    analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM | {"value": 3.4, "tolerance": 0.3}])))
+    (found,), (claim,) = analysis.pooled, analysis.claims
+    assert found.drift is not None
+    assert (found.drift.shown, found.constant) == (False, False)
+    assert re.search(
+        r"3\.\d+ at d = 10 to .* at d = 40; .*intervals of the values of d have no point in common", in_words(found)
+    )
+    assert "not excluded" not in in_words(found)
+    assert claim.verdict != "supported"
+
+
 @pytest.mark.parametrize(("value", "words"), [(True, "begins beyond the transition"), (False, "ends before")])
 def test_a_grid_beside_the_transition_reports_the_side(value: bool, words: str) -> None:
     rows = wendel_rows(n=range(10, 41, 10), d=[20, 40])

@@ -48,15 +48,17 @@ def at(pooled: Threshold) -> str:
         return f"{what} = {pooled.interval:{form}}{possible_change(pooled)}"
     span = " to ".join(f"{one.interval.estimate:{form}} at {drift.by} = {one.y:g}" for one in _ends(pooled))
     span = f"{what} = {span}"
+    apart = f"the intervals of the values of {drift.by} have no point in common"
     if drift.large:
-        return f"{span}; no mean, because the change is {_change(drift)} ({percent(drift.change.level)} interval)"
-    return f"{span}; {drift_words(pooled)}; mean {pooled.interval:{form}}, changes with {drift.by}"
+        change = f"the change is {_change(drift)} ({percent(drift.change.level)} interval)" if drift.shown else apart
+        return f"{span}; no mean, because {change}"
+    return f"{span}; {drift_words(pooled) or apart}; mean {pooled.interval:{form}}, changes with {drift.by}"
 
 
 def possible_change(pooled: Threshold) -> str:
     """Return `; a change of -39% to +66% over d is not excluded`; empty if a change is shown, or cannot be large."""
     drift = pooled.drift
-    if drift is None or drift.shown or not drift.large:
+    if drift is None or not pooled.constant or not drift.large:
         return ""
     return f"; a change of {_change(drift)} over {drift.by} is not excluded"
 
@@ -135,7 +137,7 @@ def caption(pooled: Threshold) -> str:
     interval, what = pooled.interval, pooled.along.percent if pooled.jump is None else "jump"
     if not interval.known or (pooled.drift is not None and not pooled.constant and pooled.drift.large):
         return ""
-    changes = f", changes with {pooled.along.by}" if drift_words(pooled) else ""
+    changes = "" if pooled.constant else f", changes with {pooled.along.by}"
     return f"{what}: {greek(pooled.along.what)} = {interval.estimate:.2f}, {interval.entry('.2f')}{changes}"
 
 

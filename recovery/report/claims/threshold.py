@@ -123,7 +123,7 @@ def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement
         text += f"; {ends} if unfinished trials are counted either way"
     inner, outer = found.moved(*shift), pooled.outer_interval.moved(*shift)
     verdict = against(inner, outer, least, most)
-    if pooled.drift is not None and pooled.drift.shown:
+    if not pooled.constant:
         parts = [(one.interval.moved(*shift), one.outer.moved(*shift)) for one in pooled.each]
         slices = [against(*part, least, most) for part in parts]
         verdict = "contradicted" if verdict == "contradicted" else worst(slices)

@@ -95,8 +95,10 @@ class Threshold:
 
     @property
     def constant(self) -> bool:
-        """Whether the same value at every slice is not rejected."""
-        return self.drift is None or not self.drift.shown
+        """Whether the same value at every slice is not rejected, by a line over the slices or by their intervals."""
+        lows, highs = [one.outer.low for one in self.each], [one.outer.high for one in self.each]
+        meet = max(lows, default=0.0) <= min(highs, default=0.0)
+        return meet and (self.drift is None or not self.drift.shown)
 
 
 @dataclass(frozen=True)
