@@ -1,1 +1,1 @@
-"""Where the next trials of a transition go: its estimate from few trials, and the cells that sharpen it most."""
+"""Placement of further trials: a transition estimated from few trials, and the grid cells that sharpen it most."""

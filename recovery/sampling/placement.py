@@ -36,22 +36,22 @@ class TransitionCurve:
     probability: float = 0.5
 
     def width(self, n: Array) -> Array:
-        """Return w at each n."""
+        """Return the width w of the transition at each n: sqrt n if `grows`, otherwise 1."""
         return np.sqrt(n) if self.grows else np.ones(len(n))
 
     @property
     def quantile(self) -> float:
-        """The quantile q, which is 0 for one half."""
+        """The normal quantile q of the probability at n50; 0 for probability 1/2."""
         return float(scipy.special.ndtri(self.probability))
 
 
 WENDEL = TransitionCurve()
-"""The curve along n at one half."""
+"""The curve along n with probability 1/2 at n50."""
 
 
 @dataclass(frozen=True)
 class Transition:
-    """The transition of a slice: n50 and the slope a, which is negative if success becomes less frequent with n.
+    """The estimated transition of a slice: n50 (`half`) and the slope a, negative if success becomes rarer with n.
 
     covariance: of (n50, log |a|), the inverse of the Fisher information of the trials, shape (2, 2).
     """
@@ -71,8 +71,8 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike, curve: TransitionCurve
 
     Reports maximise the likelihood, which has no maximum if the slice is separated, as is common early on. Here the
     likelihood is multiplied by Jeffreys' prior, the square root of the determinant of the information, so that a
-    maximum always exists. Return None if all trials had the same outcome, or if n50 is more than two standard errors
-    outside the range of n.
+    maximum always exists. Return None if all trials had the same outcome or the same n, or if n50 is more than two
+    standard errors outside the range of n.
     """
     n, yes, no = (np.asarray(values, dtype=np.float64) for values in (n, yes, no))
     drawn = yes + no > 0
@@ -101,14 +101,14 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike, curve: TransitionCurve
 
 
 def covariance(n: ArrayLike, trials: ArrayLike, half: float, slope: float, curve: TransitionCurve = WENDEL) -> Array:
-    """The inverse of the expected information about (n50, log |a|) of these numbers of trials at each n."""
+    """Return the inverse expected information about (n50, log |a|) of `trials` trials at each n, shape (2, 2)."""
     directions, weight = gradients(n, half, slope, curve)
     return np.linalg.inv((directions * (weight * np.asarray(trials))[:, None]).T @ directions)
 
 
 def gradients(n: ArrayLike, half: float, slope: float, curve: TransitionCurve = WENDEL) -> tuple[Array, Array]:
-    """For eta = a (n - n50) / w + q: d eta / d (n50, log |a|), shape (cells, 2), and the information of one trial about
-    eta, phi(eta)^2 / (Phi(eta) (1 - Phi(eta))), shape (cells,)."""
+    """Return, for eta = a (n - n50) / w + q, the gradient d eta / d (n50, log |a|), shape (cells, 2), and the
+    information of one trial about eta, phi(eta)^2 / (Phi(eta) (1 - Phi(eta))), shape (cells,)."""
     n = np.asarray(n, dtype=np.float64)
     width = curve.width(n)
     rise = slope * (n - half) / width
@@ -140,7 +140,7 @@ class Slice:
         """The estimated transition, or None if more trials cannot improve it.
 
         That is the case without a transition in the range of n, and with one that is sharper than the grid: no cell has
-        both outcomes, and the two cells around n50 have `ENOUGH` trials.
+        both outcomes, and the two cells around n50 have at least `ENOUGH` trials each.
         """
         estimated = estimate(self.n, self.yes, self.no, self.curve)
         if estimated is None or np.any((self.yes > 0) & (self.no > 0)):
@@ -150,9 +150,9 @@ class Slice:
 
 
 def place(slices: Sequence[Slice], trials: int) -> list[tuple[Transition | None, list[int]]]:
-    """Allocate `trials` more trials: for each slice, its estimated transition and the number of trials for each n.
+    """Allocate `trials` more trials, each to the slice whose n50 has the largest relative variance at that time.
 
-    The numbers sum to `trials`, or to 0 if no slice has a transition.
+    Return each slice's estimated transition and trials to add at each n, in all `trials`, or 0 without a transition.
     """
     transitions = [part.transition for part in slices]
     known = {i: _Design(slices[i], transition) for i, transition in enumerate(transitions) if transition is not None}
@@ -224,11 +224,11 @@ class _Design:
 
     @property
     def spread(self) -> float:
-        """The variance of n50, the maximum over the points."""
+        """The variance of n50, the maximum over the four points."""
         return math.exp(self.variance + self._scale)
 
     def gain(self, trials: int) -> float:
-        """The decrease of `spread` by this number of trials at the best n."""
+        """Return the decrease of `spread` by this number of further trials at the best n."""
         after = _log_variance(self._sum[:, :, None] + trials * self._one)
         return self.spread - math.exp(float(after[:, int(np.argmin(after.mean(axis=0)))].max()))
 
@@ -242,6 +242,6 @@ class _Design:
 
 
 def _log_variance(entries: Array) -> Array:
-    """log (I^-1)_11 of symmetric 2 x 2 matrices given as (I_11, I_12, I_22) along the first axis."""
+    """Return log (I^-1)_11 of symmetric 2 x 2 matrices given as (I_11, I_12, I_22) along the first axis."""
     first, mixed, second = entries
     return np.log(second) - np.log(first * second - mixed**2)

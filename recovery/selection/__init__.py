@@ -1,4 +1,4 @@
 """Variable selection by networks with an l1 penalty on their input weights, baselines, and cutoffs (P3).
 
-It uses plain arrays only; `recovery.methods.variable_selection` is the method that calls it.
+This package uses plain arrays only; `recovery.methods.variable_selection` is the method that calls it.
 """

@@ -1,6 +1,6 @@
 """Cutoffs between the importances of variables that matter and the others (P3, section 3.4).
 
-scikit-learn computes the clusterings. An importance of zero is never chosen.
+scikit-learn computes the clusterings. `cut` never chooses a variable of importance zero.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def mixture(importances: Array, seed: int) -> Mask:
 
 
 def kmeans(importances: Array, seed: int) -> Mask:
-    """Choose the cluster with the larger mean of two clusters (k-means)."""
+    """Choose the variables in the cluster with the larger mean, of two clusters of the importances (k-means)."""
     from sklearn.cluster import KMeans
 
     model = KMeans(2, n_init=10, random_state=seed).fit(importances[:, None])
@@ -41,7 +41,7 @@ CLUSTERINGS: dict[str, Callable[[Array, int], Mask]] = {"mixture": mixture, "kme
 
 
 def gap(importances: Array) -> Mask:
-    """Choose the variables above the widest gap: the largest ratio of neighbours after sorting.
+    """Choose the variables above the widest gap: the largest ratio of two neighbours among the sorted importances.
 
     A variable with a third of the largest importance still matters; the largest noise is often a tenth of it.
     """
@@ -55,9 +55,9 @@ def gap(importances: Array) -> Mask:
 def cut(importances: Array, cutoff: Cutoff, rng: Rng, count: int | None = None) -> Mask:
     """Return which variables are chosen, shape (p,).
 
-    The `count` largest, all non-zero ones (`none`), all above the widest `gap`, or a cluster of importances divided
-    by the largest. If all are equal, every non-zero one is chosen. Ties at the last place of a count go to the first
-    variable. Raises `ParameterError` for a missing count, and for `shadow`, which `Selector` fits itself.
+    `cutoff` chooses the `count` largest importances, all non-zero ones (`none`), all above the widest `gap`, or the
+    upper of two clusters. If all importances are equal, every non-zero one is chosen, except by `count`, where the
+    first variables win ties. Raises `ParameterError` for a missing count, and for `shadow`, which `Selector` fits.
     """
     if cutoff == "shadow":
         raise ParameterError("cutoff: shadow compares with shadows of the table, which a Selector fits")

@@ -143,7 +143,7 @@ def choose(
     The rows are split at random into `folds` parts. One of them validates, or each in turn if `cross`. The chosen
     hyperparameters are trained again on all rows if `refit` or `cross`; otherwise the network itself is returned. P3
     only says "splits the training data into training and validation parts". Raises `DataError` for fewer rows than
-    folds and for numbers that are not finite.
+    folds, for numbers that are not finite, and if every fit overflows.
     """
     if len(X) < folds:
         raise DataError(f"{len(X)} rows are too few for validation by {folds} parts")

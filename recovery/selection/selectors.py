@@ -1,4 +1,4 @@
-"""Selectors: from rows to the importance of each variable, the chosen variables, and a prediction."""
+"""Selectors, which compute from rows the importance of each variable, the chosen variables and a prediction."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -22,9 +22,9 @@ SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
 
 
 def baseline(name: str, seed: int, columns: int, trees: int) -> Any:
-    """Return an unfitted scikit-learn model of P3, section 4.
+    """Return an unfitted scikit-learn model of P3, section 4: lasso, OMP, random forest or gradient boosting.
 
-    Linear models are chosen by cross-validation over 5 shuffled parts. Trees have scikit-learn's defaults.
+    Cross-validation over 5 shuffled parts chooses lasso and OMP. Forest and boosting have `trees` trees.
     """
     from sklearn import ensemble, linear_model
     from sklearn.model_selection import KFold
@@ -63,14 +63,14 @@ def fit_baseline(name: str, rng: Rng, X: Array, y: Array, trees: int = TREES) ->
 
 @dataclass(frozen=True)
 class Standardization:
-    """x -> (x - mean) / size, column by column; the size of a constant column is 1."""
+    """The map x -> (x - mean) / size, column by column; the size of a constant column is 1."""
 
     mean: Array
     size: Array
 
     @classmethod
     def of(cls, values: Array) -> "Standardization":
-        """Return mean and standard deviation over the rows; a deviation at rounding level of the values counts as 0."""
+        """Return the map by mean and standard deviation over the rows; a deviation at rounding level becomes 1."""
         size = values.std(axis=0)
         rounding = 1e-14 * np.abs(values).max(axis=0)
         return cls(values.mean(axis=0), np.where(size > rounding, size, 1.0))
@@ -172,14 +172,14 @@ class Selector:
         return Selection(alone, own, own > shadows.max())
 
     def only(self, hyperparameters: Mapping[str, float]) -> "Selector":
-        """Return this selector with the given point as its only grid point; a baseline is returned unchanged."""
+        """Return this selector with this point as its only grid point; unchanged if the point is empty."""
         if not hyperparameters:
             return self
         values = {name: (hyperparameters[one],) for name, one in GRID_FIELDS.items()}
         return replace(self, grid=HyperparameterGrid(**values), cross=False)  # type: ignore[arg-type]  # neurons are integers
 
     def _network(self, rng: Rng, inputs: Standardization, labels: Standardization, X: Array, y: Array) -> Fitted:
-        """Fit the network; the importance of column i is ||W_.i||_2 on standardized data (P3, section 3.4)."""
+        """Fit the network by `choose`; the importance of column i is ||W_.i||_2 at standardized inputs (P3, 3.4)."""
         fit = choose(
             rng,
             inputs(X),

@@ -28,7 +28,7 @@ def distance(first: ReluNetwork, second: ReluNetwork) -> float:
 def initialize(
     rng: Rng, networks: int, neurons: int, p: int, dtype: type[np.floating] = np.float32, signs: bool = False
 ) -> Array:
-    """Draw theta: w and b uniform on +-1/sqrt(p), a uniform on +-1/sqrt(r), independent for each network.
+    """Draw the rows (w, b, a) of theta: w, b uniform within +-1/sqrt(p), a within +-1/sqrt(neurons), all independent.
 
     signs: a is +1 or -1 with probability 1/2 each. P3 does not state its initialisation; these are the defaults of
     PyTorch, which it cites.
@@ -40,7 +40,7 @@ def initialize(
 
 
 def network(theta: Array, i: int, neurons: int) -> ReluNetwork:
-    """Return a float64 copy of network i of theta."""
+    """Return network i of theta, which has this number of neurons per network, as a float64 copy."""
     rows = theta[i * neurons : (i + 1) * neurons].astype(np.float64)
     return ReluNetwork(rows[:, :-2], rows[:, -2], rows[:, -1])
 

@@ -50,7 +50,7 @@ _g2, _g2_printed = (partial(_at_turn, limit) for limit in (orthogonal_limit, ort
 
 
 def _theorem10(beta: ArrayLike, noise: ArrayLike) -> Array:
-    """Return 1 inside Theorem 10's interval for ||X w*|| = 1 and ||z|| = sigma, their limits as n grows, else 0."""
+    """Return 1 where beta is inside Theorem 10's interval for ||X w*|| = 1 and ||z|| = noise, otherwise 0."""
     lower, upper = theorem10_interval(1.0, noise)
     return np.where((np.asarray(beta) > lower) & (np.asarray(beta) < upper), 1.0, 0.0)
 

@@ -26,7 +26,7 @@ def l1_dimension(sparsity: ArrayLike) -> Array:
 
 
 def _threshold(rho: float) -> float:
-    """Return the minimiser: rho tau = 2 (1 - rho) (phi(tau) - tau Q(tau)), which has one root."""
+    """Return tau of `l1_dimension`, the root of rho tau = 2 (1 - rho) (phi(tau) - tau Q(tau)); infinite at rho = 0."""
     if rho == 0:
         return np.inf
     if rho == 1:

@@ -15,7 +15,7 @@ def density(x: ArrayLike) -> Array:
 
 
 def tail(x: ArrayLike) -> Array:
-    """Return Q(x) = P(z > x)."""
+    """Return Q(x) = P(z > x), z standard normal."""
     return scipy.special.ndtr(-np.asarray(x, dtype=np.float64))
 
 

@@ -34,7 +34,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of the loop: `epochs`, a loss of at most `target_loss`, or a gradient norm of at most `tolerance`."""
+    """Limits of training: `epochs`, a loss of at most `target_loss`, or a gradient norm of at most `tolerance`."""
 
     epochs: int
     target_loss: float | None = None
@@ -43,7 +43,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Descent:
-    """Final parameters of the loop, the loss and gradient norm at them, epochs completed, and the record.
+    """Result of training: final parameters, their loss and gradient norm, epochs completed, reason to stop, record.
 
     The gradient norm covers the trained parameters only. `record` has `epoch`, `loss`, `gradient_norm` and the values
     returned by `observe` at each recorded epoch, as arrays whose first axis is the record.
@@ -70,7 +70,7 @@ def descend(
     record_every: int = 0,
     observe: Callable[[Parameters], dict[str, Array]] | None = None,
 ) -> Descent:
-    """Train `parameters` in place until a limit is met.
+    """Train `parameters` in place until a limit is met or the loss diverges.
 
     `batches` returns the losses of one epoch's mini-batches; without it each epoch is one step on `objective`.
     `reset_state` clears the state of the optimiser at every epoch, as the code of P1 does. The values of `observe` are

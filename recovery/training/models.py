@@ -72,15 +72,15 @@ class Parameters:
         return self.views[name]
 
     def like(self) -> "Parameters":
-        """Return zeros of the same shapes."""
+        """Return zero parameters of the same shapes."""
         return Parameters(self.architecture, np.zeros_like(self.flat), self.shapes)
 
     def copy(self) -> "Parameters":
-        """Return a copy that shares no memory."""
+        """Return a copy that shares no memory with these parameters."""
         return Parameters(self.architecture, self.flat.copy(), self.shapes)
 
     def trainable(self, outer: bool) -> Array:
-        """Return the flat vector, or its part before V if the outer layer is fixed."""
+        """Return the flat vector, or only its part before the outer layer V if `outer` is false; a view."""
         return self.flat if outer else self.flat[: -self["V"].size]
 
 
@@ -232,7 +232,7 @@ def sign_halves(k: int) -> Array:
 
 
 def paired_outer(rng: Rng, k: int, r: int) -> Array:
-    """Return V = [R; -R], shape (2r, r), with R uniform on the orthogonal matrices (P2, Theorem 6)."""
+    """Draw V = [R; -R], (2r, r), R uniform orthogonal (P2, Theorem 6). Raises `ParameterError` unless k = 2r."""
     if k != 2 * r:
         raise ParameterError(f"a paired outer layer needs k = 2r neurons, found k = {k}, r = {r}")
     Q, upper = np.linalg.qr(rng.standard_normal((r, r)))

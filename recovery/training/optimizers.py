@@ -16,16 +16,16 @@ class Optimizer(Protocol):
     """Update rule for one parameter vector."""
 
     def step(self, theta: Array, gradient: Array, rate: float) -> None:
-        """Move `theta` in place."""
+        """Take one step of size `rate`: change `theta` in place by its gradient."""
         ...
 
     def reset(self) -> None:
-        """Clear the state."""
+        """Clear the state, as before the first step."""
         ...
 
 
 class GradientDescent:
-    """b <- m b + g + w theta; theta <- theta - rate * s * b, with heavy-ball momentum m, an l2 term w, scaling s.
+    """The rule b <- m b + g + w theta; theta <- theta - rate * s * b: heavy-ball momentum m, l2 term w, scaling s.
 
     Plain by default. Momentum: Polyak 1964, in the form of Sutskever et al. 2013 that deep-learning libraries use: b
     starts at the first gradient. Scaling: entrywise; P2, Theorems 1 and 2, scale the rows of W by diag(v)^{-2}.
@@ -52,7 +52,7 @@ class GradientDescent:
 
 
 class Adam:
-    """Kingma and Ba 2015, Algorithm 1, with the weight decay as an l2 term of the gradient.
+    """Adam of Kingma and Ba 2015, Algorithm 1, with the weight decay as an l2 term of the gradient.
 
     m <- b1 m + (1 - b1) g, s <- b2 s + (1 - b2) g^2,
     theta <- theta - rate * (m / (1 - b1^t)) / (sqrt(s / (1 - b2^t)) + eps).
@@ -76,7 +76,7 @@ class Adam:
         self.scale: Array = np.empty(0)
 
     def step(self, theta: Array, gradient: Array, rate: float | Array) -> None:
-        """Move `theta` in place. An array of rates divides theta into equal parts, one for each rate.
+        """Take one step, which changes `theta` in place. Several rates divide it into equal parts, one for each rate.
 
         Afterwards `scale` is sqrt(s / (1 - b2^t)) + eps. Raises `ParameterError` if theta is not contiguous, because a
         copy would move instead.
@@ -97,7 +97,7 @@ class Adam:
 
 
 class AdamW(Adam):
-    """Loshchilov and Hutter 2019, Algorithm 2: `Adam` with theta <- (1 - rate * w) theta in place of the l2 term."""
+    """AdamW of Loshchilov and Hutter 2019: `Adam` with theta <- (1 - rate * w) theta in place of the l2 term."""
 
     decoupled = True
 
@@ -116,12 +116,12 @@ def theorem2(rate: float, steps: int) -> Schedule:
 
 
 def cosine(rate: float, steps: int) -> Schedule:
-    """Return rate * (1 + cos(pi step / steps)) / 2 (Loshchilov and Hutter 2017, without restarts)."""
+    """Return the schedule rate * (1 + cos(pi step / steps)) / 2 (Loshchilov and Hutter 2017, without restarts)."""
     return lambda step: 0.5 * rate * (1.0 + float(np.cos(np.pi * step / steps)))
 
 
 def inverse_root(rate: float, steps: int) -> Schedule:
-    """Return rate / sqrt(step + 1), the classical decay of stochastic gradient descent."""
+    """Return the schedule rate / sqrt(step + 1), the classical decay of stochastic gradient descent."""
     return lambda step: rate / float(np.sqrt(step + 1))
 
 

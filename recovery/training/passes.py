@@ -14,7 +14,7 @@ def forward(Z: Array, V: Array, gamma: Array | None, norms: Array, smallest: flo
     """Replace Z = W X^T (k, n) by its positive part and write the outputs F = V^T Z (r, n), V (k, r).
 
     With gamma (k,) row i is also multiplied by gamma_i and divided by its norm, or by `smallest` if the norm is
-    smaller; norms (k,) returns the divisors. NaN stays NaN.
+    smaller; the divisors are written to norms (k,). NaN stays NaN.
     """
     k, n = Z.shape
     zero = Z.dtype.type(0)

@@ -10,10 +10,10 @@ KINK = 1e-6
 
 
 def stationarity(loss: Empirical, parameters: Parameters) -> float:
-    """Return the distance of 0 from the set of gradients that the chain rule gives with any slopes at kinks.
+    """Return the distance of 0 from the set of gradients that the chain rule gives with any ReLU slopes at kinks.
 
-    The set contains Clarke's subdifferential, so the distance is a lower bound on the distance from that. One output,
-    without normalisation. The least norm is a bounded least-squares problem of each neuron.
+    The set contains Clarke's subdifferential, so the distance is a lower bound on the distance from that. Networks
+    have one output and no normalisation. Each neuron is one bounded least-squares problem.
     """
     gradient = parameters.like()
     loss(parameters, gradient)

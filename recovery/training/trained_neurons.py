@@ -59,7 +59,7 @@ def pairing(W: Array, V: Array) -> tuple[Index, float]:
 
 
 def count_merged(parameters: Parameters, X: Array) -> int:
-    """Return the number of neurons after merging those with one direction, activation pattern on X and outer direction.
+    """Return the number of non-zero neurons after merging those of equal direction, pattern on X and outer direction.
 
     Splitting a neuron does not change the count (P1, Appendix A).
     """
