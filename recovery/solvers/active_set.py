@@ -83,16 +83,14 @@ def _dot(a: Array, b: Array, m: int) -> float:
 
 @_compiled
 def _copy(a: Array | Index, b: Array | Index) -> None:
-    """b = a, entry by entry: `b[:] = a` takes five seconds to compile (for its error message)."""
+    """Copy a into b, entry by entry: `b[:] = a` takes five seconds to compile (for its error message)."""
     for i in range(len(a)):
         b[i] = a[i]
 
 
 @_compiled
 def kth_smallest(a: Array, count: int) -> float:
-    """The largest of the `count` smallest entries of a, which it reorders. `np.partition` takes eight seconds to
-    compile.
-    """
+    """Return the `count`-th smallest entry of a, and reorder a. (`np.partition` takes eight seconds to compile.)"""
     low, high = 0, len(a) - 1
     while low < high:
         pivot, i, j = a[(low + high) // 2], low, high
@@ -115,7 +113,7 @@ def kth_smallest(a: Array, count: int) -> float:
 
 @_compiled
 def _append(L: Array, m: int, R: Array, s: Array, tight: Index, row: int) -> bool:
-    """Add `row` to the factor L of the Gram matrix of m tight rows; returns False if it depends on them."""
+    """Add `row` to the m tight rows and to the factor L of their Gram matrix; return False if it depends on them."""
     r = R.shape[1]
     whole = _dot(R[row], R[row], r)
     for k in range(m):
@@ -132,7 +130,7 @@ def _append(L: Array, m: int, R: Array, s: Array, tight: Index, row: int) -> boo
 
 @_compiled
 def _remove(L: Array, m: int, place: int, tight: Index, held: Array, turns: Array) -> None:
-    """Remove the row at `place` from the factor: move up the rows below it, and restore the triangle by rotations."""
+    """Remove the tight row at `place`: move up the rows of the factor L below it, and restore its triangle."""
     for i in range(place, m - 1):
         tight[i], held[i] = tight[i + 1], held[i + 1]
         for j in range(i + 2):
@@ -147,7 +145,7 @@ def _remove(L: Array, m: int, place: int, tight: Index, held: Array, turns: Arra
 
 @_compiled
 def _multipliers(L: Array, m: int, a: Array, tight: Index, x: Array) -> None:
-    """x with L L^T x = -a on the tight rows."""
+    """Write into x the solution of L L^T x = -a on the m tight rows."""
     for k in range(m):
         x[k] = (-a[tight[k]] - _dot(L[k], x, k)) / L[k, k]
     for k in range(m - 1, -1, -1):
@@ -158,7 +156,7 @@ def _multipliers(L: Array, m: int, a: Array, tight: Index, x: Array) -> None:
 
 @_compiled
 def _point(R: Array, s: Array, z: Array, tight: Index, x: Array, m: int, v: Array) -> None:
-    """v = z + sum of x_k s_k R_k over the m tight rows."""
+    """Write into v the sum of z and x_k s_k R_k over the m tight rows."""
     _copy(z, v)
     for k in range(m):
         row, weight = R[tight[k]], x[k] * s[tight[k]]

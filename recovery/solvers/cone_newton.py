@@ -67,8 +67,8 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Point:
-    """phi at one lam: value, gradient (n,); active groups as places in `near`, their projections, norms and new
-    weights.
+    """The function phi at one lam: value, gradient (n,); the active groups (places in `near`), their projections,
+    norms and new weights.
     """
 
     value: float
@@ -80,7 +80,7 @@ class _Point:
 
 
 class ConeNewton:
-    """The iterate: lam, the weights W (k, r) of every signed group, and the projections on their cones."""
+    """Newton's method on one exact program: lam, the weights W (k, r) of its signed groups, projections on cones."""
 
     def __init__(self, program: ExactProgram, unseen: float = UNSEEN[0]) -> None:
         groups, members = program.groups, program.members
@@ -98,9 +98,7 @@ class ConeNewton:
         self.steps = 0
 
     def solve(self, gated: Solution, tolerance: float) -> Solution:
-        """Solve to the relative gap and residual `tolerance`; otherwise return the best iterate and how the solve
-        ended.
-        """
+        """Solve from a gated solution to relative gap and residual `tolerance`, or return the best iterate found."""
         y, size, everyone = self.y, float(np.linalg.norm(self.y)), np.arange(len(self.members))
         start = self._begin(gated)
         if start is None:
@@ -176,8 +174,7 @@ class ConeNewton:
         return self._solution(W, lam, Outcome.NEARLY_SOLVED if best <= NEARLY else outcome)
 
     def _begin(self, gated: Solution) -> tuple[Index, Array] | None:
-        """Put lam on the dual's boundary along the gated dual; returns the groups of the first step and their A_g^T
-        lam.
+        """Scale the gated dual to a lam on the dual's boundary; return the groups of the first step, and A_g^T lam.
 
         Returns None if no multiple of the gated dual is on the boundary: then no weights in the cones fit the labels.
         """
@@ -234,7 +231,7 @@ class ConeNewton:
         return point
 
     def _length(self, step: _Step, At: Array, direction: Array, image: Array, slope: float) -> float:
-        """The length, at most 1, that minimises phi if every group keeps its direction, a lower bound of phi."""
+        """Return the length, at most 1, that minimises the lower bound of phi in which projections keep directions."""
         s, U = step.s, self.cones.directions[step.near]
         # a projection on a cone is at least as long as the component of its point along any unit vector of the cone.
         # Along the group's last direction this component is linear in the length of the step
@@ -263,7 +260,7 @@ class ConeNewton:
         return _Point(value, gradient, places, points, norms, new)
 
     def _direction(self, step: _Step, point: _Point, rough: bool) -> Array | None:
-        """-H^{-1} grad phi; a singular H is shifted. rough: replace each face by a share of all directions."""
+        """Return -H^{-1} grad phi, H shifted if singular, or None. rough: faces become shares of all directions."""
         s, groups = step.s, step.near[point.active]
         shrinkage = s * self.bound / point.norms
         # new weights are projections p shortened by s b. On the face of p their derivative is I along p, and (1 - s b /
@@ -283,7 +280,7 @@ class ConeNewton:
         return descent(H, step.proximal_weight + self.delta, point.gradient)
 
     def _images(self, chosen: Index, lam: Array) -> Array:
-        """A_g^T lam of the chosen groups, with their signs, (k, r)."""
+        """Return A_g^T lam of the chosen signed groups, times their signs, (k, r)."""
         groups, wanted = self.program.groups, self.own[chosen]
         # both signs of a group share one product; the sign is applied at the end
         pairs = np.zeros(groups.count, dtype=np.bool_)
@@ -296,7 +293,7 @@ class ConeNewton:
         return np.einsum("kn,kn->n", self.signed[chosen], self.cones.weights(chosen, W) @ self.base.T)
 
     def _solution(self, W: Array, lam: Array, outcome: Outcome, multipliers: Array | None = None) -> Solution:
-        """The solution in base weights of every row of the program; multipliers (k, n) bound the dual there."""
+        """Return the solution with base weights for every row of the program; multipliers (k, n) bound its dual."""
         V = np.zeros((self.program.size, self.base.shape[1]))
         active = np.flatnonzero(W.any(axis=1))
         V[self.members[active]] = self.cones.weights(active, W[active])
@@ -307,6 +304,6 @@ class ConeNewton:
 
 
 def _largest(norms: Array, share: float) -> Index:
-    """Places of this fraction of the norms, the largest; at least SMALLEST, and all that are infinite."""
+    """Return, in order, the places of the largest norms: this share of them, at least SMALLEST, and all infinite."""
     count = max(SMALLEST, int(share * len(norms)), int(np.isinf(norms).sum()))
     return np.sort(np.argsort(-norms, kind="stable")[:count])

@@ -57,27 +57,27 @@ class Projections:
         self._identity = np.eye(r)
 
     def weights(self, chosen: Index, W: Array) -> Array:
-        """Base weights (k, r) of coordinates W (k, r)."""
+        """Return the base weights (k, r) of the chosen groups with coordinates W (k, r)."""
         return W if self.frames is None else np.matmul(self.frames[self.own[chosen]], W[:, :, None])[:, :, 0]
 
     def scale(self, factor: float) -> None:
-        """Convert the last projections to those of their points times this factor."""
+        """Scale the last projections, as if their points had been multiplied by this factor."""
         for values in (self._last.shifts, self._last.multipliers):
             values *= factor
 
     def forget_others(self, near: Index) -> None:
-        """Forget the Gram factors of all groups but these."""
+        """Forget the Gram factors of all groups except `near`."""
         others = np.ones(len(self.own), dtype=np.bool_)
         others[near] = False
         self._last.known[others] = False
 
     def freedom(self, chosen: Index) -> Index:
-        """The dimensions of the faces of the last projections, (k,)."""
+        """Return the dimensions of the faces on which the last projections of the chosen groups are, (k,)."""
         left: Index = len(self._identity) - self._last.counts[chosen]
         return left
 
     def project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Array, Array]:
-        """Projections (k, r) of the rows of Z on the cones of the chosen groups, and their norms (k,).
+        """Return the projections (k, r) of the rows of Z on the cones of the chosen groups, and their norms (k,).
 
         Norms of at most s b are only upper bounds, and their points meaningless: see `project_each`.
         """
@@ -85,7 +85,7 @@ class Projections:
         return points, norms
 
     def columns(self, chosen: Index, units: Array, roots: Array) -> Array:
-        """Z B^T (t, n) for bases Z of the faces of the chosen groups, one below the other.
+        """Return Z B^T (t, n) for bases Z of the faces of the chosen groups, one below the other.
 
         A group's basis stays unchanged along its row of `units` (k, r), and is multiplied by its root (k,) across it.
         """
@@ -103,7 +103,7 @@ class Projections:
         return columns
 
     def _face(self, g: int) -> Array:
-        """An orthonormal basis, as rows, of the weights at which the tight rows of a signed group are zero."""
+        """Return an orthonormal basis, as rows, of the weights at which the tight rows of a signed group are zero."""
         tight = self._last.tight[g, : self._last.counts[g]]
         known, key = self._faces.get(g), tight.tobytes()
         if known is not None and known[0] == key:
@@ -123,7 +123,7 @@ class Projections:
 
 
 def _frames(program: ExactProgram, unseen: float) -> Array | None:
-    """T_g (p, r, r) with directions of the null space in place of zero columns; None for identities."""
+    """Return the transforms T_g (p, r, r) with null-space directions in place of zero columns; None for identities."""
     groups = program.groups
     if groups.transforms is None:
         return None

@@ -49,7 +49,7 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
 
 
 def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solution:
-    """Newton's solution. If norms ignore some weights, use the value of UNSEEN with the smaller certificate error."""
+    """Return the solution of `ConeNewton`. If norms ignore some weights, try the values of UNSEEN for the best one."""
     solution = ConeNewton(program).solve(gated, tolerance)
     groups = program.groups
     if groups.confined or groups.dimensions(np.arange(groups.count)).all():
@@ -72,7 +72,7 @@ def _as_exact(program: ExactProgram, gated: Solution, V: Array) -> Solution:
 
 
 def in_cones(program: ExactProgram, W: Array) -> Array | None:
-    """Base weights (2 p, r) of a gated solution W if every group is a neuron of its pattern, otherwise None."""
+    """Return base weights (2 p, r) of a gated solution W if every group is a neuron of its pattern, otherwise None."""
     p = program.groups.count
     V = np.zeros((2 * p, W.shape[1]))
     for g in np.flatnonzero(W.any(axis=1)):
@@ -87,7 +87,7 @@ def in_cones(program: ExactProgram, W: Array) -> Array | None:
 
 
 def leaves_cones(program: ExactProgram, W: Array) -> bool:
-    """Whether a rough gated solution W is so far outside its cones that a more accurate one cannot be inside."""
+    """Return whether a rough gated solution W is so far outside its cones that a more accurate one cannot be inside."""
     groups, norms = program.groups, np.linalg.norm(W, axis=1)
     able = np.flatnonzero((norms > 0) & ~program.is_free(np.arange(groups.count)))
     values = groups.base_weights(W[able], able) @ groups.base.T

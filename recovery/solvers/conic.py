@@ -41,7 +41,7 @@ def solve_inside(program: Program) -> Solution:
 
 
 def installed_solvers() -> list[str]:
-    """Names of the installed conic solvers."""
+    """Return the names of the installed conic solvers."""
     return [name for name, module in MODULES.items() if find_spec(module) is not None]
 
 
@@ -56,11 +56,10 @@ def require_solver(name: str) -> None:
 def solve_conic(
     program: Program, name: str, *, chosen: Index | None = None, options: Mapping[str, float] | None = None
 ) -> Solution:
-    """Solve the program as P1 writes it, or its restriction to the rows `chosen` of W, at the solver's default
-    tolerances.
+    """Solve the program as P1 writes it, or only its rows `chosen` of W, by cvxpy and the conic solver `name`.
 
-    `options` are passed to the solver. Raises `SolverError` if the solver is missing or breaks down; if it stops early,
-    the outcome says so.
+    `options` are passed to the solver; without them it has its default tolerances. Raises `SolverError` if the solver
+    is missing or breaks down; if it stops early, the outcome says so.
     """
     if name != LINEAR:
         require_solver(name)

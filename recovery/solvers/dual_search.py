@@ -29,9 +29,7 @@ NONE: Index = np.empty(0, dtype=np.intp)
 
 @dataclass(frozen=True)
 class DualSearch:
-    """The last lam (n,), the excess weights outside the support in the program's layout, and the number of Newton
-    steps.
-    """
+    """Result of a search: its last lam (n,), the excess weights outside the support, the number of Newton steps."""
 
     lam: Array
     excess: Array
@@ -40,9 +38,7 @@ class DualSearch:
 
 @dataclass(frozen=True)
 class _Point:
-    """phi at one lam: value, gradient (n,), and the groups above the threshold with their (projected) images and
-    norms.
-    """
+    """The function phi at one lam: value, gradient (n,); groups above the threshold, (projected) images and norms."""
 
     value: float
     gradient: Array
@@ -52,20 +48,20 @@ class _Point:
 
 
 class Penalty(Protocol):
-    """phi = 1/2 sum (||A_g^T lam|| - t)_+^2 over the groups outside S; an exact program projects A_g^T lam on cones."""
+    """phi = 1/2 sum over groups outside S of (||A_g^T lam|| - t)_+^2; exact programs project A_g^T lam on cones."""
 
     def images(self, lam: Array) -> Array:
-        """The images of lam, linear in lam."""
+        """Return the images A_g^T lam of all groups, before any projection."""
 
     def at(self, images: Array) -> _Point:
-        """phi, its gradient, and the groups above the threshold."""
+        """Return phi, its gradient, and the groups above the threshold, at the lam with these images."""
 
     def hessian(self, point: _Point) -> Array:
-        """The Hessian of phi, (n, n)."""
+        """Return the Hessian of phi at this point, (n, n)."""
 
 
 class GatedPenalty:
-    """phi of a gated program, outside the support."""
+    """The function phi of `Penalty` for a gated program, over the groups outside the support."""
 
     def __init__(self, groups: Groups, left_out: Index, threshold: float) -> None:
         self.groups, self.threshold = groups, threshold
@@ -92,9 +88,7 @@ class GatedPenalty:
 
 
 class ExactPenalty:
-    """phi of an exact program, outside the planted rows of W: with projections on cones, linear while tight rows
-    stay.
-    """
+    """The function phi of `Penalty` for an exact program, over the rows of W that are not planted."""
 
     def __init__(self, program: ExactProgram, rows: Index, threshold: float) -> None:
 
@@ -148,7 +142,7 @@ def search_dual(
 def search_exact_dual(
     program: ExactProgram, rows: Index, frame: Array, start: Array, threshold: float = THRESHOLD
 ) -> DualSearch:
-    """Minimise phi of an exact program in the same way, for the planted `rows` of W."""
+    """Minimise phi of an exact program as `search_dual` does, for the planted `rows` of W."""
     phi = ExactPenalty(program, rows, threshold)
     lam, point, steps = _minimised(phi, frame, start)
     excess = np.zeros((program.size, program.groups.rank))
@@ -159,7 +153,7 @@ def search_exact_dual(
 
 
 def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point, int]:
-    """Newton's method in the orthogonal complement of the frame; steps are halved until phi decreases."""
+    """Minimise phi over start + {frame}^perp by Newton's method; return lam, its point and the number of steps."""
     lam, images = start, phi.images(start)
     point = phi.at(images)
     steps = 0
@@ -193,7 +187,7 @@ def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point,
 
 
 def _direction(H: Array, gradient: Array, frame: Array) -> Array:
-    """The Newton step in the complement of the frame, with a shifted Hessian if singular; zero if no shift suffices."""
+    """Return the Newton step orthogonal to the frame, with a singular Hessian shifted; zero if no shift suffices."""
     # H becomes (I - F F^T) H (I - F F^T), computed without the projection matrix, plus a multiple of F F^T that makes
     # it definite
     HQ = H @ frame

@@ -75,9 +75,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Point:
-    """phi at one lam: value, gradient (n,), new weights; active groups, their ||z_g||, z^_g (k, r) and A_g z^_g (n,
-    k).
-    """
+    """The function phi at a lam, its gradient (n,), new weights; active groups: ||z_g||, z^_g (k, r), A_g z^_g."""
 
     value: float
     gradient: Array
@@ -91,8 +89,8 @@ class _Point:
 def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance: float = TOLERANCE) -> Solution:
     """Solve a gated program to relative gap and residual `tolerance`, with a warm start from `start` if given.
 
-    The outcome follows from the residuals: SOLVED, NEARLY_SOLVED (gap within 1e-6), INFEASIBLE with a proof,
-    NUMERICAL_TROUBLE or ITERATION_LIMIT. Ill-conditioned data raise nothing.
+    The outcome follows from the residuals: SOLVED, NEARLY_SOLVED (gap within 1e-6), INFEASIBLE (y is not in
+    the range of the groups), NUMERICAL_TROUBLE or ITERATION_LIMIT. Ill-conditioned data raise nothing.
     """
     groups, y = program.groups, program.y
     if not y.any() or groups.count == 0:
@@ -146,9 +144,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
 
 
 def _accuracy(program: GatedProgram, objective: float, wanted: float) -> float:
-    """The value of ||grad phi|| / ||y|| to reach: a fraction of the gap, and of what its square adds to the
-    objective.
-    """
+    """Return the ||grad phi|| / ||y|| to reach: `wanted`, or less if its square would add more to the objective."""
     # if regularised, the gradient of phi is F(W) + lam - y, and half of its squared norm is added to the objective
     if not program.interpolates:
         wanted = min(wanted, float(np.sqrt(2 * wanted * objective) / np.linalg.norm(program.y)))
@@ -156,9 +152,7 @@ def _accuracy(program: GatedProgram, objective: float, wanted: float) -> float:
 
 
 def _start(program: GatedProgram, start: Solution | None) -> _State:
-    """The state of `start`, or else lam = y scaled to the boundary of the dual, and s from the size of weights and
-    bound.
-    """
+    """Return the state of `start`; without it, lam is y scaled to the boundary of the dual, and weights are zero."""
     groups, y, bound = program.groups, program.y, program.penalty
     column = float(np.sqrt(np.mean(np.square(groups.base).sum(axis=0)))) if groups.rank else 1.0
     # s is the expected size of the weights, ||y|| / column, divided by b, the size of the norms of A^T lam. `column`, a
@@ -235,7 +229,7 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> tuple[Arra
 
 
 def _lengths(program: GatedProgram, state: _State, step: Array, image: Array, slope: float) -> tuple[float, ...]:
-    """Lengths of the step to try: 1, after the approximate minimum of phi if that is shorter.
+    """Return the lengths of the step to try: 1, after the approximate minimum of phi if that is shorter.
 
     Along the step each ||z_g||^2 is a quadratic, so phi' at another length costs no product.
     """
@@ -279,9 +273,9 @@ def _evaluate(program: GatedProgram, state: _State, lam: Array, At: Array) -> _P
 
 
 def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough: bool) -> Array | None:
-    """-H^{-1} grad phi: by conjugate gradients if few groups are active, otherwise from a rough or true H.
+    """Return -H^{-1} grad phi: by `loose_descent` while that works, otherwise from a factor of a rough or true H.
 
-    A singular H (few active directions) is shifted.
+    A singular H (few active directions) is shifted; None if no shift suffices.
     """
     groups, s = program.groups, state.s
     shrinkage = s * program.penalty / point.norms
@@ -301,7 +295,7 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
 
 
 def _infeasible(program: GatedProgram) -> bool:
-    """Whether y has a component outside the range of all groups, which is the range of K = sum_g A_g A_g^T."""
+    """Return whether y has a component outside the range of all groups, which is the range of K = sum_g A_g A_g^T."""
     groups = program.groups
     # eigenvalues of K are squared singular values: those below about 1e-13 n times the largest are rounding errors
     K = groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))

@@ -29,7 +29,7 @@ minimum is bracketed to the relative width ROUGHLY, and no length is below SHORT
 
 @dataclass(frozen=True)
 class Hessian:
-    """H = shift I + sum_g A_g (c_g I + turns_g z_g z_g^T) A_g^T over active groups, never formed.
+    """The matrix H = shift I + sum_g A_g (c_g I + turns_g z_g z_g^T) A_g^T over active groups, never formed.
 
     directions: the unit vectors z_g (k, r). images: A_g z_g (n, k). c, turns: (k,).
     """
@@ -44,7 +44,7 @@ class Hessian:
 
 
 def descent(H: Array, shift: float, gradient: Array) -> Array | None:
-    """-(H + shift I)^{-1} gradient from the lower triangle of H, which it overwrites. Increases the shift if singular.
+    """Return -(H + shift I)^{-1} gradient, with a larger shift if singular, or None; overwrites H, a lower triangle.
 
     A matrix in Fortran order is factored in place; any other order takes 50 % longer.
     """
@@ -62,7 +62,7 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
 
 
 def step_length(change: Callable[[float], float], slope: float) -> float:
-    """The length, at most 1, at which a convex phi is about least along a step.
+    """Return the length, at most 1, at which a convex phi is about least along a step.
 
     change: phi' at a length, up to a constant. slope: phi' at 0, negative.
     """
@@ -77,7 +77,7 @@ def step_length(change: Callable[[float], float], slope: float) -> float:
 
 
 def loose_descent(H: Hessian, gradient: Array) -> Array | None:
-    """-H^{-1} gradient by conjugate gradients to relative residual LOOSE, preconditioned with a root of few columns.
+    """Return -H^{-1} gradient by conjugate gradients to residual LOOSE, preconditioned with a root of few columns.
 
     The root covers all blocks if these have few columns, otherwise their mean and one direction per group. Returns None
     if there is no such root or conjugate gradients do not converge.
@@ -108,9 +108,9 @@ def loose_descent(H: Hessian, gradient: Array) -> Array | None:
 
 
 def conjugate(product: Linear, near: Linear, gradient: Array) -> Array | None:
-    """-H^{-1} gradient to relative residual LOOSE, for H v = product(v) and a preconditioner near(v) close to H^{-1} v.
+    """Return -H^{-1} gradient by conjugate gradients to relative residual LOOSE.
 
-    Returns None if ROUNDS iterations do not suffice.
+    product: v -> H v. near: v -> about H^{-1} v, the preconditioner. Returns None after ROUNDS iterations.
     """
     step, residual = np.zeros_like(gradient), -gradient
     towards = direction = near(residual)
@@ -129,8 +129,7 @@ def conjugate(product: Linear, near: Linear, gradient: Array) -> Array | None:
 
 
 def across(diagonal: Array, C: Array) -> Linear | None:
-    """v -> (diag(diagonal) + C C^T)^{-1} v for C (n, m) with few columns, by Woodbury's identity; None if it breaks
-    down.
+    """Return the map v -> (diag(diagonal) + C C^T)^{-1} v, by Woodbury's identity for C (n, m), or None if that fails.
 
     For diagonal 1 it is v - C (I + C^T C)^{-1} C^T v, which takes an m x m factor.
     """

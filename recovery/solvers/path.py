@@ -27,16 +27,16 @@ class PathPoint:
 
 
 def largest_beta(groups: Groups, y: Array) -> float:
-    """The least beta at which all weights are zero: the largest ||A_g^T y||."""
+    """Return the least beta at which all weights are zero: the largest ||A_g^T y||."""
     return float(groups.adjoint_norms(y).max(initial=0.0))
 
 
 def solve_path(
     groups: Groups, y: Array, betas: Sequence[float] | Array, tolerance: float = TOLERANCE
 ) -> Iterator[PathPoint]:
-    """Solve min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g|| for each beta, from the largest down, lazily.
+    """Solve min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g|| for each beta, from the largest down.
 
-    Raises `ParameterError` for a beta that is not positive and finite, before anything is solved.
+    Raises `ParameterError` at the call if a beta is not positive and finite. Each point is solved when it is taken.
     """
     programs = [GatedProgram(groups, y, float(beta)) for beta in sorted(betas, reverse=True)]
     return _solved(programs, tolerance)

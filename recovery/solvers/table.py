@@ -22,7 +22,7 @@ CONIC_ENTRIES = 2_000_000
 
 @dataclass(frozen=True)
 class Solver:
-    """A function for each kind of program, `gated` and `exact`; kinds that the solver does not support are missing."""
+    """A solver: a function for each kind of program, `gated` and `exact`; unsupported kinds are missing."""
 
     takes: Mapping[str, Callable[[Any], Solution]]
 
@@ -35,7 +35,7 @@ class Solver:
 
 
 def _auto(solve: Callable[[Any], Solution], program: Program) -> Solution:
-    """The solution of `solve`; if it is not certified and the program is small, the better one of it and Clarabel's.
+    """Return the solution of `solve`; if it is not certified and the program is small, or Clarabel's if that is better.
 
     A program with another norm than l2 goes to the solvers of cvxpy at once.
     """
@@ -70,7 +70,7 @@ def solver_name(name: str) -> str:
 
 
 def find_solver(name: str, kind: str) -> Solver:
-    """The solver of this name, in any case of letters, or the user's as `module:NAME`, for programs of this kind.
+    """Return the solver of this name (in any case), or the user's as `module:NAME`, for programs of this kind.
 
     Raises `SolverError` if it does not exist, is not installed, or does not support this kind of program.
     """

@@ -31,7 +31,7 @@ PARTS = 16
 
 @dataclass(frozen=True)
 class Moments:
-    """T_0 .. T_2l, and T_{2l+1}, T_{2l+2} contracted with directions.
+    """Hermite moments T_0 .. T_2l, and T_{2l+1}, T_{2l+2} contracted with directions.
 
     order: l. whole: T_k, shape (d,) * k. directions (K, d). odd (K, d^l, d^l): T_{2l+1}[g_i]. even (P, d^l, d^l):
     T_{2l+2}[g_i, g_j] for the P = K(K+1)/2 pairs i <= j, in the order of `pairs`.
@@ -45,7 +45,7 @@ class Moments:
 
     @property
     def base(self) -> Array:
-        """T_2l as a d^l x d^l matrix."""
+        """The moment T_2l as a d^l x d^l matrix."""
         side = self.odd.shape[1]
         return self.whole[2 * self.order].reshape(side, side)
 
@@ -117,7 +117,7 @@ class Monomials:
         return np.array([number[tuple(map(int, row))] for row in slots], dtype=np.intp).reshape((self.d,) * q)
 
     def evaluate(self, X: Array, out: Array) -> Array:
-        """Write the monomials of the rows of X (n, d) into the first n columns of `out`, shape (len(self), n)."""
+        """Return the monomials of the rows of X (n, d), written into the first n columns of `out` (len(self), >= n)."""
         Z, columns = out[:, : len(X)], np.ascontiguousarray(X.T)
         Z[0] = 1.0
         end = 1
@@ -139,7 +139,7 @@ def estimate(
 
     explained: a polynomial that is subtracted from the labels first; its exact moments are added afterwards.
     Time: 2 N (1 + K + K(K+1)/2) C(d + 2l, 2l) operations for K directions. Memory: one block of `BLOCK` rows and the
-    sums, independent of N. Raises `ParameterError` for fewer than 2 samples, shapes that do not fit, and NaN.
+    sums, independent of N. Raises `ParameterError` for fewer than 2 samples, shapes that do not fit, NaN and infinity.
     """
     d = directions.shape[1]
     known = zero(d) if explained is None else explained
@@ -223,7 +223,7 @@ def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:
 
 
 def coefficients(unit: ReluNetwork, k: int) -> Array:
-    """Return zeta_k(i) of a network with unit weights: a [b Phi(b) + phi(b)], a Phi(b), (-1)^k a He_{k-2}(b) phi(b)."""
+    """Return zeta_k(i) at unit weights: a (b Phi(b) + phi(b)), a Phi(b), and (-1)^k a He_{k-2}(b) phi(b) for k >= 2."""
     a, b = unit.a, unit.b
     if k < 2:
         return a * scipy.special.ndtr(b) if k else a * (b * scipy.special.ndtr(b) + density(b))
@@ -239,7 +239,7 @@ def powers(W: Array, k: int) -> Array:
 
 
 def _weights(y: Array, along: Array, out: Array) -> Array:
-    """Write y, y (g_i.x) and y (g_i.x)(g_j.x), i <= j, into the first n columns of `out`; along (K, n) has g_i.x."""
+    """Return rows y, y (g_i.x), y (g_i.x)(g_j.x), i <= j, written into n columns of `out`; along (K, n): g_i.x."""
     weights, K = out[:, : len(y)], len(along)
     weights[0] = y
     np.multiply(along, y, out=weights[1 : 1 + K])
@@ -287,7 +287,7 @@ def _hermite(raw: Sequence[Array], k: int) -> Array:
 
 
 def _symmetric(tensor: Array) -> Array:
-    """Return the average over all orders of the slots: 2 for l = 1, at most 24 for l = 2."""
+    """Return the average of a tensor over all orders of its slots."""
     orders = list(permutations(range(tensor.ndim)))
     total = np.zeros(tensor.shape)
     for order in orders:

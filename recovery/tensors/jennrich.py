@@ -20,7 +20,7 @@ STEP = 1e-14
 
 @dataclass(frozen=True)
 class Terms:
-    """Unit columns V (D, r), coefficients c (K, r) and ||M - sum_i c_i v_i v_i^T||_F / ||M||_F over all matrices."""
+    """Terms c_ki v_i v_i^T of K matrices M: unit columns V (D, r), coefficients (K, r), ||M - terms||_F / ||M||_F."""
 
     V: Array
     coefficients: Array
@@ -33,7 +33,7 @@ def singular_values(matrices: Array) -> Array:
 
 
 def rank_above(matrices: Array, threshold: float, most: int) -> int:
-    """Return the number of singular values above `threshold`, at most `most` (P4, Algorithm 4, steps 2 and 3)."""
+    """Return the number of `singular_values` above `threshold`, at most `most` (P4, Algorithm 4, steps 2 and 3)."""
     return min(most, int(np.sum(singular_values(matrices) > threshold)))
 
 
@@ -114,7 +114,7 @@ def refine(matrices: Array, V: Array) -> Array:
 
 
 def fit(matrices: Array, V: Array) -> Terms:
-    """Return the least-squares coefficients of given columns V (D, r), and their residual."""
+    """Return the terms of the given columns V (D, r), scaled to unit length, with least-squares coefficients."""
     V = _unit(V)
     # the columns of the design matrix are the flattened v_i v_i^T: one least-squares problem serves all matrices
     design = np.einsum("am,bm->abm", V, V).reshape(V.shape[0] ** 2, V.shape[1])

@@ -215,7 +215,7 @@ def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
 def judge(
     rank: int, neurons: int, dependent: bool, more: bool, sure: bool, linear: bool, known: bool
 ) -> Identification:
-    """Return the first status that applies, in order of severity."""
+    """Return the most severe status that applies to learned units; IDENTIFIED if none of the others does."""
     missing = rank < neurons
     statuses = [
         (more, Identification.MORE_UNITS),
@@ -229,7 +229,7 @@ def judge(
 
 
 def weighted(moments: Moments) -> Array:
-    """Return all d^l x d^l matrices, those of order k over sqrt(k!).
+    """Return all d^l x d^l matrices of the moments, those of order k divided by sqrt(k!); pairs i < j times sqrt 2.
 
     With d orthonormal directions, their squared norms add up to the part of order k in E[f^2] (P4, Prop. B.1).
     """

@@ -57,6 +57,6 @@ def disagreement(draws: Iterable[ReluNetwork], units: ReluNetwork, X: Array, y: 
 
 
 def _outside(change: Array, errors: Array, count: int) -> float:
-    """Return the squared distance of `change` (n,) from the first principal directions of `errors` (k, n)."""
+    """Return the squared distance of `change` (n,) from the span of `count` principal directions of `errors` (k, n)."""
     first = np.linalg.svd(errors, full_matrices=False)[2][:count]
     return float(np.sum((change - (first @ change) @ first) ** 2))

@@ -73,7 +73,7 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
     (H + mu D) step = -g with H = J^T J, g = J^T r and D the diagonal of H. mu follows Nielsen's rule (1999): it shrinks
     with the gain, the decrease of the loss over the predicted decrease, and grows faster at each consecutive failure.
     The normal equations square the condition number: that costs steps, but no accuracy if the fit is exact. MINPACK
-    takes 2 to 4 times as many evaluations. Raises `ParameterError` for fewer rows than the m (d + 2) parameters.
+    takes 2 to 4 times as many evaluations. Raises `ParameterError` for fewer rows than parameters, or no evaluation.
     """
     n, d = X.shape
     theta, size = flatten(start), float(y @ y)
@@ -108,7 +108,7 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
 
 
 def random_start(X: Array, y: Array, m: int, rng: Rng) -> ReluNetwork:
-    """Draw directions uniformly on the sphere and biases uniformly on [-1, 1]; outer weights by least squares."""
+    """Draw m units: directions uniform on the sphere, biases uniform on [-1, 1]; outer weights by least squares."""
     W = rng.standard_normal((m, X.shape[1]))
     W /= np.linalg.norm(W, axis=1, keepdims=True)
     b = rng.uniform(-1.0, 1.0, m)
@@ -116,7 +116,7 @@ def random_start(X: Array, y: Array, m: int, rng: Rng) -> ReluNetwork:
 
 
 def random_starts(X: Array, y: Array, m: int, rng: Rng) -> Iterator[ReluNetwork]:
-    """Yield random starts without end."""
+    """Yield networks drawn by `random_start` without end."""
     while True:
         yield random_start(X, y, m, rng)
 

@@ -1,6 +1,6 @@
 """Two steps of P4 as printed: signs from the first moment (Algorithm 3) and truncated regression (Algorithm 5).
 
-They are options; the defaults of `learner` need fewer samples.
+Both steps are options; the defaults of `learner` need fewer samples.
 """
 
 from itertools import product

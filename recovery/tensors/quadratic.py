@@ -22,7 +22,7 @@ EXACT, STEPS = 1e-15, 100
 
 @dataclass(frozen=True)
 class Quadratic:
-    """q(x) = c + v.x + x^T Q x for v (d,) and symmetric Q (d, d)."""
+    """The polynomial q(x) = c + v.x + x^T Q x for v (d,) and symmetric Q (d, d)."""
 
     c: float
     v: Array
@@ -39,7 +39,7 @@ class Quadratic:
 
 
 def zero(d: int) -> Quadratic:
-    """Return q = 0."""
+    """Return the zero polynomial of d variables."""
     return Quadratic(0.0, np.zeros(d), np.zeros((d, d)))
 
 
