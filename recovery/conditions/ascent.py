@@ -36,7 +36,7 @@ def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
 
 
 def ascend(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
-    """Ascend from the columns of `starts`; return unit points (r, m) and their ratios (m,)."""
+    """Increase `neuron_ratio` from the columns of `starts`; return unit points (r, m) and their ratios (m,)."""
     v = starts / np.linalg.norm(starts, axis=0)
     ratio, gradient = neuron_ratio(groups, lam, v)
     step = np.full(v.shape[1], FIRST_STEP)
@@ -54,7 +54,7 @@ def ascend(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
 
 
 def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng: Rng, *, starts: int) -> Mask:
-    """Return patterns (n, m) of neurons v with |lam.activation(B v)| / N(v) above `limit`, the largest value first.
+    """Return patterns (n, m) of neurons v found with |lam.activation(B v)| / N(v) above `limit`, the largest first.
 
     known (r, k): neurons of the present solution, which are starting points too, with and without noise.
     """

@@ -58,7 +58,7 @@ def _value(up: Array, down: Array, c: Array, u: Array) -> float:
 
 @_compiled
 def _is_known(known: Mask, up: Array, u: Array) -> bool:
-    """Whether u lies in one of the `known` cells (k, m) of the x_i."""
+    """Return whether u lies in one of the `known` cells (k, m) of the x_i."""
     for t in range(len(known)):
         same = True
         for i in range(len(up)):

@@ -212,7 +212,7 @@ def search_cells(  # type: ignore[no-untyped-def]
     tolerance: float,
     nodes: int,
 ):
-    """Search depth first; return (value, a point of its cell, bound, nodes), with bounds from below and above.
+    """Return (value, a point of its cell, bound, nodes): bounds on the largest ||c + sum_k s_k z_k|| over cells.
 
     normals a_k and halves z_k (m, d), start c (d,). vectors, values: eigenvectors and eigenvalues of Q for the planes
     from each depth on. known (k, m): signs of cells that are excluded. limit: smaller values are not resolved. nodes:

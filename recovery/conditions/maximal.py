@@ -42,7 +42,7 @@ def is_maximal(X: Array, pattern: Mask) -> bool:
 
 
 def _inside(active: Array, x: Array) -> bool:
-    """Whether x (d,) is active^T c for some c > 0: max t s.t. active^T (s + t 1) = x, s >= 0, t <= 1 is above 0."""
+    """Return whether x (d,) is active^T c for some c > 0: max t for active^T (s + t) = x, s >= 0, t <= 1 is above 0."""
     m = len(active)
     # c = s + t 1 with s >= 0, so every coefficient of c is at least t. The limit t <= 1 keeps the linear program
     # bounded

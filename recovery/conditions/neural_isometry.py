@@ -36,7 +36,7 @@ CHUNK_BYTES = 48 * 2**20
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition value < bound, evaluated over a set of patterns.
+    """A condition value < bound (orth-SNIC-L: value <= bound), evaluated over a set of patterns.
 
     value: the largest over the patterns. attained_by: the column that attains it, None for the skip connection and
     without patterns (the value is then 0). holds: whether the value is below the bound by more than rounding; a pattern
@@ -53,7 +53,7 @@ class Condition:
 
     @property
     def margin(self) -> float:
-        """bound - value: positive where the condition holds."""
+        """The difference bound - value; negative where the condition is violated."""
         return self.bound - self.value
 
 

@@ -239,7 +239,7 @@ def branch_normalised(  # type: ignore[no-untyped-def]
 
 @_compiled
 def _among(known: Mask, base: Array, lam: Array, v: Array) -> bool:
-    """Whether v agrees with a known pattern where lam > 0."""
+    """Return whether v agrees with a known pattern where lam > 0."""
     for t in range(len(known)):
         same = True
         for i in range(len(base)):

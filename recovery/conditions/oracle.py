@@ -37,7 +37,7 @@ on f."""
 
 @dataclass(frozen=True)
 class Bounds:
-    """lower <= maximum <= upper, `lower` attained at the unit vector `point` or in its cell, or at 0.
+    """Bounds lower <= maximum <= upper; `lower` is attained at the unit vector `point`, in its cell, or at 0.
 
     cones: number of cones, or of cells of all depths, examined.
     """
@@ -48,7 +48,7 @@ class Bounds:
     cones: int
 
     def below(self, limit: float) -> bool:
-        """Whether the maximum is proved to be at most `limit`."""
+        """Return whether the maximum is proved to be at most `limit`."""
         return self.upper <= limit
 
 
@@ -124,8 +124,8 @@ def largest_neuron(
     """Bound max {c.u + sum_i t_i (x_i.u)_+ : ||u|| <= 1} for rows (n, d), weights t (n,) and linear c (d,).
 
     limit: smaller values are not resolved; the upper bound may exceed it by a tolerance. nodes: largest number of
-    cones. stop: end at the first value above the limit, without an upper bound. known (n, k): excluded patterns D, each
-    with all patterns that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
+    cones. stop: end at the first value above the limit, with a crude upper bound. known (n, k): excluded patterns D,
+    each with all patterns that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
     """
     turned = turn(rows, weights, linear)
     if turned is None:
@@ -233,7 +233,7 @@ def _cell_bound(up: Array, down: Array, c: Array, on: Mask) -> float:
 
 
 def cell_multipliers(up: Array, down: Array, c: Array, on: Mask) -> Array:
-    """Minimise ||c + sum y_i x_i - sum a_j z_j|| over y_i >= 1 where `on`, y_i <= 0 elsewhere, and a_j in [0, 1]."""
+    """Return y, a of least ||c + sum y_i x_i - sum a_j z_j||, y_i >= 1 if `on`, otherwise y_i <= 0, a_j in [0, 1]."""
     lowest = np.concatenate([np.where(on, 1.0, -np.inf), np.zeros(len(down))])
     highest = np.concatenate([np.where(on, np.inf, 0.0), np.ones(len(down))])
     A = np.vstack([up, -down]).T

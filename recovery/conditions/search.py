@@ -45,7 +45,7 @@ def circle_points(X: Array, p: Array, v: Array) -> Array:
 
 
 def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *, patience: int = 8) -> BestPattern:
-    """Search from the point `start` (d,) until `patience` rounds of circles in a row improve nothing. X: (n, d)."""
+    """Search from `start` (d,) for the pattern of largest score, until `patience` rounds in a row improve nothing."""
     best = _best_on(X, start[:, None], score)
     idle = 0
     while idle < patience:
@@ -95,7 +95,7 @@ def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> 
 
     Newton's method minimises sum c_i (1 - x_i.h)_+^2, and the row that costs most is dropped until the rest is feasible
     (Chinneck's elastic deletion). Rows are then put back where feasible, and great circles improve the result. Each of
-    the restarts uses other weights c, and one more search starts from a random point.
+    the restarts uses other weights c, and is followed by a search from a random point.
     """
     n, d = X.shape
     starts = [_delete(X, np.ones(n) if r == 0 else np.asarray(rng.exponential(1.0, n) + 0.1)) for r in range(restarts)]
@@ -112,7 +112,7 @@ def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> 
 
 
 def _delete(X: Array, weights: Array) -> BestPattern:
-    """Delete rows until the rest has x.h > 0 for some h, then put back every row that fits."""
+    """Return a pattern of many active rows: delete rows until some h has x.h > 0 on the rest; put back what fits."""
     kept = np.ones(X.shape[0], dtype=np.bool_)
     h: Array = np.zeros(X.shape[1])
     while True:
@@ -133,7 +133,7 @@ def _delete(X: Array, weights: Array) -> BestPattern:
 
 
 def _hinge_fit(X: Array, weights: Array, h: Array) -> Array:
-    """Minimise 1/2 sum c_i (1 - x_i.h)_+^2 by damped Newton steps from h, with a small ridge."""
+    """Return the h that minimises 1/2 sum c_i (1 - x_i.h)_+^2, by damped Newton steps from h with a small ridge."""
     slack: Array = 1.0 - X @ h
     value = 0.5 * float(weights @ np.maximum(slack, 0.0) ** 2)
     for _ in range(30):

@@ -23,10 +23,10 @@ FIRST_STEP, LAST_STEP, MOMENTUM = 0.15, 0.0075, 0.9
 def smoothed_search(
     rows: Array, weights: Array, linear: Array | None, rng: Rng, *, starts: int, known: Mask
 ) -> BestPattern | None:
-    """Return the best pattern found from some random starts, other than the known ones (n, k).
+    """Return the best pattern found from `starts` random points, other than the `known` patterns (n, k).
 
-    rows (n, d), weights t (n,), linear c (d,) or None for 0. None where only known patterns were met. An ascent whose
-    value exceeds 1 is the last.
+    rows (n, d), weights t (n,), linear c (d,) or None for 0. Returns None if only known patterns were met. Ends
+    early once a value exceeds 1.
     """
     n, d = rows.shape
     unit = float(np.sqrt(np.vdot(rows, rows) / (n * d)))

@@ -35,7 +35,7 @@ def exact_signs(F: Array, w: Array) -> Array:
 
 
 def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bool) -> Index:
-    """Return the groups other than `own`, among patterns (n, p), that have the image of the neuron w (d,) at its norm.
+    """Return the groups other than `own`, among patterns (n, p), that can hold the neuron w (d,) with the same image.
 
     alone: no other planted neuron shares its group. free: the neuron may be in any cone. A linear neuron of the exact
     program is in a cone only if all products have one sign.
@@ -68,7 +68,7 @@ def neighbours(F: Array, w: Array, own: Mask) -> Mask:
 
 
 def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> bool:
-    """Whether another group reaches (F w)_+ on the rows of `own`: it has these rows and more, all independent.
+    """Return whether another group has the image (F w)_+ of `own`: active on all its rows, active rows independent.
 
     With cones, its weights v must also have F v <= 0 on all other rows, which a linear program decides.
     """

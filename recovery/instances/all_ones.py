@@ -81,7 +81,7 @@ def decide_all_ones(X: Array) -> AllOnes:
 
 
 def admits_all_ones_closed(X: Array) -> bool:
-    """Whether some h has X h >= 0 and X h != 0: P1's (5), which admits rows at zero. X: (n, d).
+    """Return whether some h has X h >= 0 and X h != 0: P1's (5), which admits rows at zero. X: (n, d).
 
     If (31) fails, u >= 0 with X^T u = 0 forces x_i.h = 0 on the rows of u: continue in their common null space, with
     the remaining rows.
@@ -107,7 +107,7 @@ def _column_norms(Z: Array) -> Array:
 
 
 def _balanced(X: Array) -> tuple[Array, Array, Array, Array]:
-    """Z with X = rows Z columns, unit columns and rows of similar norms; also returns these norms and both scales."""
+    """Return Z with X = rows Z columns, unit columns and rows of similar norms; also its row norms and both scales."""
     rows, columns = np.ones(X.shape[0]), _column_norms(X)
     columns[columns == 0] = 1.0
     Z = X / columns
@@ -136,7 +136,7 @@ def _decide_in_basis(Z: Array, sizes: Array) -> AllOnes | None:
 
 
 def _minimise(Z: Array, rows: Array, unit: Array | None = None) -> AllOnes | None:
-    """Minimise f by Newton's method until a step proves one side, or for MOST_STEPS. unit: as for `_decide`."""
+    """Decide by Newton's method on f, until a step proves an answer; None after MOST_STEPS. unit: see `_decide`."""
     n, d = Z.shape
     w: Array = np.zeros(d)
     image: Array = np.zeros(n)
@@ -174,7 +174,7 @@ def _moved(Z: Array, w: Array, step: Array, excess: Array, residual: Array) -> t
 
 
 def _decide_by_projections(Z: Array, rows: Array, factor: Array, u: Array) -> AllOnes | None:
-    """Look for u >= 0 with Z^T u = 0 near the given u; `factor` is the Cholesky factor of Z^T Z.
+    """Return the proof by a u >= 0 with Z^T u = 0 near the given u, or None; `factor`: Cholesky factor of Z^T Z.
 
     Alternately reflects low entries at `LEAST` and projects on the null space of Z^T.
     """
@@ -188,9 +188,7 @@ def _decide_by_projections(Z: Array, rows: Array, factor: Array, u: Array) -> Al
 
 
 def _solved(gram: Array, b: Array) -> tuple[Array, Array | None]:
-    """gram^-1 b for a positive semidefinite matrix, which it may overwrite, and b in its range; also returns the
-    factor.
-    """
+    """Return gram^-1 b for semidefinite gram, which may be overwritten, and b in its range; also its factor or None."""
     diagonal = np.einsum("ii->i", gram)
     diagonal += 1e-13 * diagonal.sum()
     factor, z, failed = scipy.linalg.lapack.dposv(gram, b)
@@ -216,7 +214,7 @@ def _decide(
 
 
 def _decide_against(Z: Array, rows: Array, u: Array, residual: Array) -> AllOnes | None:
-    """The decision that the pattern does not exist, if u >= 0 with residual Z^T u proves it."""
+    """Return the decision that the pattern does not exist if u >= 0 with residual Z^T u proves it, otherwise None."""
     total = float(u @ rows)
     if not (total > 0 and np.abs(residual).max() <= ROUNDING * total):
         return None

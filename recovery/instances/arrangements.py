@@ -38,7 +38,7 @@ Whole = tuple[int, ...]
 
 
 def cell_count(n: int, rank: int) -> int:
-    """2 sum_{k<rank} C(n-1, k): the number of cells in general position, and otherwise an upper bound."""
+    """Return 2 sum_{k<rank} C(n-1, k): the number of cells in general position, and otherwise an upper bound."""
     return 2 * sum(comb(n - 1, k) for k in range(rank))
 
 
@@ -52,9 +52,9 @@ def count_cells(X: Array) -> int:
 
 
 def enumerate_cells(X: Array) -> tuple[Mask, Array]:
-    """Patterns (n, c) of all cells, and a point of each as columns (d, c), rounded. X: (n, d), not all zero.
+    """Return the patterns (n, c) of all cells of X (n, d), and a point of each as columns (d, c), rounded.
 
-    Raises `ParameterError` if there could be more than MOST_CELLS, or if rounding errors decide which cells exist.
+    Raises `ParameterError` if X is zero, could have more than MOST_CELLS, or rounding decides which cells exist.
     """
     if not X.any():
         raise ParameterError("an arrangement needs a row that is not zero")
@@ -89,7 +89,7 @@ def exact_rank(rows: Sequence[Whole]) -> int:
 
 
 def integer_rows(X: Array) -> list[Whole]:
-    """Each row of floats times a power of two, as integers: exactly the same half-spaces."""
+    """Return each row of floats times a power of two, as integers: exactly the same half-spaces."""
     mantissa, exponent = np.frexp(X)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     lowest = np.where(whole != 0, exponent, np.iinfo(np.int32).max).min(axis=1, keepdims=True)
@@ -98,7 +98,7 @@ def integer_rows(X: Array) -> list[Whole]:
 
 
 def _balanced(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
-    """The rows with columns multiplied by powers of two, which give them similar sizes, and the exponents."""
+    """Return the rows with columns multiplied by powers of two to similar sizes, and the exponents of these powers."""
     reach = [
         max((abs(row[k]).bit_length() - max(map(abs, row)).bit_length() for row in rows if row[k]), default=0)
         for k in range(len(rows[0]))
@@ -108,7 +108,7 @@ def _balanced(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
 
 
 def _essential(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
-    """The distinct hyperplanes in as many coordinates as the rows have rank, and the indices of these coordinates.
+    """Return the distinct hyperplanes in as many coordinates as the rows have rank, and indices of the coordinates.
 
     Raises `ParameterError` if they could have more than MOST_CELLS cells.
     """
@@ -135,7 +135,7 @@ def _pivot(x: Whole) -> int:
 
 
 def _eliminated(x: Whole, y: Whole, k: int) -> Whole:
-    """y as a functional on {h: x.h = 0}, times |x_k|: its coordinate k is zero."""
+    """Return y as a functional on {h: x.h = 0}, times |x_k|: its coordinate k is zero."""
     sign = 1 if x[k] > 0 else -1
     return tuple(sign * (x[k] * b - y[k] * a) for a, b in zip(x, y, strict=True))
 
@@ -146,7 +146,7 @@ def _primitive(x: Whole) -> Whole:
 
 
 def _distinct(rows: Sequence[Whole]) -> list[Whole]:
-    """The distinct hyperplanes of the non-zero rows, with positive first entries."""
+    """Return the distinct hyperplanes of the non-zero rows, with positive first entries."""
     planes: dict[Whole, None] = {}
     for row in rows:
         if any(row):
@@ -156,7 +156,7 @@ def _distinct(rows: Sequence[Whole]) -> list[Whole]:
 
 
 def _restricted(planes: Sequence[Whole], x: Whole) -> list[Whole]:
-    """The intersections of `planes` with {h: x.h = 0}, in one coordinate less."""
+    """Return the intersections of `planes` with {h: x.h = 0}, in one coordinate less."""
     k = _pivot(x)
     return _distinct([_without(_eliminated(x, y, k), k) for y in planes])
 
@@ -175,9 +175,7 @@ def _count(planes: list[Whole]) -> int:
 
 @dataclass(frozen=True)
 class _Vectors:
-    """Integer vectors, their largest entries, and their quotients as floats (m, d), with rounding error at most
-    eps/2.
-    """
+    """Integer vectors, their largest entries, and their quotients as floats (m, d), rounded to within eps/2."""
 
     whole: list[Whole]
     sizes: list[int]
@@ -193,9 +191,7 @@ class _Vectors:
 
 
 def _products(planes: _Vectors, points: _Vectors) -> Array:
-    """planes.rounded @ points.rounded.T, recomputed with integers where rounding could change the sign: all signs are
-    exact.
-    """
+    """Return planes.rounded @ points.rounded.T, recomputed with integers where rounding could change the sign."""
     X, P = planes.rounded, points.rounded.T
     products = X @ P
     # the rounding error of a product is at most (d + 1) eps |X| |P|, including the errors of the rounded entries;
@@ -208,7 +204,7 @@ def _products(planes: _Vectors, points: _Vectors) -> Array:
 
 
 def _points(planes: list[Whole]) -> _Vectors:
-    """A point in each cell of distinct hyperplanes."""
+    """Return a point in each cell of distinct hyperplanes."""
     if not planes or len(planes[0]) == 2:
         return _Vectors.of(_points_in_plane(planes) if planes else [()])
     known = _Vectors.of(planes)
@@ -242,7 +238,7 @@ def _points(planes: list[Whole]) -> _Vectors:
 
 
 def _either_side(crossing: Whole, x: Whole, power: int) -> tuple[Whole, Whole]:
-    """c + 2^power x and c - 2^power x, times a positive number."""
+    """Return c + 2^power x and c - 2^power x, each times a positive number."""
     c = crossing if power >= 0 else tuple(a << -power for a in crossing)
     step = tuple(a << power for a in x) if power >= 0 else x
     ahead = tuple(a + b for a, b in zip(c, step, strict=True))
@@ -255,7 +251,7 @@ def _dot(x: Whole, y: Whole) -> int:
 
 
 def _lifted(c: Whole, x: Whole) -> Whole:
-    """The point of {h: x.h = 0} with coordinates c except at the pivot, times a positive number."""
+    """Return the point of {h: x.h = 0} with coordinates c except at the pivot of x, times a positive number."""
     k = _pivot(x)
     size = abs(x[k])
     moved = [size * entry for entry in c]
@@ -264,7 +260,7 @@ def _lifted(c: Whole, x: Whole) -> Whole:
 
 
 def _points_in_plane(planes: list[Whole]) -> list[Whole]:
-    """Sums of consecutive boundary rays, sorted by angle in [0, pi), and their negatives."""
+    """Return a point in each cell of lines in the plane: sums of consecutive boundary rays, and their negatives."""
     rays = [(-b, a) if a > 0 or (a == 0 and b < 0) else (b, -a) for a, b in planes]
     rays.sort(key=cmp_to_key(_by_angle))
     if len(rays) == 1:
@@ -280,6 +276,6 @@ def _by_angle(u: Whole, v: Whole) -> int:
 
 
 def _keys(positive: Mask) -> list[int]:
-    """The columns as integers, with the first row as the highest bit."""
+    """Return the columns as integers, with the first row as the highest bit."""
     size = positive.shape[0]
     return [int.from_bytes(column.tobytes(), "big") >> (-size % 8) for column in np.packbits(positive, axis=0).T]

@@ -49,7 +49,7 @@ class Streams:
 
     @classmethod
     def spawn(cls, rng: Rng) -> "Streams":
-        """Independent streams from one generator."""
+        """Return independent streams from one generator, which must come from a `SeedSequence`."""
         source = rng.bit_generator.seed_seq
         if not isinstance(source, np.random.SeedSequence):
             raise ParameterError("the generator must come from a SeedSequence, as numpy.random.default_rng makes it")
@@ -59,7 +59,7 @@ class Streams:
         return cls(lambda name: np.random.SeedSequence(source.entropy, spawn_key=keys[name]))
 
     def fresh(self, name: str) -> Rng:
-        """A generator at the beginning of this stream."""
+        """Return a generator at the beginning of the stream `name`."""
         return np.random.Generator(np.random.PCG64(self.seed(name)))
 
     data = property(lambda self: self.fresh("data"))
@@ -73,7 +73,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Instance:
-    """One draw.
+    """One instance: all that was drawn from a setting.
 
     X (n, d); y (n,), with noise; `signal`, y without noise. A method with random choices uses `rng`.
     draw_patterns, decide: functions that return `patterns` and `all_ones`, and compute them once.
@@ -97,9 +97,7 @@ class Instance:
 
     @property
     def all_ones(self) -> AllOnes | None:
-        """The decision whether the all-ones pattern exists, made at the first access; None if the setting ignores
-        it.
-        """
+        """The decision whether the all-ones pattern exists, made at first access; None if the setting ignores it."""
         return self.decide()
 
     @cached_property
@@ -108,7 +106,7 @@ class Instance:
         return self.streams.training
 
     def with_patterns(self, patterns: Mask) -> "Instance":
-        """A copy with these patterns (n, p)."""
+        """Return a copy with these patterns (n, p)."""
         return replace(self, draw_patterns=lambda: patterns)
 
     @cached_property
@@ -164,7 +162,7 @@ def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = 
 
 
 def _labels(setting: Setting, planted: Target, X: Array) -> Array:
-    """The noiseless labels, validated because the planted model may be user code."""
+    """Return the noiseless labels, validated because the planted model may be user code."""
     name = type(setting.planted).__name__
     if planted.form != setting.planted.form:
         raise DataError(f"planted model {name} draws form {planted.form!r}, but declares form {setting.planted.form!r}")
@@ -176,7 +174,7 @@ def _labels(setting: Setting, planted: Target, X: Array) -> Array:
 
 
 def _patterns(setting: Setting, rng: Rng, F: Array, planes: Array, all_ones: AllOnes | None) -> Mask:
-    """Patterns of the features F: those of the planted hyperplanes, then all patterns or sampled ones.
+    """Return the patterns of the features F: those of the planted hyperplanes, then all patterns or sampled ones.
 
     The all-ones pattern is the last column if it exists.
     """

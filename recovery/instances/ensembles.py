@@ -57,7 +57,7 @@ class WhitenedCubic:
 
 
 def _orthonormal_factor(Z: Array) -> Array:
-    """Left singular vectors of Z (n >= d), or the transposed right ones (n < d), with the same span as Z.
+    """Return the left singular vectors of Z (n >= d), or the transposed right ones (n < d), with the same span as Z.
 
     For n >= d the papers' U V^T differs from U by a rotation of the columns; U is returned.
     """
@@ -120,7 +120,7 @@ class Mixture:
     share: Annotated[float, Interval(ge=0, le=1)] = 0.5
 
     def draw_means(self, rng: Rng, d: int) -> Array:
-        """The two means as rows, shape (2, d)."""
+        """Draw the two means as rows, shape (2, d)."""
         if self.means == "opposite":
             return np.outer([1.0, -1.0], np.ones(d))
         means = rng.standard_normal((2, d))
@@ -174,9 +174,7 @@ class UserEnsemble:
 
 
 def checked(drawn: ArrayLike, n: int, d: int, name: str) -> Array:
-    """The matrix that an ensemble drew, as float64. Raises `DataError` for NaN, infinity or a shape other than (n,
-    d).
-    """
+    """Return a drawn matrix as float64. Raises `DataError` for NaN, infinity or a shape other than (n, d)."""
     X = np.asarray(drawn, dtype=np.float64)
     if X.shape != (n, d):
         raise DataError(f"ensemble {name} returned an array of shape {X.shape}; expected {(n, d)}")

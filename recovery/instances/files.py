@@ -33,7 +33,7 @@ class Columns:
 
 
 def read_matrix(path: str | Path) -> Array:
-    """Read the matrix of `read_columns`."""
+    """Read all columns of a file as a matrix, like `read_columns`."""
     return read_columns(path).X
 
 
@@ -115,7 +115,7 @@ def _kept(path: Path, names: Sequence[str], chosen: Sequence[str], excluded: Seq
 
 
 def _numbers_rows(column: Array) -> bool:
-    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
+    """Return whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
     return len(column) >= FEWEST_NUMBERED and column[0] in (0, 1) and bool((np.diff(column) == 1).all())
 
 
@@ -180,7 +180,7 @@ class Recorded:
         return np.empty((self.X.shape[1], 0))
 
     def labels(self, X: Array) -> Array:
-        """Labels of the drawn rows, or of the first of the others. Raises `DataError` for any other rows."""
+        """Return the labels of the drawn rows, or of the first of the others. Raises `DataError` for any other rows."""
         for rows, labels in ((self.X, self.y), (self.others, self.others_y)):
             if np.array_equal(X, rows[: len(X)]):
                 return labels[: len(X)]
@@ -202,7 +202,7 @@ class FileColumn:
     relevant: tuple[str, ...] = ()
 
     def inputs(self, ensemble: object, d: int) -> tuple[str, ...]:
-        """The names of X's columns. Raises `ParameterError` without a file, or if it lacks a column."""
+        """Return the names of X's columns. Raises `ParameterError` without a file, or if it lacks a column."""
         if not isinstance(ensemble, File):
             raise ParameterError("labels that are a column need data: {ensemble: file, path: ...}")
         names = ensemble.columns.names
@@ -217,17 +217,15 @@ class FileColumn:
         return others[:d]
 
     def support(self, names: tuple[str, ...]) -> Mask | None:
-        """Which of these columns are known to matter, (d,); None if unknown."""
+        """Return which of these columns are known to matter, (d,); None if unknown."""
         return np.isin(names, self.relevant) if self.relevant else None
 
     def draw(self, rng: Rng, X: Array) -> Recorded:
-        """Not supported: labels are drawn together with rows by `take`."""
+        """Raise `ParameterError`: labels are drawn together with rows, by `take`."""
         raise ParameterError("the labels of a file are drawn together with its rows")
 
     def take(self, rng: Rng, ensemble: object, n: int, d: int) -> Recorded:
-        """Draw n rows of the file with their labels, and keep the others. Raises `ParameterError` if the file has too
-        few.
-        """
+        """Draw n rows of the file with labels, and keep the others. Raises `ParameterError` if the file has too few."""
         names = self.inputs(ensemble, d)
         assert isinstance(ensemble, File)
         table = ensemble.columns

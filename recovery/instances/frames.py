@@ -99,7 +99,7 @@ def _style(path: Path) -> dict[str, Any]:
 
 
 def _are_data(first: Sequence[str], decimal: str) -> bool:
-    """Whether the first row is data: numbers and gaps. A header may begin with a gap, above an index."""
+    """Return whether the first row is data: numbers and gaps. A header may begin with a gap, above an index."""
     try:
         [float(entry.replace(decimal, ".")) for i, entry in enumerate(first) if entry or i == 0]
     except ValueError:

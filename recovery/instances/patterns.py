@@ -37,32 +37,32 @@ class Patterns:
     nodes: Annotated[int, Ge(1)] = field(default=2_000_000, metadata={"later": True})
 
     def samples(self, n: int) -> int:
-        """The number of hyperplanes to sample for n rows."""
+        """Return the number of hyperplanes to sample for n rows."""
         if isinstance(self.count, int):
             return self.count
         return max(2 * n if self.count == "double" else n, FEWEST_SAMPLES)
 
 
 def live_rows(X: Array) -> Mask:
-    """Which rows of X (n, d) are non-zero, (n,)."""
+    """Return which rows of X (n, d) are non-zero, (n,)."""
     if X.shape[1] and X[:, 0].all():
         return np.ones(len(X), dtype=np.bool_)
     return np.asarray(X.any(axis=1))
 
 
 def patterns_of(X: Array, directions: Array) -> Mask:
-    """1[X h >= 0] for each column h of `directions` (d, m); shape (n, m)."""
+    """Return 1[X h >= 0] for each column h of `directions` (d, m); shape (n, m)."""
     result: Mask = X @ directions >= 0
     return result
 
 
 def sample_patterns(rng: Rng, X: Array, count: int) -> Mask:
-    """Patterns of `count` hyperplanes with standard normal directions, including repeats; shape (n, count)."""
+    """Draw the patterns of `count` hyperplanes with standard normal directions, including repeats; shape (n, count)."""
     return patterns_of(X, rng.standard_normal((X.shape[1], count)))
 
 
 def unique_patterns(X: Array, blocks: Iterable[Mask]) -> Mask:
-    """The distinct non-empty columns of all blocks, in order of appearance; zero rows of X are active."""
+    """Return the distinct non-empty columns of all blocks, in order of appearance; zero rows of X are active."""
     some = [block for block in blocks if block.shape[1]]
     columns = some[0] if len(some) == 1 else np.hstack(some) if some else np.empty((len(X), 0), dtype=np.bool_)
     live = live_rows(X)

@@ -35,13 +35,11 @@ class Target(Protocol):
 
     @property
     def hyperplanes(self) -> Array:
-        """Directions (d, m) whose patterns a program must contain to represent the function; none for a linear
-        neuron.
-        """
+        """Directions (d, m) whose patterns a program must contain to represent it; none if linear."""
         ...
 
     def labels(self, X: Array, /) -> Array:
-        """Noiseless labels on X (n, d); shape (n,)."""
+        """Return noiseless labels on X (n, d); shape (n,)."""
         ...
 
 
@@ -68,20 +66,20 @@ class Neurons:
         return self.directions[:, :0] if self.linear else self.directions
 
     def activate(self, Z: Array) -> Array:
-        """The activations of Z (n, k), before normalisation."""
+        """Return the activations of Z (n, k), before normalisation."""
         if self.linear:
             return Z
         return np.maximum(Z, 0.0) if self.slope == 0.0 else np.where(Z >= 0.0, Z, self.slope * Z)
 
     def sizes(self, X: Array) -> Array:
-        """The divisor of each activation on X (n, d), (k,): its norm if neurons are normalised, otherwise 1."""
+        """Return the divisor of each activation on X (n, d), (k,): norm (inf for 0) if normalised, otherwise 1."""
         if self.form != "normalized_relu":
             return np.ones(len(self.signs))
         norms: Array = np.linalg.norm(self.activate(X @ self.directions), axis=0)
         return np.where(norms > 0, norms, np.inf)
 
     def labels(self, X: Array) -> Array:
-        """Noiseless labels on X (n, d): X w*, or the signed sum of (normalised) ReLU neurons; shape (n,)."""
+        """Return noiseless labels on X (n, d): X w*, or the signed sum of (normalised) ReLU neurons; shape (n,)."""
         return self.activate(X @ self.directions) / self.sizes(X) @ self.signs
 
 
@@ -132,7 +130,7 @@ class Linear:
 
 
 def _last_right_singular_vector(X: Array) -> Array:
-    """The unit v that minimises ||X v||, with the sign that makes its largest entry positive."""
+    """Return the unit v that minimises ||X v||, with the sign that makes its largest entry positive."""
     w: Array = np.linalg.svd(X, full_matrices=X.shape[0] < X.shape[1])[2][-1]
     return w * np.sign(w[np.argmax(np.abs(w))])
 
@@ -195,7 +193,7 @@ class Relu:
         )
 
     def _place(self, rng: Rng, d: int) -> Array:
-        """Unit directions as columns, shape (d, k)."""
+        """Draw unit directions as columns, shape (d, k)."""
         if self.geometry == "basis":
             return np.eye(d, self.k)
         free = rng.standard_normal((d, self.k if self.geometry == "random" else 2))

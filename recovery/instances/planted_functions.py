@@ -20,7 +20,7 @@ class Sparse(Protocol):
     """A law of planted models whose support is known before anything is drawn."""
 
     def support(self, d: int) -> Mask:
-        """Which of d variables matter, (d,). Raises `ParameterError` if d is too small."""
+        """Return which of d variables matter, (d,). Raises `ParameterError` if d is too small."""
         ...
 
 
@@ -36,7 +36,7 @@ class PlantedFunction:
 
     @property
     def hyperplanes(self) -> Array:
-        """No directions, (d, 0): the program needs no patterns for it."""
+        """No directions, (d, 0): a program needs no patterns for this function."""
         return np.empty((self.d, 0))
 
 
@@ -100,7 +100,7 @@ class BiasedNetwork:
         return PlantedNetwork(d, ReluNetwork(self._weights(free) + self.tau / np.sqrt(d) * moved, b, a))
 
     def _weights(self, free: Array) -> Array:
-        """The weights (m, d) from standard normal variables."""
+        """Return the weights (m, d) from standard normal variables."""
         m, d = free.shape
         if self.weights == "random":
             return free / np.sqrt(d)
@@ -112,7 +112,7 @@ class BiasedNetwork:
         return free / np.linalg.norm(free, axis=1, keepdims=True)
 
     def _conditioned(self, free: Array) -> Array:
-        """Unit rows with W W^T = (1 - c) I + c 1 1^T, whose eigenvalues 1 - c and 1 - c + m c have ratio kappa^2."""
+        """Return unit rows with W W^T = (1 - c) I + c 1 1^T, eigenvalues 1 - c and 1 - c + m c of ratio kappa^2."""
         m, d = free.shape
         if m > d:
             raise ParameterError(f"weights: condition needs neurons <= d, found {m} neurons, d = {d}")
@@ -179,7 +179,7 @@ class Friedman(_Law):
 
 
 def _first(values: object, d: int) -> Array:
-    """The values followed by zeros, shape (d,)."""
+    """Return the values followed by zeros, shape (d,)."""
     given = np.asarray(values, np.float64)
     if len(given) > d:
         raise ParameterError(f"the planted model needs {len(given)} variables; d = {d} is too small")

@@ -20,7 +20,7 @@ CONVEX: frozenset[Use] = frozenset({"gated", "exact", "isometry"})
 
 @dataclass(frozen=True)
 class Architecture:
-    """f(X) = [X w_0] + sum_i N((X w_i)_+) a_i.
+    """A kind of two-layer network, f(X) = [X w_0] + sum_i N((X w_i)_+) a_i.
 
     skip: whether there is a skip connection X w_0. normalization: of each neuron over the data, to a trained length:
     `none`, `after` the ReLU (P1's normalised network), or `before` it (P1, (24): on whitened data). slope: slope of the
@@ -74,7 +74,7 @@ class Architecture:
         return self.normalization == "before"
 
     def measured(self, pattern: Mask) -> Mask:
-        """The rows over which the length of a normalised neuron of this pattern (n,) is computed, (n,)."""
+        """Return the rows over which the length of a normalised neuron of this pattern (n,) is computed, (n,)."""
         return pattern if self.normalizes_after else np.ones_like(pattern)
 
     def require(self, use: Use) -> None:
@@ -84,20 +84,16 @@ class Architecture:
             raise ParameterError(f"architecture {self.name!r} cannot be {_DOING[use]}; those that can are {able}")
 
     def features(self, X: Array) -> Array:
-        """The inputs of the neurons, (n, d'), for X (n, d): X, and further columns after it if neurons see more than
-        X.
-        """
+        """Return the inputs of the neurons, (n, d'), for X (n, d): X, and further columns after it, if any."""
         return X
 
     def lift(self, W: Array, X: Array) -> Array:
-        """Convert neurons W (d, k) on X (n, d) to neurons (d', k) on its features, with zeros for the further
-        columns.
-        """
+        """Convert neurons W (d, k) on X (n, d) to (d', k) on its features, with zeros for further columns."""
         more = self.features(X[:1]).shape[1] - X.shape[1]
         return np.pad(W, ((0, more), (0, 0))) if more else W
 
     def groups(self, X: Array, patterns: Mask) -> Groups:
-        """The group operators for patterns (n, p) of the features of X (n, d)."""
+        """Return the group operators for patterns (n, p) of the features of X (n, d)."""
         F = self.features(X)
         base, coordinates = orthonormal_base(F) if self.normalized else (F, np.eye(F.shape[1]))
         if self.skip:
@@ -105,7 +101,7 @@ class Architecture:
         return Groups(base, patterns, coordinates, self.skip, self.normalizes_after, self.slope)
 
     def condition(self, k: int, *, linear: bool) -> str:
-        """The name in P1 of the isometry condition for k planted neurons, or for a linear neuron."""
+        """Return the name in P1 of the isometry condition for k planted neurons, or for a linear neuron."""
         if linear:
             return "orth-NIC-L" if self.normalizes_before else "NIC-L"
         return f"{'NNIC' if self.normalizes_after else 'NIC'}-{1 if k == 1 else 'k'}"
@@ -148,7 +144,7 @@ NONE = _Absent("none", uses=frozenset())
 
 @dataclass(frozen=True)
 class Biased(Architecture):
-    """f(X) = sum_i (X w_i + b_i)_+ a_i: neurons that see a column of ones after X (P4)."""
+    """The architecture f(X) = sum_i (X w_i + b_i)_+ a_i: its features are X and a column of ones (P4)."""
 
     def features(self, X: Array) -> Array:
         return np.hstack([X, np.ones((len(X), 1))])

@@ -40,7 +40,7 @@ class Certificate:
 
     @property
     def feasible(self) -> bool:
-        """Whether the weights interpolate and are in their cones, up to rounding."""
+        """Whether the weights interpolate (unless regularised) and are in their cones, up to rounding."""
         return self.primal_residual <= RESIDUAL_TOLERANCE and self.cone_violation <= CONE_TOLERANCE
 
     @property
@@ -105,9 +105,7 @@ def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certif
 
 
 def _feasible(program: Program, lam: Array, largest: float) -> Array:
-    """Scale lam to be dual feasible: for interpolation the nearest multiple, otherwise the one with the best
-    objective.
-    """
+    """Return the dual feasible multiple of lam: the nearest for interpolation, otherwise the one of best objective."""
     limit = program.penalty / largest if largest > 0 else np.inf
     if program.interpolates:
         return lam * min(1.0, limit)
@@ -118,11 +116,11 @@ def _feasible(program: Program, lam: Array, largest: float) -> Array:
 
 
 def active_groups(norms: Array) -> Mask:
-    """Which groups have a norm above ACTIVE_TOLERANCE times the largest, (p,), from their norms (p,)."""
+    """Return which groups have a norm above ACTIVE_TOLERANCE times the largest, (p,), from their norms (p,)."""
     active: Mask = norms > ACTIVE_TOLERANCE * norms.max(initial=0.0)
     return active
 
 
 def relative(difference: float, scale: float) -> float:
-    """difference / scale, or 0 if there is no difference; infinite if only the scale is 0."""
+    """Return difference / scale, or 0 if there is no difference; infinite if only the scale is 0."""
     return 0.0 if difference == 0.0 else difference / scale if scale > 0 else float("inf")

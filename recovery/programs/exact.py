@@ -79,27 +79,27 @@ class ExactProgram(Program):
         return Row(np.arange(groups.rank), operator, norm, cone)
 
     def group(self, chosen: Index) -> Index:
-        """The group of each signed group."""
+        """Return the group of each chosen signed group, (k,)."""
         return chosen % self.groups.count
 
     def sign(self, chosen: Index) -> Array:
-        """+1 or -1: the sign of each signed group's second layer."""
+        """Return +1 or -1: the sign of each signed group's second layer."""
         return np.where(chosen < self.groups.count, 1.0, -1.0)
 
     def is_free(self, chosen: Index) -> Mask:
-        """Which signed groups have no cone: those of the skip connection."""
+        """Return which signed groups have no cone: those of the skip connection."""
         free: Mask = (self.group(chosen) == 0) & self.groups.linear
         return free
 
     def orientation(self, chosen: Index) -> Array:
-        """The diagonals of 2 D_g - I, one row per signed group, (k, n); zero for the skip connection."""
+        """Return the diagonals of 2 D_g - I, one row per signed group, (k, n); zero for the skip connection."""
         S = 2.0 * self.groups.patterns[:, self.group(chosen)].T - 1.0
         S[self.is_free(chosen)] = 0.0
         return S
 
     @cached_property
     def factors(self) -> Array | None:
-        """F_g (p, r, r) with ||v||_g = ||F_g v|| and group weights w_g = F_g v; None if all are the identity."""
+        """The factors F_g (p, r, r) with ||v||_g = ||F_g v|| and w_g = F_g v; None if all are the identity."""
         groups = self.groups
         if groups.transforms is None:
             return None
@@ -111,7 +111,7 @@ class ExactProgram(Program):
         return F
 
     def coordinates(self, V: Array, chosen: Index) -> Array:
-        """Group weights w = F_g v for base weights V (k, r) of the chosen signed groups."""
+        """Return group weights w = F_g v for base weights V (k, r) of the chosen signed groups."""
         if self.factors is None:
             return V
         return np.matmul(self.factors[self.group(chosen)], V[:, :, None])[:, :, 0]
@@ -123,7 +123,7 @@ class ExactProgram(Program):
         return result
 
     def gated_weights(self, V: Array) -> Array:
-        """w_g = F_g (v_{g,+} - v_{g,-})."""
+        """Return the gated weights w_g = F_g (v_{g,+} - v_{g,-}), (p, r)."""
         p = self.groups.count
         difference = V[:p] - V[p:]
         return self.coordinates(difference, np.arange(p))
@@ -135,9 +135,9 @@ class ExactProgram(Program):
         return np.einsum("nk,nk->n", E, self.groups.base @ V[active].T)
 
     def cone_violation(self, V: Array) -> float:
-        """The largest -(2 D_g - I) B v over rows and signed groups, relative to max ||v|| and to the largest row of B.
+        """Return the largest -(2 D_g - I) B v over rows and signed groups, relative to max ||v|| and the largest row.
 
-        If rows are uneven, each is relative to its own norm. Confined groups add the distance between v and T_g F_g v.
+        If rows of B are uneven, each is relative to its own norm. Confined groups add the distance of v from T_g F_g v.
         """
         active = np.flatnonzero(V.any(axis=1))
         if not len(active):
@@ -159,14 +159,12 @@ class ExactProgram(Program):
         return max(outside, float(np.linalg.norm(astray, axis=1).max() / np.linalg.norm(V[active], axis=1).max()))
 
     def gradients(self, lam: Array, chosen: Index) -> Array:
-        """sigma B^T D_g lam for the chosen signed groups, (k, r): gradients of lam.F(V) with respect to base
-        weights.
-        """
+        """Return sigma B^T D_g lam of the chosen signed groups, (k, r): the gradients of lam.F(V) in base weights."""
         E = self.groups.D[:, self.group(chosen)].T * self.sign(chosen)[:, None]
         return (E * lam) @ self.groups.base
 
     def bounds(self, lam: Array, chosen: Index, multipliers: Array) -> Array:
-        """Upper bounds on max {sigma lam . D_g B v : ||v||_g <= 1, v in the cone}, one per chosen signed group.
+        """Return upper bounds on max {sigma lam . D_g B v : ||v||_g <= 1, v in the cone}, one per chosen signed group.
 
         With multipliers mu >= 0 (k, n) of the rows of the cone and b = sigma B^T D_g lam + B^T (2 D_g - I) mu, the
         bound is ||b||, or ||T_g^T b|| plus the norm of the part of b outside the span of group weights. It equals
@@ -190,7 +188,7 @@ class ExactProgram(Program):
         return result
 
     def project(self, lam: Array, chosen: Index) -> tuple[Array, Array]:
-        """||P_K(sigma A_g^T lam)|| for each chosen signed group, (k,), and the multipliers (k, n) that prove it."""
+        """Return ||P_K(sigma A_g^T lam)|| for each chosen signed group, (k,), and multipliers (k, n) that prove it."""
         multipliers = np.zeros((len(chosen), self.groups.n))
         gradients, orientation = self.gradients(lam, chosen), self.orientation(chosen)
         for i, g in enumerate(self.group(chosen)):
@@ -200,14 +198,14 @@ class ExactProgram(Program):
         return self.bounds(lam, chosen, multipliers), multipliers
 
     def neuron(self, k: int, w: Array) -> Array | None:
-        """Base weights v in the cone of signed group k with F v = w, or None if the neuron w has another pattern."""
+        """Return base weights v in the cone of signed group k with F v = w, or None if neuron w has another pattern."""
         return cone_point(self.groups, k % self.groups.count, w, self.orientation(np.array([k]))[0])
 
     def dual_norms(self, solution: Solution) -> Array:
         return self.proved_norms(solution)[0]
 
     def proved_norms(self, solution: Solution) -> tuple[Array, Multipliers]:
-        """Upper bounds on ||P_K(sigma A_g^T lam)|| for every signed group that exists, and multipliers that prove them.
+        """Return upper bounds on ||P_K(sigma A_g^T lam)|| for all signed groups, and multipliers that prove them.
 
         Each bound is the gated norm, or from the solution's multipliers, or, if neither is low enough, a projection.
         """
@@ -247,7 +245,7 @@ class ExactProgram(Program):
         return g + (0 if sign > 0 else groups.count), groups.coordinates @ w if v is None else v
 
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
-        """Upper bounds on ||P_K(sigma A_g^T lam)||, by projections where the gated norm is not clearly below 1."""
+        """Return bounds on ||P_K(sigma A_g^T lam)|| off `support`: projections where gated norms are not below 1."""
         others = np.setdiff1d(self.members, support)
         bounds = norms[self.group(others)]
         open_ = np.flatnonzero((bounds >= CLEARLY_BELOW) & ~self.is_free(others))

@@ -82,7 +82,7 @@ class Groups:
 
     @cached_property
     def base_gram(self) -> Array:
-        """B B^T, (n, n)."""
+        """The matrix B B^T, (n, n)."""
         return self.base @ self.base.T if self._whole is None else self._whole[0].base_gram
 
     @cached_property
@@ -97,7 +97,7 @@ class Groups:
 
     @property
     def transforms(self) -> Array | None:
-        """T (p, r, r), with zero columns where a group has lower rank; None if all are the identity."""
+        """The transforms T_g (p, r, r), with zero columns if a group has lower rank; None if all are the identity."""
         return None if self._products is None else self._products.values
 
     @cached_property
@@ -118,11 +118,11 @@ class Groups:
         return 1.0 if self.orthonormal else max(1.0, abs(self.slope)) * float(np.linalg.norm(self.base))
 
     def over(self, patterns: Mask) -> "Groups":
-        """The operators of the same architecture and data over other patterns (n, p), without a skip connection."""
+        """Return the operators of the same architecture and data over these patterns (n, p), without a skip."""
         return Groups(self.base, patterns, self.coordinates, False, self.orthonormal, self.slope)
 
     def subset(self, chosen: Mask) -> "Groups":
-        """The chosen operators (p,), and the skip connection if there is one."""
+        """Return the chosen operators (p,), and the skip connection if there is one."""
         chosen = chosen.copy()
         chosen[: int(self.linear)] = True
         groups = replace(self, patterns=self.patterns[:, chosen])
@@ -130,20 +130,18 @@ class Groups:
         return groups
 
     def forward(self, W: Array) -> Array:
-        """sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r flops per group with weights."""
+        """Return sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r flops per group with weights."""
         active = np.flatnonzero(W.any(axis=1))
         return self.images(W[active], active).sum(axis=1)
 
     def images(self, W: Array, chosen: Index) -> Array:
-        """A_g w_g of the chosen groups as columns, (n, k), for W (k, r)."""
+        """Return A_g w_g of the chosen groups as columns, (n, k), for W (k, r)."""
         images = self.base @ self.base_weights(W, chosen).T
         images *= self.diagonals(chosen)
         return images
 
     def diagonals(self, chosen: Index) -> Array:
-        """D_g of the chosen groups as columns, (n, k). Boolean patterns are read faster than D, which is eight times
-        larger.
-        """
+        """Return D_g of the chosen groups as columns, (n, k), from the patterns, which take an eighth of D's memory."""
         return self._diagonals(self.patterns[:, chosen])
 
     def _diagonals(self, patterns: Mask) -> Array:
@@ -151,22 +149,22 @@ class Groups:
         return D if self.slope == 0.0 else D + self.slope * ~patterns
 
     def base_weights(self, W: Array, chosen: Index | None = None) -> Array:
-        """V_g = T_g w_g of the chosen groups, or of all; (k, r)."""
+        """Return V_g = T_g w_g of the chosen groups, or of all; (k, r)."""
         return W if self._products is None else self._products.apply(W, chosen)
 
     def group_gradients(self, B: Array, chosen: Index | None = None) -> Array:
-        """T_g^T b_g, (k, r): gradients with respect to w_g from gradients b_g with respect to V_g = T_g w_g."""
+        """Return T_g^T b_g, (k, r): gradients with respect to w_g from gradients b_g with respect to V_g = T_g w_g."""
         return B if self._products is None else self._products.apply_transposed(B, chosen)
 
     def adjoint(self, lam: Array) -> Array:
-        """A_g^T lam for every g; shape (p, r), read only. Costs 2 n r p flops, or none for the same lam again.
+        """Return A_g^T lam for every g; shape (p, r), read only. Costs 2 n r p flops, or none for the same lam again.
 
         A dual is usually examined first and certified later, which needs the same product twice.
         """
         return self._images(lam)[1]
 
     def adjoint_norms(self, lam: Array) -> Array:
-        """Norms of the rows of `adjoint(lam)`, (p,), read only and kept for the last lam."""
+        """Return norms of the rows of `adjoint(lam)`, (p,), read only and kept for the last lam."""
         return self._images(lam)[2]
 
     def _images(self, lam: Array) -> tuple[Array, Array, Array]:
@@ -178,7 +176,7 @@ class Groups:
         return self._last
 
     def dual_norms(self, lam: Array) -> Array:
-        """||A_g^T lam|| for every g, (p,), without forming any transform."""
+        """Return ||A_g^T lam|| for every g, (p,), without forming any transform."""
         return projection_norms(self.base, self.patterns, lam) if self.orthonormal else self.adjoint_norms(lam).copy()
 
     def row_gains(self, pattern: Mask, lam: Array) -> Array:
@@ -198,12 +196,12 @@ class Groups:
         return lam * (self.base @ (self.base.T @ (d * lam)))
 
     def block(self, g: int) -> Array:
-        """A_g itself, (n, r)."""
+        """Return the matrix A_g, (n, r)."""
         A = self.base if self.patterns[:, g].all() else self.D[:, g, None] * self.base
         return A if self.transforms is None else A @ self.transforms[g]
 
     def columns(self, chosen: Index) -> Array:
-        """The chosen blocks A_g side by side, (n, k r)."""
+        """Return the chosen blocks A_g side by side, (n, k r)."""
         if self.transforms is None:
             D = self.diagonals(chosen)
             return (D[:, :, None] * self.base[:, None, :]).reshape(self.n, -1)
@@ -211,7 +209,7 @@ class Groups:
         return blocks[0] if len(blocks) == 1 else np.hstack(blocks) if blocks else np.empty((self.n, 0))
 
     def weighted_gram(self, chosen: Index, c: Array, close: float = 0.0) -> Array:
-        """sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n). For `close`, see `ProjectionSums`.
+        """Return sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n). For `close`, see `ProjectionSums`.
 
         Without transforms it is (B B^T) o (D diag(c) D^T), at n^2 flops per group for any r.
         """
@@ -220,7 +218,7 @@ class Groups:
         return self._hadamard(chosen, c)
 
     def rough_gram(self, chosen: Index, c: Array) -> Array:
-        """An estimate of `weighted_gram` that replaces each projection A_g A_g^T by a D_g B B^T D_g + b D_g.
+        """Return an estimate of `weighted_gram` that replaces each projection A_g A_g^T by a D_g B B^T D_g + b D_g.
 
         a and b are the best on average over random B with orthonormal columns, from the traces of products of free
         projections: tr(PQ) = n p q and tr(PQPQ) = n p q (p + q - p q) for projections P, Q of rank n p, n q. Without
@@ -238,8 +236,7 @@ class Groups:
         return H
 
     def mean_gram(self, chosen: Index, c: Array) -> tuple[Array, Array]:
-        """A diagonal (n,) and R (n, r) such that diagonal + R R^T approximates `weighted_gram`; without transforms
-        only.
+        """Return a diagonal (n,) and R (n, r): without transforms, diagonal + R R^T approximates `weighted_gram`.
 
         The sum is (B B^T) o M with M = D diag(c) D^T. With m = M 1 / sqrt(1^T M 1), M - m m^T is positive semidefinite
         and is replaced by its diagonal; R = diag(m) B represents m m^T exactly.
@@ -255,7 +252,7 @@ class Groups:
         return self.base_gram * (E @ E.T)
 
     def dimensions(self, chosen: Index) -> Mask:
-        """Which coordinates of the chosen groups exist, (k, r): all of them, or the non-zero columns of T_g."""
+        """Return which coordinates of the chosen groups exist, (k, r): all of them, or the non-zero columns of T_g."""
         if self.transforms is None:
             return np.ones((len(chosen), self.rank), dtype=np.bool_)
         present: Mask = self._nonzero_columns[chosen]
@@ -263,22 +260,20 @@ class Groups:
 
     @cached_property
     def narrowed(self) -> Mask:
-        """Which confined groups have less than full rank, (p,): these hold only part of the neurons of their
-        pattern.
-        """
+        """Which confined groups have less than full rank, (p,): these hold only part of their pattern's neurons."""
         if not self.confined or not self.orthonormal:
             return np.zeros(self.count, dtype=np.bool_)
         partial: Mask = np.asarray(~self.dimensions(np.arange(self.count)).all(axis=1))
         return partial
 
     def duplicates_of(self, g: int) -> Index:
-        """Other groups with the same operator as g: equal patterns, where the skip connection counts as all ones."""
+        """Return the other groups with the operator of g: equal patterns; the skip connection counts as all ones."""
         same = (self.patterns == self.patterns[:, g, None]).all(axis=0)
         same[g] = False
         return np.flatnonzero(same)
 
     def find(self, pattern: Mask) -> int:
-        """The first group of this pattern (n,) that is not the skip connection. Raises `KeyError` if there is none."""
+        """Return the first group of this pattern (n,), except the skip connection; raises `KeyError` without one."""
         same = (self.patterns == pattern[:, None]).all(axis=0)
         same[: int(self.linear)] = False
         if not same.any():
@@ -290,7 +285,7 @@ class Groups:
         return np.maximum(Z, 0.0) if self.slope == 0.0 else np.where(Z >= 0.0, Z, self.slope * Z)
 
     def neuron(self, g: int, w: Array, X: Array) -> Array:
-        """The weight w_g (r,) of group g that represents the neuron w (d,) on X (n, d): A_g w_g = activation(X w)."""
+        """Return the weight w_g (r,) of group g for the neuron w (d,) on X (n, d): A_g w_g = activation(X w)."""
         if self.transforms is None:
             return self.coordinates @ w
         return self.block(g).T @ self.activate(X @ w)

@@ -23,7 +23,7 @@ NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True)
 class Network:
-    """First layer `inner` (m, d), second layer `outer` (m,), `scale` alpha (m,) or None, `skip` w_0 (d,) or None.
+    """Network with layers `inner` (m, d) and `outer` (m,), `scale` alpha (m,) or None, `skip` w_0 (d,) or None.
 
     architecture: its normalisation (scale is None without one), activation and features. If it normalises before the
     ReLU, `skip_scale` is alpha times the outer weight of the skip connection.
@@ -40,13 +40,13 @@ class Network:
         return np.where(Z >= 0.0, Z, self.architecture.slope * Z)
 
     def sizes(self) -> Array:
-        """Signed sizes of the neurons, (m,): a ||w||, or a alpha; splitting a neuron keeps their sum."""
+        """Return signed sizes of the neurons, (m,): a ||w||, or a alpha; splitting a neuron keeps their sum."""
         if self.scale is not None:
             return self.outer * self.scale
         return self.outer * np.linalg.norm(self.inner, axis=1)
 
     def predict(self, X: Array, batch: Array | None = None) -> Array:
-        """f(X) for X (n, d). Normalised neurons are divided by their length on `batch`, or on X if it is None."""
+        """Return f(X) for X (n, d). Normalised neurons are divided by their length on `batch`, by default X."""
         X = self.architecture.features(X)
         batch = None if batch is None else self.architecture.features(batch)
         Z = X @ self.inner.T
@@ -66,7 +66,7 @@ class Network:
         return values + linear
 
     def penalty(self) -> float:
-        """R / 2 at the scaling of least norm, which equals sum ||w_g|| in the exact program.
+        """Return R / 2 at the scaling of least norm, which equals sum ||w_g|| in the exact program.
 
         That is 1/2 (||W||^2 + ||a||^2), or 1/2 (||alpha||^2 + ||a||^2) with W -> 0 if normalised. A skip connection
         w_0 = w c adds ||w_0||, the minimum of (||w||^2 + c^2) / 2.
@@ -80,7 +80,7 @@ class Network:
         )
 
     def objective(self, X: Array, y: Array, beta: float | None) -> float:
-        """The training objective 1/2 ||f - y||^2 + beta R / 2, or R / 2 if beta is None (interpolation)."""
+        """Return the training objective 1/2 ||f - y||^2 + beta R / 2, or R / 2 if beta is None (interpolation)."""
         if beta is None:
             return self.penalty()
         residual = self.predict(X) - y
@@ -137,7 +137,7 @@ def _close(directions: Array, direction: Array) -> Mask:
 
 
 def _raw(program: Program, V: Array) -> Array:
-    """Weights on the raw data, (k, d), from base weights (k, r): the least ones with coordinates @ w = v."""
+    """Return weights on the raw data, (k, d), from base weights (k, r): the least ones with coordinates @ w = v."""
     coordinates = program.groups.coordinates
     if coordinates.shape[0] == coordinates.shape[1] and (coordinates == np.eye(len(coordinates))).all():
         return V

@@ -29,22 +29,22 @@ class Norm(ABC):
 
     @abstractmethod
     def values(self, W: Array) -> Array:
-        """||w|| of each row of W (k, r), shape (k,)."""
+        """Return ||w|| of each row of W (k, r), shape (k,)."""
 
     @abstractmethod
     def dual_values(self, Z: Array) -> Array:
-        """The dual norm of each row of Z (k, r), shape (k,): the largest z.w over ||w|| <= 1."""
+        """Return the dual norm of each row of Z (k, r), shape (k,): the largest z.w over ||w|| <= 1."""
 
     @abstractmethod
     def expression(self, w: Any) -> Any:
-        """||w|| of a cvxpy expression w (r,), as a cvxpy expression."""
+        """Return ||w|| of a cvxpy expression w (r,), as a cvxpy expression."""
 
     def face(self, z: Array) -> Array:
-        """Columns (r, m) that span each w with z.w = ||w||, for z (r,) of dual norm 1. By default they span all w."""
+        """Return columns (r, m) that span each w with z.w = ||w||, for z (r,) of dual norm 1; by default all w."""
         return np.eye(len(z))
 
     def largest(self, r: int) -> float:
-        """A bound on ||w|| over vectors w (r,) of Euclidean length 1."""
+        """Return a bound on ||w|| over vectors w (r,) of Euclidean length 1."""
         return float(np.linalg.norm(self.values(np.eye(r))))
 
 

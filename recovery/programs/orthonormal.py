@@ -41,7 +41,7 @@ PAIRS = 512
 
 
 def orthonormal_base(X: Array) -> tuple[Array, Array]:
-    """U (n, r) with orthonormal columns and U^T X (r, d), where r is the numerical rank of X.
+    """Return U (n, r) with orthonormal columns and U^T X (r, d), where r is the numerical rank of X.
 
     U comes from the compact decomposition X = U S V^T, or from X = U R if equal singular values leave a choice of U.
     """
@@ -66,7 +66,7 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
 
 
 def ranks_are_sure(X: Array, patterns: Mask) -> bool:
-    """Whether the directions in the ranges of X (n, d) and of every D_j X are determined beyond rounding.
+    """Return whether the directions in the ranges of X (n, d) and of every D_j X are determined beyond rounding.
 
     Small rows can be hidden by large ones if norms differ by more than UNEVEN. Then each range must have as many
     reliable directions (singular values above SURE of the largest) as the range of its rows divided by their norms.
@@ -94,7 +94,7 @@ def _directions(rows: Array, tolerance: float) -> int:
 
 
 def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
-    """T (p, r, r) such that the non-zero columns of D_j U T_j are an orthonormal basis of range(D_j U)."""
+    """Return T (p, r, r) such that the non-zero columns of D_j U T_j are an orthonormal basis of range(D_j U)."""
     r, p = U.shape[1], patterns.shape[1]
     T, sound = np.zeros((p, r, r)), np.zeros(p, dtype=np.bool_)
     tall = np.flatnonzero(patterns.sum(axis=0) >= r) if r else np.arange(0)
@@ -109,7 +109,7 @@ def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
 
 
 def confined_transforms(T: Array, U: Array, patterns: Mask, coordinates: Array) -> Array:
-    """T modified such that base weights T_j w = U^T X u have u in the row space of D_j X: V_j S_j^{-1} of P1, (16).
+    """Return T changed so that base weights T_j w = U^T X u have u in the row space of D_j X: V_j S_j^{-1} of P1, (16).
 
     The basis stays the same. coordinates: U^T X (r, d). Right inverses of D_j U differ by base weights N in its null
     space; u has no such component if N^T (U^T X X^T U)^{-1} T_j w = 0, the normal equations of a least-squares problem.
@@ -127,7 +127,7 @@ def confined_transforms(T: Array, U: Array, patterns: Mask, coordinates: Array) 
 
 
 def _of_rows(rows: Array) -> Array:
-    """T (r, rank) such that rows @ T has orthonormal columns, for the rows (m, r) of one pattern."""
+    """Return T (r, rank) such that rows @ T has orthonormal columns, for the rows (m, r) of one pattern."""
     m, r = rows.shape
     if 0 < m < r:
         factor, failed = scipy.linalg.lapack.dpotrf((rows @ rows.T).T, lower=1)
@@ -162,9 +162,7 @@ def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
 
 
 def projection_norms(U: Array, patterns: Mask, v: Array) -> Array:
-    """||P_j v||, (p,), for U (n, r) with orthonormal columns, patterns (n, p), and v (n,) or one v per pattern, (n,
-    p).
-    """
+    """Return ||P_j v||, (p,), for U (n, r) with orthonormal columns, patterns (n, p), one v (n,) or one for each."""
     n, r = U.shape
     count = patterns.shape[1]
     V = np.broadcast_to(v[:, None] if v.ndim == 1 else v, (n, count))
@@ -187,7 +185,7 @@ def _chunks(count: int, bytes_each: int) -> list[slice]:
 
 
 def _full_column_rank(U: Array, patterns: Mask, V: Array) -> Array:
-    """||L^{-1} b||, or NaN where G is close to singular."""
+    """Return ||P_j v|| = ||L^{-1} b|| of each pattern, (p,), or NaN where G = U^T D U is close to singular."""
     r = U.shape[1]
     i, j = np.triu_indices(r)
     outer = U[:, i] * U[:, j]
@@ -207,7 +205,7 @@ def _full_column_rank(U: Array, patterns: Mask, V: Array) -> Array:
 
 
 def _full_row_rank(U: Array, patterns: Mask, V: Array) -> Array:
-    """||D v|| where the rows of D U are independent, or NaN where that is not certain."""
+    """Return ||P_j v|| = ||D v|| of each pattern, (p,), or NaN unless the rows of D U are certainly independent."""
     n = U.shape[0]
     kernel = U @ U.T
     result = np.empty(patterns.shape[1])
@@ -222,7 +220,7 @@ def _full_row_rank(U: Array, patterns: Mask, V: Array) -> Array:
 
 
 def _cholesky(stack: Array) -> tuple[Array, Mask]:
-    """Lower factors of the stack (p, k, k), and a mask of those with every pivot above PIVOT."""
+    """Return lower factors of the stack (p, k, k), and a mask of those with every pivot above PIVOT."""
     try:
         factor = np.linalg.cholesky(stack)
     # some matrix in the batch has no Cholesky factor: bisect the batch to isolate it

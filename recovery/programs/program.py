@@ -81,31 +81,31 @@ class Program(ABC):
 
     @abstractmethod
     def row(self, k: int) -> Row:
-        """Row k with its matrices formed, for solvers that need them."""
+        """Return row k with its matrices formed, for solvers that need them."""
 
     @abstractmethod
     def forward(self, W: Array) -> Array:
-        """F(W), shape (n,)."""
+        """Return F(W), the network's outputs, shape (n,)."""
 
     @abstractmethod
     def norms(self, W: Array) -> Array:
-        """N_k of each row of W, shape (size,)."""
+        """Return the norm N_k of each row of W, shape (size,)."""
 
     @abstractmethod
     def dual_norms(self, solution: Solution) -> Array:
-        """Upper bounds on the dual norm of each row of `members` at the solution's lam."""
+        """Return upper bounds on the dual norm of each row of `members` at the solution's lam."""
 
     @abstractmethod
     def cone_violation(self, W: Array) -> float:
-        """Relative distance of the rows of W from their cones; 0 without cones."""
+        """Return relative distance of the rows of W from their cones; 0 without cones."""
 
     @abstractmethod
     def gated_weights(self, W: Array) -> Array:
-        """The weights (p, r) of the gated program that W represents: in group coordinates, with signs applied."""
+        """Return the weights (p, r) of the gated program that W represents, in group coordinates and with signs."""
 
     @abstractmethod
     def coordinates_of(self, W: Array) -> Array:
-        """The rows of W in group coordinates, in which N_k is the Euclidean norm; same shape as W."""
+        """Return the rows of W in group coordinates, in which N_k is the Euclidean norm; same shape as W."""
 
     @property
     @abstractmethod
@@ -114,19 +114,17 @@ class Program(ABC):
 
     @abstractmethod
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
-        """The row index of W, and its value, with which group g represents sign times the neuron w (d',) on features F
-        (n, d').
-        """
+        """Return the index and value of the row of W with which group g represents sign times neuron w on F."""
 
     @abstractmethod
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
-        """Upper bounds on the dual norms at lam of the rows outside `support`, and multipliers that prove them.
+        """Return upper bounds on the dual norms at lam of the rows outside `support`, and multipliers that prove them.
 
         norms: ||A_g^T lam||, (p,).
         """
 
     def balanced(self) -> "Program":
-        """The same program with uneven rows of (B, y) divided by `groups.scales`, or the program itself.
+        """Return the same program with uneven rows of (B, y) divided by `groups.scales`, or the program itself.
 
         Scaling a row changes neither the interpolants nor their norms. It does change a regularised fit, and norms over
         rows, so these programs stay as they are. A dual of the balanced program, divided by the scales, is a dual of
@@ -139,11 +137,11 @@ class Program(ABC):
         return replace(self, groups=even, y=self.y / scales)
 
     def residual(self, W: Array) -> Array:
-        """F(W) - y."""
+        """Return F(W) - y."""
         return self.forward(W) - self.y
 
     def objective(self, W: Array) -> float:
-        """The primal objective at W. For interpolation, the constraint is not checked."""
+        """Return the primal objective at W. For interpolation, the constraint is not checked."""
         value = self.penalty * float(self.norms(W).sum())
         if self.interpolates:
             return value
@@ -151,7 +149,7 @@ class Program(ABC):
         return value + 0.5 * float(residual @ residual)
 
     def dual_objective(self, lam: Array) -> float:
-        """y.lam, minus 1/2 ||lam||^2 if regularised: a lower bound on the optimum if every dual norm is at most
+        """Return y.lam, minus 1/2 ||lam||^2 if regularised: a lower bound on the optimum if every dual norm is at most
         `penalty`.
         """
         value = float(self.y @ lam)

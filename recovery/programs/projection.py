@@ -20,7 +20,7 @@ least squares."""
 
 
 def cone_multipliers(groups: Groups, g: int, gradient: Array, orientation: Array) -> Array:
-    """mu (n,) >= 0 that minimises ||b(mu)|| for group g, with gradient sigma B^T D_g lam (r,) and 2 D_g - I (n,)."""
+    """Return mu (n,) >= 0 that minimises ||b(mu)|| of group g; gradient: sigma B^T D_g lam; orientation: 2 D_g - I."""
     Ct = (orientation[:, None] * groups.base).T
     if groups.transforms is None:
         return _nnls(Ct, -gradient)
@@ -50,7 +50,7 @@ def cone_multipliers(groups: Groups, g: int, gradient: Array, orientation: Array
 
 
 def cone_point(groups: Groups, g: int, w: Array, orientation: Array) -> Array | None:
-    """Base weights v with (2 D_g - I) B v >= 0 and F_g v = w, or None if the neuron w has another pattern."""
+    """Return base weights v with (2 D_g - I) B v >= 0 and F_g v = w, or None if the neuron w has another pattern."""
     v = w if groups.transforms is None else groups.transforms[g] @ w
     # v is one of the base weights with F_g v = w; adding a null vector of D_g B gives the others
     slack = orientation * (groups.base @ v)
@@ -69,7 +69,7 @@ def cone_point(groups: Groups, g: int, w: Array, orientation: Array) -> Array | 
 
 
 def _null_space(groups: Groups, g: int) -> Array:
-    """An orthonormal basis (r, m) of the base weights with D_g B v = 0 that a neuron of the group may have."""
+    """Return an orthonormal basis (r, m) of the base weights with D_g B v = 0 that a neuron of the group may have."""
     if groups.transforms is None or groups.confined:
         return np.empty((groups.rank, 0))
     rows = groups.base[groups.patterns[:, g]]

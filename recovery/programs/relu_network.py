@@ -18,18 +18,18 @@ FLAT = 1e-40
 
 @dataclass(frozen=True)
 class ReluNetwork:
-    """Weights W (m, d), biases b (m,), outer weights a (m,)."""
+    """A ReLU network of one output: weights W (m, d), biases b (m,), outer weights a (m,)."""
 
     W: Array
     b: Array
     a: Array
 
     def __call__(self, X: Array) -> Array:
-        """f(X) for X (n, d); shape (n,)."""
+        """Return f(X) for X (n, d); shape (n,)."""
         return np.maximum(X @ self.W.T + self.b, 0.0) @ self.a
 
     def unit(self) -> "ReluNetwork":
-        """The same function with ||w_i|| = 1: a (w.x + b)_+ = a ||w|| ((w.x + b) / ||w||)_+.
+        """Return the same function with ||w_i|| = 1: a (w.x + b)_+ = a ||w|| ((w.x + b) / ||w||)_+.
 
         A zero row is a constant unit: its weight becomes `FLAT` times the first unit vector, equal up to rounding.
         """
@@ -48,18 +48,18 @@ class ReluNetwork:
         return ReluNetwork(self.W, self.b, -self.a)
 
     def square_norm(self) -> float:
-        """E[f(x)^2] for x ~ N(0, I), in closed form; rounding errors are about 1e-16 sum |a_i a_j|."""
+        """Return E[f(x)^2] for x ~ N(0, I), in closed form; rounding errors are about 1e-16 sum |a_i a_j|."""
         unit = self.unit()
         return max(0.0, float(unit.a @ relu_products(unit.W, unit.b) @ unit.a))
 
 
 def affine(v: Array, c: float) -> ReluNetwork:
-    """v.x + c as two units, z_+ - (-z)_+ (P4, Claim D.14)."""
+    """Return v.x + c as two units, z_+ - (-z)_+ (P4, Claim D.14)."""
     return ReluNetwork(np.vstack([v, -v]), np.array([c, -c]), np.array([1.0, -1.0]))
 
 
 def relu_products(W: Array, b: Array) -> Array:
-    """E[(w_i.x + b_i)_+ (w_j.x + b_j)_+] for unit rows of W (m, d) and x ~ N(0, I); shape (m, m).
+    """Return E[(w_i.x + b_i)_+ (w_j.x + b_j)_+] for unit rows of W (m, d) and x ~ N(0, I); shape (m, m).
 
     With r = w_i.w_j, s = sqrt(1 - r^2) and L = P(w_i.x > -b_i, w_j.x > -b_j):
     (b_i b_j + r) L + b_i phi(b_j) Phi((b_i - r b_j)/s) + b_j phi(b_i) Phi((b_j - r b_i)/s) + s^2 phi_2(b_i, b_j; r),
@@ -90,12 +90,12 @@ def relu_products(W: Array, b: Array) -> Array:
 
 
 def function_error(estimate: ReluNetwork, planted: ReluNetwork) -> float:
-    """||estimate - planted|| / ||planted|| in L2 for x ~ N(0, I), in closed form; accurate to about 1e-8."""
+    """Return ||estimate - planted|| / ||planted|| in L2 for x ~ N(0, I), in closed form; accurate to about 1e-8."""
     return float(np.sqrt((estimate + -planted).square_norm() / planted.square_norm()))
 
 
 def parameter_error(estimate: ReluNetwork, planted: ReluNetwork, up_to_sign: bool = False) -> float | None:
-    """The largest ||(w_i, b_i, a_i) - (w_j, b_j, a_j)|| after the best permutation, at ||w|| = 1.
+    """Return the largest ||(w_i, b_i, a_i) - (w_j, b_j, a_j)|| after the best permutation, at ||w|| = 1.
 
     Returns None if the numbers of units differ. With `up_to_sign`, (w, b) and (-w, -b) count as equal.
     """

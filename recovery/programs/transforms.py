@@ -113,15 +113,15 @@ class Transforms:
         self.spans: Index = _spans(transforms) if spans is None else spans
 
     def subset(self, chosen: Mask) -> "Transforms":
-        """The transforms of the chosen groups (p,)."""
+        """Return the transforms of the chosen groups (p,)."""
         return Transforms(self.values[chosen], self.spans[chosen])
 
     def apply(self, W: Array, chosen: Index | None) -> Array:
-        """T_g w_g, (k, r)."""
+        """Return T_g w_g of the chosen groups, (k, r)."""
         return self._each(_apply, W, chosen)
 
     def apply_transposed(self, B: Array, chosen: Index | None) -> Array:
-        """T_g^T b_g, (k, r)."""
+        """Return T_g^T b_g of the chosen groups, (k, r)."""
         return self._each(_apply_transposed, B, chosen)
 
     def _each(self, product: Callable[..., Array], rows: Array, chosen: Index | None) -> Array:
@@ -130,7 +130,7 @@ class Transforms:
 
 
 def _spans(T: Array) -> Index:
-    """The first and one past the last non-zero column of each row of T, (p, r, 2); equal for rows of zeros."""
+    """Return the first and one past the last non-zero column of each row of T, (p, r, 2); equal for rows of zeros."""
     if not T.size:  # a base of rank 0 has no columns, and argmax fails on empty rows
         return np.zeros((*T.shape[:2], 2), dtype=np.intp)
     filled = T != 0.0
@@ -191,13 +191,13 @@ class ProjectionSums:
         self._weights, self._sum = np.zeros(p), np.zeros((n, n))
 
     def subset(self, chosen: Index) -> "ProjectionSums":
-        """Sums over the chosen groups, numbered from 0, that share the last sum and the stored projections."""
+        """Return sums over the chosen groups, numbered from 0, that share the last sum and the stored projections."""
         part = copy.copy(self)
         part._groups = self._groups[chosen]
         return part
 
     def weighted(self, chosen: Index, c: Array, close: float = 0.0) -> Array:
-        """sum_g c_g A_g A_g^T over the chosen groups, c > 0; shape (n, n).
+        """Return sum_g c_g A_g A_g^T over the chosen groups, c > 0; shape (n, n).
 
         A weight that differs from its last value by at most the fraction `close` may keep that value.
         """
@@ -223,7 +223,7 @@ class ProjectionSums:
         return H
 
     def _projection(self, g: int) -> tuple[Index, Array | None]:
-        """The rows of pattern g and A_g A_g^T on them; None instead of the identity."""
+        """Return the rows of pattern g and A_g A_g^T on them; None instead of the identity."""
         rows = np.flatnonzero(self._patterns[:, g])
         # with as many independent columns as rows, the range of A_g is all of R^rows and the projection is the identity
         whole = len(rows) <= self._base.shape[1] and np.any(self._transforms[g], axis=0).sum() == len(rows)

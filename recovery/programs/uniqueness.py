@@ -52,16 +52,14 @@ class Candidate:
         return _frame(self.block)
 
     def solve(self, labels: Array) -> Array:
-        """The weights of S, one row per group, whose labels are nearest to the given ones (n,)."""
+        """Return the weights of S, one row per group, whose labels are nearest to the given ones (n,)."""
         v = np.zeros(self.present.shape)
         v[self.present] = np.linalg.lstsq(self.block, labels, rcond=None)[0]
         return v
 
 
 def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
-    """Prepare planted weights W (p, r), zero outside the rows `support`, for certification: one factorisation of
-    A_S.
-    """
+    """Return planted weights W (p, r), zero outside the rows `support`, as a candidate: one factorisation of A_S."""
     directions = W[support] / np.linalg.norm(W[support], axis=1, keepdims=True)
     present = groups.dimensions(support)
     A, u = groups.columns(support), directions.ravel()
@@ -78,7 +76,7 @@ def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
 
 
 def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
-    """The least-norm solution lam of A^T lam = u, and a lower estimate of the smallest non-zero singular value of A."""
+    """Return the least-norm solution of A^T lam = u, and a lower estimate of A's smallest non-zero singular value."""
     if not A.shape[1]:  # A is empty: LAPACK rejects matrices without columns
         return np.zeros(len(A)), np.inf
     # use the normal equations if their condition number, cond(A)^2, leaves enough digits; otherwise the SVD
@@ -101,7 +99,7 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
 
 
 def _frame(A: Array) -> Array:
-    """An orthonormal basis of range(A), (n, rank)."""
+    """Return an orthonormal basis of range(A), (n, rank)."""
     if A.shape[0] >= A.shape[1]:
         Q, R = scipy.linalg.qr(A, mode="economic", check_finite=False)
         if float(scipy.linalg.lapack.dtrcon(R)[0]) > WELL_CONDITIONED:
@@ -122,7 +120,7 @@ def _independent(images: Array) -> bool:
 
 
 def optimum_is_unique(program: Program, lam: Array) -> bool:
-    """Whether an optimal dual lam (n,) of a gated program with any norm proves that its optimum is unique.
+    """Return whether an optimal dual lam (n,) of a gated program with any norm proves that its optimum is unique.
 
     Each optimal w_g has lam.A_g w_g = ||w_g||: it is 0 if the dual norm of A_g^T lam is below 1, and otherwise lies in
     the face that `Norm.face` gives. The optimum is unique if the images of these faces are linearly independent.
