@@ -48,12 +48,12 @@ MOST_LISTED = 20
 
 
 def all_paths() -> list[str]:
-    """Every path that a config may have inside its science fields."""
+    """Return every path that a config may have inside its science fields."""
     return [*COMPONENTS, *(f"{name}.{key}" for name, kind in COMPONENTS.items() for key in kind.keys)]
 
 
 def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
-    """The reason why `path` cannot be an axis, or None if it can. used: the names that occur in expressions."""
+    """Return the reason why `path` cannot be an axis, or None if it can. used: the names that occur in expressions."""
     root, _, rest = path.partition(".")
     user_code = bool(user_code_in(tree.value))
     if is_user_axis(path) and (path in used or user_code):
@@ -75,7 +75,7 @@ def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
 
 
 def parse(tree: Tree) -> tuple[list[Block], list[Problem]]:
-    """The blocks under `axes` (one block without axes if there are none), and the problems in them."""
+    """Return the blocks under `axes` (one block without axes if there are none), and the problems in them."""
     spec = tree.value.get("axes", {})
     if isinstance(spec, list) and spec:
         readers = [_BlockReader(tree, ("axes", i), block) for i, block in enumerate(spec)]
@@ -85,7 +85,7 @@ def parse(tree: Tree) -> tuple[list[Block], list[Problem]]:
 
 
 def user_code_choices(document: Mapping[str, Any]) -> set[frozenset[str]]:
-    """Every set of user code that one cell of a stored sweep may run, found without composing the cells.
+    """Return every set of user code that one cell of a stored sweep may run, found without composing the cells.
 
     The result may contain sets that no cell runs.
     """
@@ -114,7 +114,7 @@ class _BlockReader:
         self.used: set[str] = set()
 
     def block(self) -> Block:
-        """The block; its problems are in `problems`."""
+        """Read the block, and add its problems to `problems`."""
         axes = {name: spec for name, spec in self.spec.items() if name not in RESERVED}
         for name, spec in axes.items():
             if isinstance(spec, str):
@@ -136,7 +136,7 @@ class _BlockReader:
         return block
 
     def _expression(self, name: str, text: str) -> None:
-        """Read a computed axis: `n: delta * d`."""
+        """Parse the expression of a computed axis, as in `n: delta * d`."""
         try:
             self.expressions[name] = parse_expression(text)
             self.used |= {*self.expressions[name].names, name}
@@ -180,7 +180,7 @@ class _BlockReader:
             self.dimensions.append(tuple(zip(*claimed, strict=False)))
 
     def _claim(self, name: str, at: Path) -> bool:
-        """Add a path to the axes, if it can be one."""
+        """Add a path to the axes if it can be one; otherwise add a problem and return False."""
         text = path_fault(name, self.tree, self.used)
         if name in self.paths:
             text = "is an axis of this block already"
@@ -191,7 +191,7 @@ class _BlockReader:
         return True
 
     def _computed(self) -> tuple[Computed, ...]:
-        """The axes that expressions or multiples compute, each after the axes that it uses."""
+        """Return the axes that expressions or multiples compute, each after the axes that it uses."""
         computed: dict[str, Computed] = {}
         claimed = {name: one for name, one in self.expressions.items() if self._claim(name, (*self.path, name))}
         for name, times in self.times.items():
@@ -221,21 +221,21 @@ class _BlockReader:
             return ()
 
     def _input(self, name: str) -> tuple[int | None, int | float]:
-        """The source of a name in an expression: a position in the point, or a number of the config."""
+        """Return the source of a name in an expression: a position in the point, or a number of the config."""
         if name in self.paths:
             return self.paths.index(name), 0
         value = self._given(name)
         return None, 1 if value is None else value
 
     def _given(self, path: str) -> int | float | None:
-        """The number that the config has at a path, if it has one."""
+        """Return the number that the config has at a path, if it has one."""
         value: Any = self.tree.value
         for key in path.split("."):
             value = value.get(key) if isinstance(value, dict) else None
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def _conditions(self, name: str) -> tuple[Agreement, ...]:
-        """The filters under `include` or `exclude`."""
+        """Return the filters under `include` or `exclude`."""
         conditions = []
         entries = self._entries(name, "a list of partial points, such as [{n: 10}]", "a partial point, such as {n: 10}")
         for i, entry in entries:
@@ -264,7 +264,7 @@ class _BlockReader:
         return self.paths.index(name), frozenset(same_as(value.value) for value in values)
 
     def _entries(self, name: str, allowed: str, each: str) -> list[tuple[int, dict[str, Any]]]:
-        """The mappings in the list under a reserved key, numbered."""
+        """Return the mappings in the list under a reserved key, numbered."""
         entries = self.spec.get(name, [])
         if not isinstance(entries, list):
             self._found((*self.path, name), entries, allowed)
@@ -275,12 +275,12 @@ class _BlockReader:
         return [(i, entry) for i, entry in enumerate(entries) if isinstance(entry, dict) and entry]
 
     def _values(self, at: Path, read: Callable[[], list[tuple[Any, Path]]]) -> list[AxisValue]:
-        """The values that `read` returns, with their places; one BROKEN value if it raises `Invalid`."""
+        """Return the values that `read` returns, with their places; one BROKEN value if it raises `Invalid`."""
         found = self._checked(at, read)
         return [AxisValue(BROKEN, at, at)] if found is None else [AxisValue(v, (*at, *inner), at) for v, inner in found]
 
     def _checked(self, at: Path, read: Callable[[], Any]) -> Any:
-        """The result of `read`; None if it raises `Invalid`, which becomes a problem."""
+        """Return the result of `read`; None if it raises `Invalid`, which becomes a problem."""
         try:
             return read()
         except Invalid as error:

@@ -20,7 +20,7 @@ MOST_KEYS = 2**62
 
 @dataclass(frozen=True, eq=False)
 class CategoricalColumn(Generic[T]):
-    """Row i holds `values[codes[i]]`. Some values may occur in no row."""
+    """A column whose row i has the value `values[codes[i]]`. Some values may occur in no row."""
 
     values: Sequence[T]
     codes: Codes
@@ -45,20 +45,20 @@ class CategoricalColumn(Generic[T]):
         return [self.values[code] for code in self.codes[self.first[0]]]
 
     def map(self, function: Callable[[T], U]) -> CategoricalColumn[U]:
-        """A function of each value that occurs."""
+        """Return the column of `function(value)`, which is called once for each value that occurs."""
         first, number = self.first
         mapped = CategoricalColumn([function(self[row]) for row in first], number)
         vars(mapped)["first"] = self.first
         return mapped
 
     def take(self, rows: Index) -> CategoricalColumn[T]:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         if len(self.values) == 1:
             return constant(self.values[0], len(rows))
         return CategoricalColumn(self.values, self.codes[rows])
 
     def merged(self) -> CategoricalColumn[T]:
-        """The same rows with each value stored once; values of different types, as 1 and true, stay apart."""
+        """Return the same rows with each value stored once; values of different types, as 1 and true, stay apart."""
         numbers: dict[tuple[type, T], int] = {}
         code = np.array([numbers.setdefault((type(value), value), len(numbers)) for value in self.values], np.intp)
         if len(numbers) == len(self.values):
@@ -68,12 +68,12 @@ class CategoricalColumn(Generic[T]):
 
 
 def constant(value: T, count: int) -> CategoricalColumn[T]:
-    """A column of one value, whose codes take no memory."""
+    """Return a column of one value, whose codes take no memory."""
     return CategoricalColumn([value], np.broadcast_to(np.zeros((), np.int32), count))
 
 
 def concatenated(columns: Iterable[CategoricalColumn[T]]) -> CategoricalColumn[T]:
-    """The rows of several columns, one column after the other."""
+    """Return the rows of several columns, one column after the other."""
     parts, values, codes = list(columns), list[T](), list[Codes]()
     if len(parts) == 1:
         return parts[0]
@@ -84,9 +84,9 @@ def concatenated(columns: Iterable[CategoricalColumn[T]]) -> CategoricalColumn[T
 
 
 def distinct(columns: Sequence[CategoricalColumn[Any]]) -> tuple[Index, Codes]:
-    """The first row of each combination of codes, in the order of the rows; and for each row, its combination's number.
+    """Return the first row of each combination of codes, in row order, and for each row the number of its combination.
 
-    It sorts only if there are many more possible combinations than rows.
+    Sorts only if there are many more possible combinations than rows.
     """
     number, size = columns[0].codes, len(columns[0].values)
     for column in columns[1:]:

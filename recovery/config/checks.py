@@ -35,7 +35,7 @@ class Checks:
     problems: list[Problem] = field(default_factory=list)
 
     def fits(self) -> Mask:
-        """Whether each X fits in memory, and each data file has enough rows and columns."""
+        """Return whether each X fits in memory, and each data file has enough rows and columns."""
         n, d = (
             np.array([min(part.value, MOST_BYTES) for part in column.values], np.float64)[column.codes]
             for column in (self.parts["n"], self.parts["d"])
@@ -69,7 +69,7 @@ class Checks:
         return fits
 
     def costs(self, cells: Index) -> Array:
-        """The estimated seconds per trial of each cell; 0 if the method or user code refuses the cell."""
+        """Return the estimated seconds per trial of each cell; 0 if the method or user code refuses the cell."""
         costs = np.zeros(len(cells))
         laws = [column.take(cells) for name, column in self.parts.items() if name not in ("n", "d")]
         first, law = distinct(laws)
@@ -79,7 +79,7 @@ class Checks:
         return costs
 
     def _group_costs(self, first: int, cells: Index) -> Array:
-        """The costs of cells that differ in n and d only; 0 where there is none, which is a problem."""
+        """Return the costs of cells that differ in n and d only; 0 where there is none, which is a problem."""
         sizes = [self.parts[name].take(cells).map(lambda part: part.value) for name in "nd"]
         try:
             cost = self._cost_function(first)
@@ -131,7 +131,7 @@ class Checks:
         return cost
 
     def _checked(self, cell: int) -> Path:
-        """The place of a method's fault: the last axis value that it may be about."""
+        """Return the place of a fault of the cell's method: the last axis value that the fault may be about."""
         involved = [value.source for path, value in self.axes_at(cell).items() if path.partition(".")[0] in _CHECKED]
         return involved[-1] if involved else ("method",)
 
@@ -153,7 +153,7 @@ def _refused(error: BaseException) -> RecoverError:
 
 
 def in_bytes(count: float) -> str:
-    """A number of bytes as text: 320 B, 1.5 MiB, 36.4 TiB."""
+    """Return a number of bytes as text: 320 B, 1.5 MiB, 36.4 TiB."""
     units = ("B", "KiB", "MiB", "GiB", "TiB")
     power = min(int(math.log2(max(count, 1)) // 10), len(units) - 1)
     return f"{count / 1024**power:.3g} {units[power]}"

@@ -193,7 +193,7 @@ class TableClaim(Scoped):
             raise ParameterError(f"errors: {unknown[0]!r} is no row of values")
 
     def errors_of(self, row: str) -> tuple[float, ...]:
-        """The standard errors of one row of the source's numbers."""
+        """Return the standard errors of one row of the source's numbers."""
         if row in self.errors:
             return (self.errors[row],) * len(self.at)
         return self.error if isinstance(self.error, tuple) else (self.error,) * len(self.at)
@@ -225,7 +225,7 @@ CLAIMS: dict[str, type[Any]] = {
 
 
 def build_claims(value: object) -> tuple[Claim, ...]:
-    """The claims of a config. Raises `Invalid` with the faults of all of them."""
+    """Build the claims of a config. Raises `Invalid` with the faults of all of them."""
     if not isinstance(value, list):
         raise Invalid.value(f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")
     claims, faults = [], list[Fault]()
@@ -242,7 +242,7 @@ def build_claims(value: object) -> tuple[Claim, ...]:
 def claim_faults(
     claims: Sequence[Claim], axes: Sequence[str], columns: Columns, curves: Callable[[], Sequence[str]]
 ) -> Iterator[Fault]:
-    """Unknown names of columns, coordinates and theory curves; `curves` is called only if a claim names one."""
+    """Yield a fault for each unknown name of a column, coordinate or theory curve; `curves` is called if needed."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
     for i, claim in enumerate(claims):
         at: Path = ("claims", i)
@@ -267,7 +267,7 @@ def claim_faults(
 
 
 def column_of(value: str) -> str:
-    """The column of `max_deviation` or of the event `max_deviation<=1e-4`."""
+    """Return the column of `max_deviation` or of the event `max_deviation<=1e-4`."""
     try:
         return parse_event(value)[0]
     except ValueError:  # an invalid event is reported elsewhere, as an unknown column
@@ -275,13 +275,13 @@ def column_of(value: str) -> str:
 
 
 def unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bool = False) -> Iterator[Fault]:
-    """The fault of a name that is not among the allowed ones."""
+    """Yield the fault of a name that is not among the allowed ones."""
     if name not in allowed:
         yield Fault(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)
 
 
 def expression_faults(path: Path, text: str, coordinates: Sequence[str]) -> Iterator[Fault]:
-    """The fault of an expression that cannot be read or has an unknown name."""
+    """Yield the fault of an expression that cannot be read or has an unknown name."""
     try:
         parse(text, coordinates)
     except ExpressionError as error:

@@ -11,7 +11,7 @@ from recovery.methods.columns import Columns
 
 
 def read_claims(path: Path, axes: Sequence[str], columns: Columns) -> tuple[Claim, ...]:
-    """The claims of a file about rows with these axes and columns. Raises `ConfigError` with every problem."""
+    """Read the claims of a file about rows with these axes and columns. Raises `ConfigError` with every problem."""
     tree, problems = read(path)
     faults = [Fault((key,), "unknown key; allowed: claims", key=True) for key in tree.value if key != "claims"]
     if not tree.value.get("claims"):

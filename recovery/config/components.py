@@ -53,7 +53,7 @@ class Component:
 
     @classmethod
     def of(cls, value: Any, tag: str | None, resolved: Any, identity: Any) -> "Component":
-        """A component with the canonical JSON of its identity."""
+        """Return a component whose `text` is the canonical JSON of the identity."""
         return cls(value, tag, resolved, identity, canonical_json(identity))
 
     @property
@@ -66,7 +66,7 @@ class Component:
 
     @cached_property
     def user_code(self) -> frozenset[str]:
-        """The user code that it names, as `module:NAME`."""
+        """The user code that the component names, as `module:NAME`."""
         return frozenset(user_names(self.identity))
 
 
@@ -85,7 +85,7 @@ class Context:
     code: Mapping[str, str] = field(default_factory=dict)
 
     def locate(self, path: str) -> str:
-        """The absolute path of a file that exists; otherwise the path as it was written."""
+        """Return the absolute path of an existing file; the path as it was written if there is no such file."""
         for start in (self.folder, Path()):
             if (start / path).is_file():
                 return str((start / path).resolve())
@@ -100,7 +100,7 @@ class Single:
     keys: ClassVar[tuple[str, ...]] = ()
 
     def make(self, value: object, context: Context) -> Component:
-        """Validate a value. Raises `Invalid`."""
+        """Validate a value, and return its component. Raises `Invalid`."""
         scalar = build_scalar(self.annotation, value)
         return Component.of(scalar, None, scalar, scalar)
 
@@ -114,7 +114,7 @@ class Named:
     keys: ClassVar[tuple[str, ...]] = ()
 
     def make(self, value: object, context: Context) -> Component:
-        """Validate a name. Raises `Invalid`."""
+        """Validate a name, and return the component of its value. Raises `Invalid`."""
         if is_user_name(value):
             try:
                 self.imported(value)
@@ -127,7 +127,7 @@ class Named:
         raise Invalid.value(f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, self.table)}")
 
     def imported(self, name: Any) -> Any:
-        """The user's value with this name. Raises `ParameterError`."""
+        """Import the user's architecture of this name. Raises `ParameterError`."""
         return user_architecture(name)
 
 
@@ -147,11 +147,11 @@ class Choice:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that any class of the table has."""
+        """The tag, and the keys that any class of the table has."""
         return (self.tag, *dict.fromkeys(key for cls in self.table.values() for key in names_of(cls)))
 
     def make(self, value: object, context: Context) -> Component:
-        """Validate a mapping. Raises `Invalid`."""
+        """Validate a mapping, and return the component of the class that its tag names. Raises `Invalid`."""
         if not isinstance(value, dict):
             example = f"{{{self.tag}: {next(iter(self.table))}}}"
             hint = f"; did you mean {{{self.tag}: {value}}}?" if value in list(self.table) else ""
@@ -197,7 +197,7 @@ class Choice:
         return Component.of(UserValue(self.component, canonical_json(value), columns), name, resolved, identity)
 
     def _with_owner(self, name: str, fault: Fault) -> Fault:
-        """The fault of an unknown key, with the other members of the table that have this key."""
+        """Return a fault; for an unknown key, its text also names the other members of the table that have this key."""
         key = fault.path[-1] if fault.path else ""
         others = [other for other, cls in self.table.items() if fault.key and key in names_of(cls)]
         if name in others or not others:
@@ -205,12 +205,12 @@ class Choice:
         return replace(fault, text=f"{fault.text}; {key} belongs to {choices(others)}")
 
     def imported(self, value: Mapping[str, Any]) -> Any:
-        """The user's value for this mapping. Raises `Invalid`, `ParameterError`, TypeError or ValueError."""
+        """Make the user's value for this mapping. Raises `Invalid`, `ParameterError`, TypeError or ValueError."""
         rest = {key: item for key, item in value.items() if key != self.tag}
         return user_value(value[self.tag], rest, self.user, self.accept)
 
     def parameters(self, name: object) -> dict[str, Any]:
-        """Parameter -> annotation of the class or function with this name; empty if they cannot be determined."""
+        """Return parameter -> annotation of the class or function of this name; empty if they cannot be determined."""
         if isinstance(name, str) and name in self.table:
             return keys_of(self.table[name])
         return user_parameters(str(name), self.user) if self.user and is_user_name(name) else {}
@@ -228,7 +228,7 @@ class Record:
         return names_of(self.cls)
 
     def make(self, value: object, context: Context) -> Component:
-        """Validate a mapping. Raises `Invalid`."""
+        """Validate a mapping, and return the component of the class. Raises `Invalid`."""
         return _component(build(self.cls, value), None, {})
 
 
@@ -257,12 +257,12 @@ ABSENT = Component(NONE, NONE.name, None, None, "null")
 
 
 def is_left_out(name: str, part: Component) -> bool:
-    """Whether a component is left out of ids and documents."""
+    """Return whether a component is left out of ids and documents."""
     return name in LATER and part.value == DEFAULTS[name]
 
 
 def imported(value: Any) -> Any:
-    """A component's value; user code is imported, and its value made.
+    """Return a component's value; user code is imported, and its value made.
 
     Raises whatever the user code raises, and `ParameterError` if it is not valid in a config.
     """
@@ -274,7 +274,7 @@ def imported(value: Any) -> Any:
 
 
 def _is_file(cls: type) -> bool:
-    """Whether the program fills in a digest of the file at the class's `path`."""
+    """Return whether the program fills in a digest of the file at the class's `path`."""
     return {"path", "digest"} <= {field.name for field in fields(cls)}
 
 

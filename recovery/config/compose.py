@@ -45,7 +45,7 @@ class Composer:
     """(science field, axis values) -> the component, or None if it has a problem."""
 
     def cells(self, blocks: Sequence[Block]) -> SweepCells:
-        """The cells. Points with the same canonical JSON are one cell, with the coordinates of the first point."""
+        """Return the cells of these blocks. Points of equal canonical JSON are one cell, with the first coordinates."""
         labels, tables = Labels(blocks), [self._points(block) for block in blocks]
         every = {name: concatenated(table.parts[name] for table in tables) for name in (*COMPONENTS, AXES)}
         kept, _ = distinct([column.map(lambda part: part.text).merged() for column in every.values()])
@@ -70,11 +70,11 @@ class Composer:
         return SweepCells(self.seed, parts, coordinates, costs, place[kept[fits]], hashes)
 
     def made(self, name: str) -> list[Component]:
-        """Every component of a science field that could be built."""
+        """Return every component of the science field `name` that could be built."""
         return [part for (of, *_), part in self.built.items() if of == name and part is not None]
 
     def _points(self, block: Block) -> ValidPoints:
-        """The points of a block that have no problem, with their validated components."""
+        """Return the points of a block that have no problem, with their validated components."""
         free, columns = user_axes(block.paths), block.columns
         self.problems += {
             fault.source: self.tree.problem(fault.source, fault.text) for fault in reversed(block.faults)
@@ -90,7 +90,7 @@ class Composer:
         return ValidPoints(block, row, sound)
 
     def _component(self, name: str, block: Block, offers: Sequence[str]) -> CategoricalColumn[Component | None]:
-        """A component at every point; each combination of axis values is built once."""
+        """Return the component `name` at every point of a block; each combination of axis values is built once."""
         inside = [(path, tuple(path.split(".")[1:])) for path in block.paths if path.partition(".")[0] == name]
         # values of whole components come first, then values of their fields
         inside.sort(key=lambda item: (len(item[1]), item[1]))
@@ -108,7 +108,7 @@ class Composer:
     def _unreflected_axes(
         self, block: Block, row: Index, parts: Mapping[str, CategoricalColumn[Component]]
     ) -> CategoricalColumn[Component]:
-        """The user axes that no science field of the cell reflects.
+        """Return, for each cell, a component of the user axes that no science field of the cell reflects.
 
         Two values of such an axis that give equal fields, such as n after rounding, are two cells with separate draws.
         """
@@ -163,7 +163,7 @@ class Composer:
             return None
 
     def _problem(self, name: str, overlays: Overlays, fault: Fault) -> Problem:
-        """A fault, placed at the axis value that it comes from, if there is one."""
+        """Return a fault as a problem, placed at the axis value that it comes from, if there is one."""
         for value, path in reversed(overlays):
             if fault.path[: len(path)] == path:
                 if fault.path == path and fault.key:
@@ -176,7 +176,7 @@ class Composer:
 
 
 def overlaid(base: Any, path: Sequence[str | int], value: Any) -> Any:
-    """A copy of `base` with `value` at `path`."""
+    """Return a copy of `base` with `value` at `path`."""
     if not path:
         return value
     inner = base if isinstance(base, dict) else {}

@@ -29,7 +29,7 @@ class ValidPoints:
     parts: Mapping[str, CategoricalColumn[Component]]
 
     def axis(self, path: str) -> CategoricalColumn[AxisValue]:
-        """The values of an axis at these points."""
+        """Return the values of an axis at these points."""
         return self.block.columns[path].take(self.row)
 
 
@@ -45,7 +45,7 @@ class Labels:
         self.text = {path: _mapping_labels(path, blocks) for path in self.axes}
 
     def column(self, name: str, points: ValidPoints) -> CategoricalColumn[Scalar]:
-        """A coordinate of each of these points."""
+        """Return the coordinate `name` of each of these points."""
         root, inside = name.partition(".")[0], name in points.block.paths
         if name in self.axes and root not in COMPONENTS:  # the column `name` is a user axis
             axis = points.axis(name) if inside else None
@@ -64,14 +64,14 @@ class Labels:
 
 
 def of_one_type(column: CategoricalColumn[Scalar]) -> CategoricalColumn[Scalar]:
-    """A coordinate, converted to text if its values have several types (`auto` and 30, `inputs` and true)."""
+    """Return a coordinate, converted to text if its values have several types (`auto` and 30, `inputs` and true)."""
     types = {type(value) for value in column.distinct}
     mixed = len(types - {type(None)}) > 1 and not types <= NUMBERS
     return (column.map(as_text) if mixed else column).merged()
 
 
 def as_text(value: Scalar) -> Scalar:
-    """A coordinate as a config writes it; null stays null."""
+    """Return a coordinate as a config writes it; null stays null."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -80,7 +80,7 @@ def as_text(value: Scalar) -> Scalar:
 def combinations(
     blocks: Sequence[Block], document: Mapping[str, Any], names: Sequence[str]
 ) -> list[tuple[Scalar, ...]]:
-    """The combinations of values that these coordinates take, in the order of the config, without composing cells.
+    """Return the combinations of values that these coordinates take, in the config's order, without composing cells.
 
     A block is skipped if one of the coordinates is neither an axis of it nor given by the document.
     """
@@ -97,13 +97,13 @@ def combinations(
 
 
 def _tag_path(name: str) -> str | None:
-    """`data.ensemble` for the column `ensemble`: the path of the tag that a fixed column holds."""
+    """Return the path of the tag that a fixed column holds: `data.ensemble` for `ensemble`; None without a tag."""
     kind = COMPONENTS.get(TAGGED.get(name, ""))
     return f"{TAGGED[name]}.{kind.tag}" if isinstance(kind, Choice) else None
 
 
 def _with_axes(block: Block, paths: Sequence[str | None]) -> Block:
-    """The block reduced to the axes with these paths, unless expressions or filters connect them to others."""
+    """Return the block reduced to the axes with these paths, unless expressions or filters connect them to others."""
     if block.computed or block.include or block.exclude:
         return block
     ends = list(accumulate(len(rows[0]) for rows in block.dimensions))
@@ -116,7 +116,7 @@ def _with_axes(block: Block, paths: Sequence[str | None]) -> Block:
 def _coordinate(
     block: Block, document: Mapping[str, Any], name: str, text: Mapping[str, Mapping[object, str]]
 ) -> CategoricalColumn[Scalar]:
-    """A coordinate of each point of a block. Raises `KeyError` if only the composed cell has it."""
+    """Return the coordinate `name` of each point of a block. Raises `KeyError` if only the composed cell has it."""
     for path in (name, _tag_path(name)):
         if path in block.paths:
             return block.columns[path].map(partial(_labelled, text[path]))
@@ -136,7 +136,7 @@ def _labelled(labels: Mapping[object, str], axis: AxisValue) -> Scalar:
 
 
 def _inside(part: Component, path: str) -> Scalar:
-    """The value at a path inside a component, flat."""
+    """Return the value at a path inside a component, flat."""
     value = part.resolved
     for key in path.split(".")[1:]:
         value = value.get(key) if isinstance(value, dict) else None
@@ -144,7 +144,7 @@ def _inside(part: Component, path: str) -> Scalar:
 
 
 def _flat(value: Any) -> Scalar:
-    """A value as one scalar; a list or mapping as short text."""
+    """Return a value as one scalar; a list or mapping as short text."""
     if isinstance(value, dict):
         return " ".join(f"{key}={_flat(item)}" for key, item in value.items())
     if isinstance(value, list):
@@ -153,7 +153,7 @@ def _flat(value: Any) -> Scalar:
 
 
 def _mapping_labels(path: str, blocks: Sequence[Block]) -> dict[object, str]:
-    """The label of each mapping among the values of an axis."""
+    """Return the label of each mapping among the values of an axis."""
     values = [one.value for block in blocks if path in block.paths for one in block.given(path)]
     mappings = {same_as(value): value for value in values if isinstance(value, dict)}
     kind = COMPONENTS.get(path)

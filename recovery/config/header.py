@@ -131,7 +131,7 @@ class StyleSpec:
 
 
 def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
-    """The style, overridden by `KEY=VALUE` options. Raises `ConfigError`."""
+    """Return the style, overridden by `KEY=VALUE` options. Raises `ConfigError`."""
     value: dict[str, Any] = asdict(style)
     for text in options:
         key, equals, chosen = text.partition("=")
@@ -193,7 +193,7 @@ class ReportSpec:
         return (self.value,) if isinstance(self.value, str) else self.value or ()
 
     def pooled_by(self, default: str | None) -> str | None:
-        """The pooled expression; None for a threshold per slice."""
+        """Return the pooled expression, `default` if the config gives none; None for a threshold per slice."""
         return None if self.pool == "none" else self.pool or default
 
     @property
@@ -207,7 +207,7 @@ class ReportSpec:
 
 
 def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Fault]:
-    """Unknown names of columns, coordinates and theory curves, and coordinates that are used twice."""
+    """Yield a fault for each unknown name of a column, coordinate or theory curve, and for a coordinate used twice."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
     for i, value in enumerate(report.values):
         at = ("report", "value") if isinstance(report.value, str) else ("report", "value", i)
@@ -235,12 +235,12 @@ def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> 
 
 
 def curve_names() -> tuple[str, ...]:
-    """The names of the theory curves."""
+    """Return the names of the theory curves."""
     return tuple(theory_curves())
 
 
 def theory_curves() -> "Mapping[str, Curve]":
-    """The theory curves by name; imported only for a config that names one."""
+    """Return the theory curves by name; imported only for a config that names one."""
     from recovery.theory import CURVES
 
     return CURVES

@@ -56,7 +56,7 @@ def _measured(cells: SweepCells) -> set[str]:
 
 
 def _null_faults(at: Path, value: str, measured: set[str], columns: Columns) -> Iterator[Fault]:
-    """The fault of a value whose column is null in every cell, because every cell has noise."""
+    """Yield the fault of a value whose column is null in every cell, because every cell has noise."""
     if (name := column_of(value)) in columns and name not in measured:
         numbers = [one for one in columns if one in measured and columns[one].kind is not str]
         text = f"found {name}, which is null with noise, and every cell has noise"

@@ -17,7 +17,7 @@ from recovery.user import user_names
 
 
 def shipped() -> dict[str, Path]:
-    """Name -> file of the configs that come with the program."""
+    """Return name -> file of the configs that come with the program."""
     folder = Path(str(resources.files("recovery.configs")))
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
@@ -32,11 +32,11 @@ class ConfigSource:
 
     @property
     def names_user_code(self) -> bool:
-        """Whether composing it may import user code."""
+        """Whether composing the config may import user code."""
         return bool(user_code_in(self.tree.value)) or any(user_names(self.tree.value.get("report")))
 
     def sweep(self) -> Sweep:
-        """The sweep, all of its cells composed and validated here. Raises `ConfigError` with every problem."""
+        """Compose and validate all cells, and return the sweep. Raises `ConfigError` with every problem."""
         return composed(self.tree, self.context, self.problems)
 
 
@@ -77,7 +77,7 @@ def load(
     *,
     refine: bool = True,
 ) -> Sweep:
-    """The sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
+    """Return the sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
     overrides: one or several `PATH=VALUE`, or a mapping. until: the rule of `sampling: {kind: until}`, which replaces
     the config's `sampling`. refine: False keeps a rule from adding values to the axis. Every cell is composed and
@@ -89,7 +89,7 @@ def load(
 
 
 def load_shipped(names: Iterable[str] | None = None) -> tuple[list[Sweep], list[MissingFileError]]:
-    """The shipped sweeps with these names, or all, and the errors of those whose data file is missing."""
+    """Return the shipped sweeps with these names, or all, and the errors of those whose data file is missing."""
     sweeps, missing = list[Sweep](), list[MissingFileError]()
     for name in shipped() if names is None else names:
         try:
@@ -100,7 +100,7 @@ def load_shipped(names: Iterable[str] | None = None) -> tuple[list[Sweep], list[
 
 
 def find(path_or_name: str | Path) -> Path:
-    """The file of a config given by path or by shipped name. Raises `ConfigError`."""
+    """Return the file of a config given by path or by shipped name. Raises `ConfigError`."""
     path, configs = Path(path_or_name), shipped()
     try:
         if path.is_file():

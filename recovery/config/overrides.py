@@ -46,7 +46,7 @@ def override(tree: Tree, text: str, rank: int) -> list[Problem]:
 
 
 def _fault(tree: Tree, path: str, value: Any, value_text: str) -> str | None:
-    """The reason why `path` cannot be set to this value, if there is one."""
+    """Return the reason why `path` cannot be set to this value, if there is one."""
     root = path.split(".")[0]
     if root in COMPONENTS and isinstance(value, dict) and AXIS_KEYS & set(value):
         return f"found values of an axis; write `--set 'axes.{path}={value_text}'`"

@@ -33,7 +33,7 @@ class AxisValue:
 
 
 class Unworkable(RecoverError):  # noqa: N818  (it becomes a problem at `source`)
-    """An expression without a value at some point."""
+    """Error: an expression has no value at some point."""
 
     def __init__(self, source: Path, text: str) -> None:
         self.source, self.text = source, text
@@ -62,7 +62,7 @@ class Computed:
     whole: bool
 
     def value(self, inputs: Sequence[Any], factor: AxisValue | None) -> AxisValue:
-        """The value for these inputs, placed at its factor or its expression. Raises `Unworkable` if there is none."""
+        """Return the value for these inputs, placed at its factor or expression. Raises `Unworkable` if none exists."""
         source, key = (self.source, self.source) if factor is None else (factor.source, factor.key)
         broken = AxisValue(BROKEN, source, key)
         numbers = dict(zip((name for name, _, _ in self.inputs), inputs, strict=True))
@@ -129,7 +129,7 @@ class Block:
     def _evaluated(
         self, one: Computed, columns: Sequence[CategoricalColumn[AxisValue] | None]
     ) -> CategoricalColumn[AxisValue]:
-        """The values of an expression, evaluated once for each combination of its inputs."""
+        """Return the values of an expression, evaluated once for each combination of its inputs."""
         inputs = [column for _, at, _ in one.inputs if at is not None and (column := columns[at]) is not None]
         spread = np.broadcast_arrays(*(column.codes for column in inputs), np.zeros((), np.intp))
         flat = [CategoricalColumn(column.values, codes.ravel()) for column, codes in zip(inputs, spread, strict=False)]
@@ -174,7 +174,7 @@ class Block:
         return CategoricalColumn(column.values, codes if len(codes) == self.count else codes[self._kept])
 
     def given(self, path: str) -> list[AxisValue]:
-        """The values that the config gives for `path`; none for a computed axis, and factors for multiples."""
+        """Return the values that the config gives for `path`; none for a computed axis, and factors for multiples."""
         position = self.paths.index(path)
         for rows in self.dimensions:
             if position < len(rows[0]):
@@ -184,11 +184,11 @@ class Block:
 
 
 def computed_axes(blocks: Iterable[Block]) -> tuple[str, ...]:
-    """The paths that are given by expressions alone, each once."""
+    """Return the paths that are given by expressions alone, each once."""
     paths = ((block, block.paths[one.position]) for block in blocks for one in block.computed)
     return tuple(dict.fromkeys(path for block, path in paths if not block.given(path)))
 
 
 def axes_of(blocks: Iterable[Block]) -> tuple[str, ...]:
-    """The paths of all blocks, each once."""
+    """Return the paths of all blocks, each once."""
     return tuple(dict.fromkeys(path for block in blocks for path in block.paths))

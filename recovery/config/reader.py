@@ -41,7 +41,7 @@ _TEXT = {_PREFIX + "timestamp", _PREFIX + "merge", _PREFIX + "value"}
 
 
 def read(path: Path) -> tuple[Tree, list[Problem]]:
-    """The tree of a YAML file, and the problems in its keys and tags. Raises `ConfigError` if it is not YAML."""
+    """Read the tree of a YAML file, and the problems in its keys and tags. Raises `ConfigError` if it is not YAML."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
@@ -70,7 +70,7 @@ def read(path: Path) -> tuple[Tree, list[Problem]]:
 
 
 def read_text(text: str, source: str) -> tuple[Tree, list[Problem]]:
-    """As `read`, for text; `source` names it in messages."""
+    """Read YAML text, as `read` does a file; `source` names the text in messages."""
     # refuse long text at once, because parsing it would take long
     if text.count(",") + text.count("\n") > 2 * MOST_NODES:
         raise _failure(source, f"has more than {MOST_NODES} values; write fewer, or a range {{start, stop, step}}")
@@ -84,7 +84,7 @@ def read_text(text: str, source: str) -> tuple[Tree, list[Problem]]:
 
 
 def read_value(text: str, source: str) -> Any:
-    """One YAML value, as in `--set PATH=VALUE`. Raises `ConfigError`."""
+    """Read one YAML value, as in `--set PATH=VALUE`. Raises `ConfigError`."""
     node, yaml = _compose(text, source)
     if node is None:
         return None
@@ -96,7 +96,7 @@ def read_value(text: str, source: str) -> Any:
 
 
 class _Composer(Composer):
-    """Stops reading as soon as there are too many values."""
+    """Composer of YAML nodes that raises an error as soon as there are too many values."""
 
     count = 0
 
@@ -220,7 +220,7 @@ class _Walk:
 
 
 def as_text(config: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """A mapping from Python as JSON, which is YAML, and the modules of functions and classes of `__main__` in it.
+    """Return a mapping from Python as JSON, which is YAML, and modules for functions and classes of `__main__` in it.
 
     Raises `ConfigError` for values that are not plain data, and `ParameterError` for a function whose source cannot be
     stored as text.
@@ -236,7 +236,7 @@ def as_text(config: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
 
 
 def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Overrides as a list of `PATH=VALUE`. Raises `ConfigError`."""
+    """Return overrides as a list of `PATH=VALUE`. Raises `ConfigError`."""
     if isinstance(overrides, Mapping):
         if _from_main(overrides):
             raise refusal("overrides", "give a function of the notebook in the config itself, not in an override")
@@ -245,7 +245,7 @@ def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
 
 
 def _from_main(value: Any) -> list[Any]:
-    """The functions and classes in `value` that a notebook or script defines."""
+    """Return the functions and classes in `value` that a notebook or script defines."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -254,7 +254,7 @@ def _from_main(value: Any) -> list[Any]:
 
 
 def _plain(value: Any, path: str, module: str) -> Any:
-    """`value` as JSON data; `module` is the name under which the functions of `__main__` are stored."""
+    """Return `value` as JSON data; `module` is the name under which the functions of `__main__` are stored."""
     if isinstance(value, Mapping):
         return {key: _plain(inner, f"{path}.{key}" if path else str(key), module) for key, inner in value.items()}
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:

@@ -79,7 +79,7 @@ class Sections(Header):
 
 
 def _size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fault]:
-    """The fault of more trials than a sweep can have."""
+    """Yield the fault of more trials than a sweep can have."""
     at: Path = ("replicates",)
     trials = cells * replicates
     if isinstance(sampling, Boundary) and sampling.budget > trials:
@@ -91,7 +91,7 @@ def _size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fa
 
 
 def sampling_faults(sections: Sections, slicing: Slicing, cells: SweepCells, columns: Columns) -> Iterator[Fault]:
-    """Faults of the sampling: too many trials, or adaptive sampling that is impossible.
+    """Yield the faults of the sampling: too many trials, or adaptive sampling that is impossible.
 
     Adaptive sampling needs an event, several numbers along x in some slice, and a budget beyond the first round; the
     rule `decided` needs a claim about the threshold.
@@ -118,7 +118,7 @@ def sampling_faults(sections: Sections, slicing: Slicing, cells: SweepCells, col
 
 
 def _slicing_faults(kind: str, slicing: Slicing, cells: SweepCells) -> Iterator[Fault]:
-    """The fault of an x without several numbers in any slice."""
+    """Yield the fault of an x without several numbers in any slice."""
     x, with_sampling = slicing.x, f"allowed with sampling: {{kind: {kind}}}"
     if slicing.moving is None:
         text = f"found a threshold along {x}, which has one value here; {with_sampling}: an axis of several numbers"
@@ -130,7 +130,7 @@ def _slicing_faults(kind: str, slicing: Slicing, cells: SweepCells) -> Iterator[
 
 
 def _until_faults(until: Until, sections: Sections, slicing: Slicing, cells: SweepCells) -> Iterator[Fault]:
-    """The faults of a stopping rule that can never be met."""
+    """Yield the faults of a stopping rule that can never be met."""
     least = least_step(cells, slicing) / 2 if slicing.pool is None and slicing.moving is not None else 0.0
     if until.half is not None and not until.refine and until.half < least * (1 - 1e-9) < inf:
         text = f"the interval of a slice ends at values of {slicing.x}, so its half width is at least {least:g}"

@@ -29,7 +29,7 @@ class Axes(BaseModel):
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a config file.
+    """Return the JSON schema (draft 2020-12) of a config file.
 
     It does not require fields that an axis may give, so it accepts more than `recover check`.
     """

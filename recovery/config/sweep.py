@@ -62,14 +62,14 @@ class Sweep(Sections):
         return self.compose()
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Trials:
-        """Every trial, cell by cell. An adaptive sweep has the trials of its first round, or those that `counts` adds.
+        """Return every trial, cell by cell. An adaptive sweep has the trials of its first round and those of `counts`.
 
         counts: id of a cell -> its number of trials, if there are more than `replicates`.
         """
         return self.cells.trials(self.asked(counts, self.cells) if counts else self.replicates)
 
     def asked(self, counts: Mapping[str, int], cells: SweepCells) -> Index:
-        """The number of trials of each cell: `replicates`, or the number in `counts` if it is larger."""
+        """Return the number of trials of each cell: `replicates`, or the number in `counts` if it is larger."""
         asked = np.full(len(cells), self.replicates)
         if counts and not isinstance(self.sampling, Even):
             known = dict(zip(cells.keys.tolist(), range(len(cells)), strict=True))
@@ -80,7 +80,7 @@ class Sweep(Sections):
 
     @cached_property
     def columns(self) -> Columns:
-        """The columns that its methods measure."""
+        """The columns that the methods of the sweep measure."""
         return union(map(columns_of, self.cells.methods))
 
     @property
@@ -97,7 +97,7 @@ class Sweep(Sections):
 
 
 def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep:
-    """The sweep of a tree, all of its cells composed and validated; user code is imported here.
+    """Return the sweep of a tree, all of its cells composed and validated; user code is imported here.
 
     problems: those found when the tree was read. Raises `ConfigError` with all problems, as `MissingFileError` if the
     only problem is a missing data file.
@@ -137,7 +137,7 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
 
 
 def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
-    """The sweep that a document was stored from; its cells are composed when first needed. Raises `ConfigError`.
+    """Return the sweep that a document was stored from; its cells are composed when first needed. Raises `ConfigError`.
 
     trust: allow composing to import the user code that the document names; otherwise such cells are refused, and
     everything else about the sweep is available.
@@ -165,12 +165,12 @@ def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
 
 
 def stored_context(document: Mapping[str, Any]) -> Context:
-    """The surroundings of a stored document."""
+    """Return the surroundings of a stored document."""
     return Context(Path(document.get("folder", ".")), document.get("files", {}), code=document.get("code", {}))
 
 
 def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The config of a document, as `load` reads it from a file beside the modules of `code`."""
+    """Return the config of a document, as `load` reads it from a file beside the modules of `code`."""
     return {key: value for key, value in document.items() if key not in STORED}
 
 
@@ -181,7 +181,7 @@ def allow_imports(context: Context) -> None:
 
 
 def _sections(tree: Tree) -> tuple[Sections | None, list[Problem]]:
-    """The sections, and the problems in them and in the top-level keys."""
+    """Build the sections, None if one has a problem; return them and the problems, also of top-level keys."""
     problems = []
     allowed = (*HEADER, *COMPONENTS)
     for key in tree.value:
@@ -221,7 +221,7 @@ def _assembled(
 
 
 def _document(tree: Tree, sections: Sections, composer: Composer, axes: tuple[str, ...]) -> dict[str, Any]:
-    """The config as plain data, with defaults filled in for the fields that no axis gives; without the backend."""
+    """Return the config as plain data, with defaults for the fields that no axis gives; without the backend."""
     document = {name: getattr(sections, name) for name in names_of(Header) if name not in ("backend", "needs")}
     if not isinstance(sections.sampling, Even):
         kind = next(name for name, made in SAMPLINGS.items() if isinstance(sections.sampling, made))

@@ -20,7 +20,7 @@ CHANGED = "the answer about the config's user code is not valid; the code has ch
 
 
 def pack(sweep: Sweep) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The document, backend and cells of a sweep as JSON data and arrays."""
+    """Return the document, backend and cells of a sweep as JSON data and arrays."""
     cells: SweepCells = sweep.cells
     arrays: dict[str, Any] = {"costs": cells.costs, "point": cells.point}
     parts = {name: [_packed(part) for part in column.values] for name, column in cells.parts.items()}
@@ -34,7 +34,7 @@ def pack(sweep: Sweep) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def unpack(packed: Mapping[str, Any], arrays: Mapping[str, Array]) -> Sweep:
-    """The sweep that `pack` was given, without importing user code. Raises `ParameterError` for any other data."""
+    """Return the sweep that `pack` was given, without importing user code. Raises `ParameterError` for other data."""
     try:
         sweep = replace(from_document(packed["document"]), backend=packed["backend"])
         cells = _cells(packed, arrays, sweep)
@@ -73,7 +73,7 @@ def _cells(packed: Mapping[str, Any], arrays: Mapping[str, Array], sweep: Sweep)
 
 
 def _packed(part: Component) -> Any:
-    """A component of the program as its stored data; a component of user code as what importing it has shown."""
+    """Return a component of the program as its stored data; a component of user code as what importing it has shown."""
     if isinstance(part.value, UserValue):
         return {"user": [part.value.text, part.tag, part.identity, columns_document(part.value.columns)]}
     return {"stored": part.stored}

@@ -69,7 +69,7 @@ class MissingFileError(ConfigError):
 
 
 def refusal(source: str, text: str, path: str = "", line: int = 0, column: int = 0) -> ConfigError:
-    """A `ConfigError` with one problem."""
+    """Return A `ConfigError` with one problem."""
     return ConfigError([Problem(Place(0, line, column, source), path, text)])
 
 
@@ -87,7 +87,7 @@ class Fault:
 
 
 class Invalid(Exception):  # noqa: N818  (internal: it becomes a ConfigError once places are known)
-    """A value with faults."""
+    """Error: a value has faults, which `faults` lists."""
 
     def __init__(self, *faults: Fault) -> None:
         self.faults = faults
@@ -95,13 +95,13 @@ class Invalid(Exception):  # noqa: N818  (internal: it becomes a ConfigError onc
 
     @classmethod
     def value(cls, text: str, *path: str | int) -> "Invalid":
-        """A single fault, at `path`."""
+        """Return the error of a single fault, at `path`."""
         return cls(Fault(path, text))
 
 
 @dataclass
 class Tree:
-    """`value` is the content of the YAML: dicts with text keys, lists, text, numbers, booleans, None.
+    """A config: `value` is the content of the YAML: dicts with text keys, lists, text, numbers, booleans, None.
 
     `values` and `keys` map a path to the place of the value and, inside mappings, of its key.
     """
@@ -112,7 +112,7 @@ class Tree:
     keys: dict[Path, Place] = field(default_factory=dict)
 
     def place(self, path: Path, *, key: bool = False) -> Place:
-        """The place of the value (or key) at `path`, or of the nearest mapping or list around it."""
+        """Return the place of the value (or key) at `path`, or of the nearest mapping or list around it."""
         if key and path in self.keys:
             return self.keys[path]
         while path and path not in self.values:
@@ -120,11 +120,11 @@ class Tree:
         return self.values.get(path, Place(0, 1, 1, self.source))
 
     def problem(self, path: Path, text: str, *, key: bool = False, missing: bool = False) -> Problem:
-        """A problem at the place of `path`, or of its key. missing: the problem is a data file that does not exist."""
+        """Return a problem at the place of `path`, or of its key. missing: it is a data file that does not exist."""
         return Problem(self.place(path, key=key), dotted(path), text, missing)
 
     def problems(self, at: Path, faults: Iterable[Fault]) -> list[Problem]:
-        """The faults of the value at `at`, with their places."""
+        """Return the faults of the value at `at`, with their places."""
         return [self.problem((*at, *f.path), f.text, key=f.key, missing=f.missing) for f in faults]
 
     def put(self, path: Path, value: Any, place: Place) -> None:
@@ -141,7 +141,7 @@ class Tree:
         self.values[path] = self.keys[path] = place
 
     def axis_blocks(self) -> list[tuple[Path, dict[str, Any]]]:
-        """The blocks under `axes`, each with its path."""
+        """Return the blocks under `axes`, each with its path."""
         axes = self.value.get("axes")
         if isinstance(axes, list):
             return [(("axes", i), block) for i, block in enumerate(axes) if isinstance(block, dict)]
@@ -149,13 +149,13 @@ class Tree:
 
 
 def zip_groups(block: dict[str, Any]) -> list[dict[str, Any]]:
-    """The groups of axes in a block that advance together."""
+    """Return the groups of axes in a block that advance together."""
     groups = block.get("zip")
     return [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
 
 
 def dotted(path: Path) -> str:
-    """`axes.n[3]` for ("axes", "n", 3)."""
+    """Return `axes.n[3]` for ("axes", "n", 3)."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -163,7 +163,7 @@ def dotted(path: Path) -> str:
 
 
 def as_shown(value: object) -> str:
-    """A value as a message shows it, cut to 60 characters."""
+    """Return a value as a message shows it, cut to 60 characters."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -182,5 +182,5 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 
 
 def canonical_json(value: object) -> str:
-    """The JSON that ids are hashes of: keys sorted, no spaces."""
+    """Return the JSON that ids are hashes of: keys sorted, no spaces."""
     return _ENCODER.encode(value)

@@ -35,7 +35,7 @@ TEXT_ORDER = sorted([*COMPONENTS, AXES, "seed"])
 
 
 def is_unsaid(name: str, part: Component) -> bool:
-    """Whether a component is left out of the canonical JSON."""
+    """Return whether a component is left out of the canonical JSON."""
     return not part.text or (name != AXES and is_left_out(name, part))
 
 
@@ -72,7 +72,7 @@ class Cell:
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """The user code that its trials run, as `module:NAME`."""
+        """The user code that the cell's trials run, as `module:NAME`."""
         return frozenset[str]().union(*(part.user_code for part in self.parts.values()))
 
     @cached_property
@@ -99,11 +99,11 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """The id of its first trial, by which rounds refer to a cell."""
+        """The id of the cell's first trial, by which rounds refer to the cell."""
         return self.trial(0).id
 
     def trial(self, replicate: int) -> Trial:
-        """A trial of the cell; its id is a hash of the JSON of [canonical, replicate]."""
+        """Return a trial of the cell; its id is a hash of the JSON of [canonical, replicate]."""
         digest = self._digest.copy()
         digest.update(b"%d]" % replicate)
         return Trial(digest.hexdigest(), replicate, self)
@@ -187,7 +187,7 @@ class SweepCells(Sequence[Cell]):
         return self.trials(1).keys
 
     def trials(self, replicates: int | Index) -> Trials:
-        """The first trials of each cell, cell by cell: one number for all cells, or one for each.
+        """Return the first trials of each cell, cell by cell: one number for all cells, or one for each.
 
         Raises `ParameterError` if there are too many to hold in memory.
         """
@@ -198,14 +198,14 @@ class SweepCells(Sequence[Cell]):
         return Trials(self, cell, np.arange(len(cell)) - np.repeat(np.cumsum(count) - count, count))
 
     def _texts(self, name: str) -> CategoricalColumn[str]:
-        """The part of each cell's canonical JSON for one key."""
+        """Return the part of each cell's canonical JSON for one key."""
         if name == "seed":
             return constant(f',"seed":{self.seed}}}', len(self))
         start = "{" if name == TEXT_ORDER[0] else ","
         return self.parts[name].map(lambda p: "" if is_unsaid(name, p) else f'{start}"{name}":{p.text}').merged()
 
     def ids(self, cells: Index, replicates: Index) -> Iterator[bytes]:
-        """The ids of trials, as bytes: `Cell.trial` for many at once."""
+        """Yield the ids of trials, as bytes: `Cell.trial` for many at once."""
         texts, fixed = list[Sequence[bytes]](), [b"["]
         varying = list[Codes]()
         for column in map(self._texts, TEXT_ORDER):
@@ -250,7 +250,7 @@ class Trials(Sequence[Trial]):
         return self.cells[int(self.cell[at])].trial(int(self.replicate[at]))
 
     def __iter__(self) -> Iterator[Trial]:
-        """The trials in order; consecutive trials of a cell share one `Cell`."""
+        """Yield the trials in order; consecutive trials of a cell share one `Cell`."""
         before, cell = -1, None
         for number, replicate in zip(map(int, self.cell), map(int, self.replicate), strict=True):
             if number != before or cell is None:
@@ -258,7 +258,7 @@ class Trials(Sequence[Trial]):
             yield cell.trial(replicate)
 
     def take(self, which: Any) -> Trials:
-        """The trials at these positions, or where a mask is true."""
+        """Return the trials at these positions, or where a mask is true."""
         taken = Trials(self.cells, self.cell[which], self.replicate[which])
         if "keys" in vars(self):
             vars(taken)["keys"] = self.keys[which]
@@ -285,16 +285,16 @@ class Trials(Sequence[Trial]):
         return self.cells.costs[self.cell]
 
     def counts(self, which: Any) -> Index:
-        """The number of trials of each cell where a mask is true."""
+        """Return the number of trials of each cell where a mask is true."""
         return np.bincount(self.cell[which], minlength=len(self.cells))
 
     def coordinates(self, name: str) -> CategoricalColumn[Scalar]:
-        """A coordinate of each trial."""
+        """Return the coordinate `name` of each trial."""
         return self.cells.coordinates[name].take(self.cell)
 
 
 def user_code_of(parts: Mapping[str, CategoricalColumn[Component]]) -> CategoricalColumn[frozenset[str]]:
-    """The names of the user code that each cell with these components runs."""
+    """Return the names of the user code that each cell with these components runs."""
     named = [column.map(lambda part: part.user_code).merged() for column in parts.values()]
     first, number = distinct(named)
     sets = [frozenset[str]().union(*(column[row] for column in named)) for row in first]
@@ -302,7 +302,7 @@ def user_code_of(parts: Mapping[str, CategoricalColumn[Component]]) -> Categoric
 
 
 def trials_of(trials: Iterable[Trial]) -> Trials:
-    """Columns of single trials of one sweep."""
+    """Return columns of single trials of one sweep."""
     if isinstance(trials, Trials):
         return trials
     given = list(trials)

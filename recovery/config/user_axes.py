@@ -24,22 +24,22 @@ Parameters = Mapping[tuple[str, str], Mapping[str, bool]]
 
 
 def is_user_axis(path: str) -> bool:
-    """Whether a path is a word that is no science field."""
+    """Return whether a path is a word that is no science field."""
     return re.fullmatch(r"[A-Za-z_]\w*", path) is not None and path not in COMPONENTS
 
 
 def user_axes(paths: Iterable[str]) -> tuple[str, ...]:
-    """The user axes among the paths."""
+    """Return the user axes among the paths."""
     return tuple(path for path in paths if is_user_axis(path))
 
 
 def user_code_in(document: Mapping[str, Any]) -> set[str]:
-    """The user code that a config or document names for its trials, as `module:NAME`."""
+    """Return the user code that a config or document names for its trials, as `module:NAME`."""
     return {name for field in (*COMPONENTS, "axes") for name in user_names(document.get(field))}
 
 
 def parameters_of(tree: Tree) -> Parameters:
-    """The parameters of every class and function that the config names; user code is imported for it."""
+    """Return the parameters of every class and function that the config names; user code is imported for it."""
     return {
         (name, tag): {key: _is_integer(annotation) for key, annotation in choice.parameters(tag).items()}
         for name, choice in CHOICES.items()
@@ -48,19 +48,19 @@ def parameters_of(tree: Tree) -> Parameters:
 
 
 def takes(name: str, value: object, axis: str, parameters: Parameters) -> bool:
-    """Whether `value` describes user code that has a parameter with the name of the axis."""
+    """Return whether `value` describes user code that has a parameter with the name of the axis."""
     tag = value.get(CHOICES[name].tag) if name in CHOICES and isinstance(value, dict) else None
     return is_user_name(tag) and axis in parameters.get((name, str(tag)), {})
 
 
 def offered(name: str, axes: Sequence[str], parameters: Parameters) -> tuple[str, ...]:
-    """The axes that some user code for this science field has as parameters."""
+    """Return the axes that some user code for this science field has as parameters."""
     taken = {key for (field, tag), keys in parameters.items() if field == name and is_user_name(tag) for key in keys}
     return tuple(axis for axis in axes if axis in taken)
 
 
 def only_user_methods(tree: Tree) -> bool:
-    """Whether every method that the config names is user code."""
+    """Return whether every method that the config names is user code."""
     names = list(_tags(tree, "method"))
     return bool(names) and all(map(is_user_name, names))
 
@@ -84,7 +84,7 @@ def add_rounding(tree: Tree, parameters: Parameters) -> None:
 def user_axis_problems(
     tree: Tree, blocks: Sequence[Block], columns: Columns, parameters: Parameters
 ) -> Iterator[Problem]:
-    """User axes that nothing uses, and user axes with the name of a measured column."""
+    """Yield the problems of user axes that nothing uses or that have the name of a measured column."""
     used = {name for block in blocks for one in block.computed for name, _, _ in one.inputs}
     taken = dict.fromkeys(key for (_, tag), keys in parameters.items() if is_user_name(tag) for key in keys)
     for i, block in enumerate(blocks):
@@ -99,7 +99,7 @@ def user_axis_problems(
 
 
 def _tags(tree: Tree, name: str) -> Iterator[str]:
-    """The tags that a science field may have: in the config and in its axes."""
+    """Yield the tags that a science field may have: in the config and in its axes."""
     tag = CHOICES[name].tag
     bases = [tree.value.get(name)]
     for _, block in tree.axis_blocks():

@@ -44,7 +44,7 @@ def user_errors(fault: str) -> Iterator[None]:
 
 
 def user_architecture(name: str) -> Architecture:
-    """The architecture with this name. Raises `ParameterError` if it is not a valid `Architecture`."""
+    """Return the architecture with this name. Raises `ParameterError` if it is not a valid `Architecture`."""
     value = resolve(name)
     if not isinstance(value, Architecture):
         raise ParameterError(f"{name} is not a value of recovery.programs.architecture.Architecture")
@@ -59,13 +59,13 @@ PLANTED = {"form": "`form`", "neurons": "`neurons`", "slope": "`slope`", "draw":
 
 
 def accept_method(name: str, target: Any) -> None:
-    """Raises `ParameterError` if `target` is not a class of methods."""
+    """Raise `ParameterError` if `target` is not a class of methods."""
     _accept(name, target, METHOD)
     columns_of(target)
 
 
 def accept_planted(name: str, target: Any) -> None:
-    """Raises `ParameterError` if `target` is not a class of planted models."""
+    """Raise `ParameterError` if `target` is not a class of planted models."""
     _accept(name, target, PLANTED)
     form = getattr(target, "form", None)
     if form not in get_args(Form):
@@ -73,7 +73,7 @@ def accept_planted(name: str, target: Any) -> None:
 
 
 def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
-    """Raises `ParameterError` unless `target` is a frozen dataclass with these attributes or fields.
+    """Raise `ParameterError` unless `target` is a frozen dataclass with these attributes or fields.
 
     Missing `columns` are left to `columns_of`, whose message shows how to declare them.
     """
@@ -93,7 +93,7 @@ def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
 
 
 def user_parameters(name: str, kind: Literal["function", "class"]) -> dict[str, Any]:
-    """Parameter -> annotation of a user's class or function; empty if they cannot be determined."""
+    """Return parameter -> annotation of a user's class or function; empty if they cannot be determined."""
     try:
         target = resolve(name)
         if kind == "class":
@@ -111,7 +111,7 @@ def user_value(
     kind: Literal["function", "class"] | None,
     accept: Callable[[str, Any], None],
 ) -> Any:
-    """The instance of a user's class with these arguments, or the ensemble of a user's function.
+    """Return the instance of a user's class with these arguments, or the ensemble of a user's function.
 
     Raises `Invalid`, `ParameterError`, TypeError or ValueError.
     """

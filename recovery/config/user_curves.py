@@ -34,7 +34,7 @@ MOST = 10_000
 
 
 def kept_curves(report: ReportSpec, cells: SweepCells, context: Context) -> tuple[list[Any], list[Fault]]:
-    """The curves with files and functions replaced by points, and the faults of the curves.
+    """Return the curves with files and functions replaced by points, and the faults of the curves.
 
     A report then runs no code and needs no file.
     """
@@ -88,12 +88,12 @@ def _check(curve: Any, report: ReportSpec, cells: SweepCells) -> None:
 
 
 def _plane(report: ReportSpec) -> set[str]:
-    """The two coordinates of the diagram."""
+    """Return the two coordinates of the diagram."""
     return {report.x or "n", report.y or "d"}
 
 
 def _of_file(curve: FileCurve, cells: SweepCells, context: Context) -> PointsCurve:
-    """The curve through the points of a CSV file."""
+    """Return the curve through the points of a CSV file."""
     path = context.locate(curve.file)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123  (csv asks for newline="")
@@ -125,7 +125,7 @@ def _of_file(curve: FileCurve, cells: SweepCells, context: Context) -> PointsCur
 
 
 def _of_function(name: str, label: str, report: ReportSpec, cells: SweepCells) -> PointsCurve:
-    """The curve of a user's function of one coordinate of the plane that returns the other."""
+    """Return the curve of a user's function of one coordinate of the plane that returns the other."""
     if not is_user_name(name):
         raise ParameterError(f"function: found {name!r}, which is no module:NAME; write the module and the function")
     target = resolve(name)
@@ -156,7 +156,7 @@ def _of_function(name: str, label: str, report: ReportSpec, cells: SweepCells) -
 
 
 def _mesh(values: Sequence[float]) -> list[float]:
-    """Positions from half a step below to half a step above ordered values: by ratio where an axis of them would be."""
+    """Return POINTS positions from half a step below to half a step above ordered values; by ratio if log spaced."""
     if values[0] > 0 and log_spaced(np.array(values, dtype=float)):
         low, high = values[0] * (values[0] / values[1]) ** 0.5, values[-1] * (values[-1] / values[-2]) ** 0.5
         return [low * (high / low) ** (k / (POINTS - 1)) for k in range(POINTS)]
@@ -167,7 +167,7 @@ def _mesh(values: Sequence[float]) -> list[float]:
 
 
 def _points(points: Sequence[tuple[float, ...]], x: str, y: str, label: str) -> PointsCurve:
-    """A curve through the finite points. Raises `ParameterError` for too few or too many."""
+    """Return a curve through the finite points. Raises `ParameterError` for too few or too many."""
     finite = tuple((point[0], point[1]) for point in points if all(map(math.isfinite, point)))
     if not 2 <= len(finite) <= MOST:
         raise ParameterError(f"{label} has {len(finite)} points; a curve has 2 to {MOST}, of finite numbers")

@@ -27,7 +27,7 @@ STRICT = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=Fals
 
 @lru_cache(maxsize=256)
 def model_of(cls: type, tag: str | None = None, name: str | None = None) -> type[BaseModel]:
-    """The pydantic model of a dataclass. A member of a union has the key `tag: name` in front, which identifies it."""
+    """Return the pydantic model of a dataclass, with a first key `tag: name` that identifies a member of a union."""
     hints = get_type_hints(cls, include_extras=True)
     definitions: dict[str, Any] = {tag: (Literal[name], ...)} if tag else {}
     by_name = {field.name: field for field in fields(cls)}
@@ -49,7 +49,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def build_scalar(annotation: Any, value: object) -> Any:
-    """`value` as `annotation` has it (3 becomes 3.0 for a float). Raises `Invalid`."""
+    """Return `value` validated as the type `annotation` (3 becomes 3.0 for a float). Raises `Invalid`."""
     try:
         return _adapter(annotation).validate_json(json.dumps(value))
     except ValidationError:
@@ -80,7 +80,7 @@ def build(
     name: str | None = None,
     filled: Mapping[str, Any] | None = None,
 ) -> Any:
-    """An instance of dataclass `cls` from a mapping; `filled` gives fields that are no keys. Raises `Invalid`."""
+    """Return an instance of dataclass `cls` from a mapping; `filled`: fields that are no keys. Raises `Invalid`."""
     model = model_of(cls, tag, name)
     if not isinstance(value, dict):
         raise Invalid.value(
@@ -99,7 +99,7 @@ def build(
 
 
 def build_kind(table: Mapping[str, type], value: object) -> Any:
-    """An instance of the class of `table` that the key `kind` of a mapping names. Raises `Invalid`."""
+    """Return an instance of the class of `table` that the key `kind` of a mapping names. Raises `Invalid`."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str) or kind not in table:
         shown = as_shown(value if kind is None else kind)
@@ -109,7 +109,7 @@ def build_kind(table: Mapping[str, type], value: object) -> Any:
 
 
 def _faults(cls: type, model: type[BaseModel], value: dict[str, Any], error: ValidationError) -> list[Fault]:
-    """One fault per place: pydantic reports each branch of a union, which is one mistake to the user."""
+    """Return one fault per place: pydantic reports each branch of a union, which is one mistake to the user."""
     faults: dict[Path, Fault] = {}
     for item in error.errors(include_url=False, include_context=False, include_input=False):
         path, annotation, here = _reach(model, value, item["loc"])
@@ -130,7 +130,7 @@ def _faults(cls: type, model: type[BaseModel], value: dict[str, Any], error: Val
 
 
 def _reach(model: type[BaseModel], value: Any, loc: tuple[int | str, ...]) -> tuple[Path, Any, Any]:
-    """How far a pydantic location leads before a union begins: the path, and the annotation and value there."""
+    """Return how far a pydantic location leads before a union begins: the path, and the annotation and value there."""
     path: Path = ()
     annotation: Any = model
     for part in loc:
@@ -155,7 +155,7 @@ _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "of length
 
 
 def describe(annotation: Any) -> str:
-    """`an integer >= 1 or 'auto'` for `Annotated[int, Ge(1)] | Literal["auto"]`: the allowed values, for messages."""
+    """Return `an integer >= 1 or 'auto'` for `Annotated[int, Ge(1)] | Literal["auto"]`: what is allowed, in words."""
     origin = get_origin(annotation)
     if annotation in _NAMES:
         return _NAMES[annotation]
@@ -188,19 +188,19 @@ def describe(annotation: Any) -> str:
 
 
 def words(annotation: Any) -> tuple[str, ...]:
-    """Every text literal that the annotation allows, as suggestions for a misspelt word."""
+    """Return every text literal that the annotation allows, as suggestions for a misspelt word."""
     if get_origin(annotation) is Literal:
         return tuple(value for value in get_args(annotation) if isinstance(value, str))
     return tuple(word for member in get_args(annotation) for word in words(member) if not isinstance(member, str))
 
 
 def is_fielded(annotation: Any) -> bool:
-    """Whether the annotation is a class with named fields: a dataclass or a pydantic model."""
+    """Return whether the annotation is a class with named fields: a dataclass or a pydantic model."""
     return isinstance(annotation, type) and (is_dataclass(annotation) or issubclass(annotation, BaseModel))
 
 
 def names_of(cls: Any) -> tuple[str, ...]:
-    """The fields of a dataclass that a config may give, inherited ones last.
+    """Return the fields of a dataclass that a config may give, inherited ones last.
 
     Annotations are not evaluated, which takes milliseconds.
     """
@@ -209,13 +209,13 @@ def names_of(cls: Any) -> tuple[str, ...]:
 
 
 def keys_of(cls: Any) -> dict[str, Any]:
-    """Field -> annotation, for the fields that a config may give."""
+    """Return field -> annotation, for the fields that a config may give."""
     hints = get_type_hints(cls, include_extras=True)
     return {name: hints[name] for name in (names_of(cls) if is_dataclass(cls) else cls.model_fields)}
 
 
 def step_into(annotation: Any, part: int | str) -> Any:
-    """The annotation of a field or list item; None where several branches of a union are possible."""
+    """Return the annotation of a field or list item; None where several branches of a union are possible."""
     if is_fielded(annotation):
         return keys_of(annotation).get(str(part))
     if get_origin(annotation) in (list, tuple) and isinstance(part, int):

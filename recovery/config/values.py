@@ -36,7 +36,7 @@ class Range:
     step: Annotated[int | float, Gt(0), Field(description="a number > 0")] = 1
 
     def values(self) -> Iterator[int | float]:
-        """The values in order. Raises `Invalid` for an empty or too long range."""
+        """Yield the values in order. Raises `Invalid` for an empty or too long range."""
         start, stop, step = (Decimal(str(number)) for number in (self.start, self.stop, self.step))
         whole = all(isinstance(number, int) for number in (self.start, self.stop, self.step))
         count = int(((stop - start) / step).to_integral_value(ROUND_FLOOR)) + 1
@@ -58,7 +58,7 @@ class Ends:
     count: Annotated[int, Ge(2)]
 
     def values(self) -> Iterator[float]:
-        """The values in order. Raises `Invalid` for too many."""
+        """Yield the values in order. Raises `Invalid` for too many."""
         if self.count > MOST_VALUES:
             raise Invalid.value(f"{self.count} values; at most {MOST_VALUES} are allowed")
         low, high = math.log(self.start), math.log(self.stop)
@@ -84,7 +84,7 @@ class Times:
     values: Any
 
     def factors(self) -> list[tuple[Any, Path]]:
-        """The multiples, each with its path inside this mapping. Raises `Invalid`."""
+        """Return the multiples, each with its path inside this mapping. Raises `Invalid`."""
         try:
             factors = [(factor, ("values", *path)) for factor, path in listed(self.values)]
         except Invalid as error:
@@ -98,7 +98,7 @@ class Times:
 
 
 def listed(spec: object, *, distinct: bool = True) -> list[tuple[Any, Path]]:
-    """The values of a list, range or logspace, each with its path inside `spec`. Raises `Invalid`.
+    """Return the values of a list, range or logspace, each with its path inside `spec`. Raises `Invalid`.
 
     distinct: refuse values that occur twice; in zipped axes they may.
     """
@@ -126,7 +126,7 @@ def listed(spec: object, *, distinct: bool = True) -> list[tuple[Any, Path]]:
 
 
 def is_range(spec: object) -> bool:
-    """Whether `spec` is meant as {start, stop, step} or {logspace: ...}."""
+    """Return whether `spec` is meant as {start, stop, step} or {logspace: ...}."""
     return isinstance(spec, dict) and bool({"start", "stop", "step", "logspace"} & set(spec))
 
 
@@ -136,7 +136,7 @@ def _refuse(faults: Iterable[Fault]) -> None:
 
 
 def same_as(value: object) -> object:
-    """A key that is equal for values with the same meaning: 3 and 3.0 are equal, 1 and true are not."""
+    """Return a key that is equal for values with the same meaning: 3 and 3.0 are equal, 1 and true are not."""
     if isinstance(value, dict):
         return ("mapping", tuple(sorted((key, same_as(item)) for key, item in value.items())))
     if isinstance(value, list):
@@ -147,7 +147,7 @@ def same_as(value: object) -> object:
 
 
 def log_spaced(numbers: Array) -> bool:
-    """Return whether ordered positive numbers span decades and have more even ratios than steps."""
+    """Return whether ordered positive numbers suit a log axis: equal ratios, a wide span, or ratios of less spread."""
     if len(numbers) >= STEPS and _spread(np.diff(np.log(numbers))) < 1e-6:
         return True
     if len(numbers) < 2 or numbers.max() < DECADES * numbers.min():
