@@ -1,1 +1,1 @@
-"""How recovery is attempted on an instance: one file a method, instance in, measurements out."""
+"""Methods, which attempt recovery on an instance and return measurements: one file per method."""

@@ -113,6 +113,6 @@ def _classes(instance: Instance, rng: Rng) -> tuple[Array, Array, int, float]:
 
 
 def _separates(X: Array, w: Array, first: int) -> bool:
-    """Whether X w >= 0 exactly on the first `first` rows, which are those of the first class."""
+    """Return whether X w >= 0 exactly on the first `first` rows, which are those of the first class."""
     pattern = X @ w >= 0
     return bool(pattern[:first].all() and not pattern[first:].any())

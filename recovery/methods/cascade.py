@@ -106,7 +106,7 @@ class Cascade:
         return self._search(planted, examined.value)
 
     def _has_unseen_part(self) -> bool:
-        """Whether a planted direction has a part outside the span of its active rows, where these are fewer than r.
+        """Return whether a planted direction has a part outside the span of its active rows, if these are fewer than r.
 
         Without that part the labels are the same and the norm is smaller, in every program whose cone allows the move.
         """
@@ -126,7 +126,7 @@ class Cascade:
         return False
 
     def _moves(self, g: int) -> bool:
-        """Whether the weights of group g may move a little in every direction: no row of their cone is tight."""
+        """Return whether the weights of group g may move a little in every direction: no row of their cone is tight."""
         groups = self.program.groups
         if not self.program.has_cones or (groups.linear and g == 0):
             return True
@@ -180,7 +180,7 @@ class Cascade:
                 yield min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
 
     def _searches(self, program: Program, planted: Candidate) -> Iterator[DualSearch]:
-        """Search with the gated dual norms, then for an exact program with its own, smaller norms."""
+        """Yield searches for a dual: with gated dual norms, then, for an exact program, with its own smaller norms."""
         assert planted.lam is not None
         lam, ignored = planted.lam, self._duplicates(planted.support)
         for threshold in SEARCH_THRESHOLDS:
@@ -225,7 +225,7 @@ class Cascade:
         return planted_candidate(program.groups, W, support)
 
     def _duplicates(self, support: Index) -> Index:
-        """Groups with the operator of a planted group, whose cones exclude the neuron: their dual norm is always 1."""
+        """Return groups with a planted group's operator, whose cones exclude the neuron: their dual norms are 1."""
         if not self.program.has_cones:
             return np.empty(0, dtype=np.intp)
         return np.unique(np.concatenate([self.program.groups.duplicates_of(int(g)) for g in support]))

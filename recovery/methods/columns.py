@@ -130,7 +130,7 @@ def columns_document(columns: Columns) -> dict[str, dict[str, str]]:
 
 
 def columns_from(document: Mapping[str, Mapping[str, str]]) -> Columns:
-    """Invert `columns_document`. Raises KeyError, TypeError, AttributeError or `ParameterError`."""
+    """Return the columns of a `columns_document`. Raises KeyError, TypeError, AttributeError or `ParameterError`."""
     kinds = {kind.__name__: kind for kind in KINDS}
     return {name: Column(kinds[c["kind"]], c["meaning"], c["unit"]) for name, c in document.items()}
 

@@ -74,7 +74,7 @@ class PlantedProgram:
         confinement: Confinement = "row_space",
         norm: Norm = L2,
     ) -> "PlantedProgram":
-        """Form the program. Raises `ParameterError` for an architecture that does not declare programs of this kind.
+        """Form the program of an instance. Raises `ParameterError` if the architecture has no programs of this kind.
 
         Only exact programs over sampled patterns are confined. Over all patterns, as in P1's (5), confinement excludes
         no neuron, and searched and exhaustive patterns represent all patterns.
@@ -165,7 +165,7 @@ class PlantedProgram:
         )
 
     def shares_its_cost(self) -> bool:
-        """Whether another group reaches the image of a planted neuron at the same cost (`recovery.conditions.ties`)."""
+        """Return whether another group has a planted neuron's image at the same cost (`recovery.conditions.ties`)."""
         if self.tied or not self.architecture.normalizes_after:
             return self.tied
         return any(
@@ -215,7 +215,7 @@ class PlantedProgram:
         return solution, certify(self.program, solution)
 
     def decided(self, row: Measurement, decision: Decision) -> Measurement:
-        """Return the columns of a decision. A proved recovery has the certificate of the planted weights."""
+        """Add the columns of a decision to the row. A proved recovery has the certificate of the planted weights."""
         row = row.having(
             recovered=None if decision.verdict == "undecided" else decision.verdict == "recovered",
             verdict=decision.verdict,
@@ -228,7 +228,7 @@ class PlantedProgram:
         return row if decision.proof is None else self.recovered(row, decision.proof)
 
     def recovered(self, row: Measurement, proof: Certified) -> Measurement:
-        """Return the columns of a proof that the planted weights are the unique optimum: all deviations are 0."""
+        """Add to the row the columns of a proof that the planted weights are the unique optimum: deviations are 0."""
         return row.supported_by(Evidence(self.program, proof)).having(
             recovered=True,
             verdict="recovered",
@@ -242,7 +242,7 @@ class PlantedProgram:
     def measure(
         self, row: Measurement, solution: Solution, certificate: Certificate, bounds: Bounds | None = None
     ) -> Measurement:
-        """Return the certificate of a solution and its distances from the planted model as columns.
+        """Add to the row the certificate of a solution and its distances from the planted model.
 
         bounds: on the dual norms over all patterns.
         """
@@ -271,13 +271,13 @@ class PlantedProgram:
         return columns
 
     def optimal(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Return the verdict columns with noise or a penalty: whether the gap proves the optimum."""
+        """Add to the row, with noise or a penalty, whether the gap proves the optimum, or why it is undecided."""
         if certificate.proves_optimal:
             return row.having(certificate="gap")
         return row.undecided(shortfall(solution, certificate))
 
     def settle(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Return the verdict that a solution proves where the cascade was undecided, or the reason why it proves none.
+        """Add to the row the verdict that a solution proves after an undecided cascade, or why it proves none.
 
         A cheaper interpolant proves W* not optimal, once the cost of interpolating its residual is added. Another
         interpolant of equal cost proves nothing, because of rounding, unless a group is known to share the cost.
@@ -314,7 +314,7 @@ class PlantedProgram:
         return row.having(recovered=False, verdict="not_optimal" if lower else "not_unique")
 
     def is_cheaper(self, W: Array) -> bool:
-        """Whether some interpolant near W costs less than the planted weights."""
+        """Return whether some interpolant near W costs less than the planted weights."""
         limit = self.planted_cost * (1.0 - LOWER)
         if not float(self.program.norms(W).sum()) < limit:
             return False
@@ -323,7 +323,7 @@ class PlantedProgram:
 
 
 def shortfall(solution: Solution, certificate: Certificate) -> str:
-    """Reason why a solution is no proof. A conic solver that ends at its own tolerance calls its solution optimal."""
+    """Return why a solution is no proof. A conic solver that ends at its own tolerance calls its solution optimal."""
     if solution.solver in MODULES and solution.outcome in (Outcome.SOLVED, Outcome.NEARLY_SOLVED):
         return certificate.shortfall
     return f"a solve: {solution.outcome.value}"

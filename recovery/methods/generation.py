@@ -62,7 +62,7 @@ def proof_cost(program: ProgramKind, setting: Setting) -> float:
 
 
 def patterns_proved(row: Measurement, kind: str) -> str | None:
-    """Return the pattern set that a verdict holds for; `all` unless it is a recovery over a smaller set.
+    """Return the pattern set that a verdict holds for: `all`, but for a recovery the `kind`; None without a verdict.
 
     Planted weights that are not the unique optimum over some patterns are not the unique optimum over all patterns.
     """

@@ -126,7 +126,7 @@ class Reach:
 
     @cached_property
     def sizes(self) -> Array:
-        """Bounds on ||T_g|| of the chosen groups, (k,): the largest base weight of a group weight of norm 1."""
+        """Bounds on ||T_g|| of the chosen groups, (k,): the largest norm of a base weight of unit group weights."""
         T = self.groups.transforms
         return np.ones(len(self.chosen)) if T is None else np.linalg.norm(T[self.chosen], axis=(1, 2))
 
@@ -234,7 +234,7 @@ def _moves(program: ExactProgram, reach: Reach, W: Array, inside: Array, further
 
 
 def descends(groups: Groups, features: Array, planted: Candidate, excess: Array) -> bool:
-    """Whether `excess` (p, r), zero on S, is the off-support part of a direction of descent from the planted weights.
+    """Return whether `excess` (p, r), zero on S, is the off-support part of a descent direction from planted weights.
 
     The planted groups move by -v with A_S v = sum_g A_g excess_g, and other groups interpolate the part of these labels
     outside the range of A_S, so that the labels stay. The rate of change of the objective is at most

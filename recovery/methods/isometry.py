@@ -155,7 +155,7 @@ class Isometry:
         return measured.having(holds=bounds.below(1.0 - ROUNDING), patterns_proved="all")
 
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
-        """Add the pattern with the largest value of the condition that a search finds to the instance."""
+        """Return the instance with the pattern added at which a search finds the largest value of the condition."""
         X, rng = instance.X, instance.streams.training
         worst: BestPattern | None
         if self.condition == "trace":

@@ -248,7 +248,7 @@ class Regularized(ConvexMethod):
 
     @property
     def penalty(self) -> float:  # type: ignore[override]  # a property, read only
-        """beta of the program with 1/2."""
+        """The beta of the equivalent program with the factor 1/2."""
         return self.beta if self.scaling == "half" else self.beta / 2
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:

@@ -47,7 +47,7 @@ STARTS = 4
 
 
 class Pricing(ABC):
-    """Columns found for the planted weights of a noiseless problem.
+    """Pricing oracle of a noiseless problem with planted weights, and the columns that it has found.
 
     proves: whether a bound from `price` proves uniqueness. keeps_last_margin: whether column generation continues at
     the last margin when its patience ends.
@@ -92,7 +92,7 @@ def planted_dual(problem: PlantedProgram, program: Program) -> Candidate | None:
 
 
 class CellPricing(Pricing):
-    """Activation patterns that violate the dual of a gated program.
+    """Pricing oracle of activation patterns that violate the dual of a gated program.
 
     beam: width of a beam search for violating patterns, which precedes each proof because it costs less. best: the
     least lower bound on the largest dual norm that any dual point had so far, and this dual point.
@@ -159,7 +159,7 @@ class CellPricing(Pricing):
 
 
 class NeuronPricing(Pricing):
-    """Neurons that violate the dual of an exact program: cuts lam.image <= margin of a least-norm problem.
+    """Pricing oracle of neurons that violate the dual of an exact program: cuts lam.image <= margin on its dual.
 
     points (r, k): unit neurons, or zeros for a weight of the skip connection. images (n, k): their signed activations.
     multipliers: those of the last least-norm problem.
@@ -201,7 +201,7 @@ class NeuronPricing(Pricing):
         return bounds
 
     def dual(self, planted: Candidate, margin: float) -> Array | None:
-        """Solve least-distance programming (Lawson, Hanson 1974, chapter 23): one non-negative least-squares problem.
+        """Return a dual by least-distance programming (Lawson, Hanson 1974, chapter 23), or None if there is none.
 
         With lam = lam_0 + w and w off range(A_S), the least-norm lam with images^T lam <= limits is its residual.
         """
@@ -290,7 +290,7 @@ class NeuronPricing(Pricing):
         return np.hstack(points)[:, order], np.concatenate(signs)[order], values[order]
 
     def _tied_patterns(self) -> Mask:
-        """Patterns (n, k) of groups that may hold a planted neuron at the same cost. The proof excludes them.
+        """Return patterns (n, k) of groups that may hold a planted neuron at the same cost. The proof excludes them.
 
         These are the cells that a neuron touches. A normalised neuron that few rows see can also move along a direction
         that its rows do not see, keep its image, and meet another row at zero.

@@ -245,7 +245,7 @@ class Train:
 
 
 def started(rng: Rng, number: int) -> Rng:
-    """Return the generator of a random start: the same one for number 0."""
+    """Return the generator of random start `number`: `rng` itself for 0, otherwise one jumped ahead of it."""
     return np.random.Generator(rng.bit_generator.jumped(number)) if number else rng  # type: ignore[attr-defined]
 
 

@@ -63,7 +63,7 @@ def check_comparable(setting: Setting, architecture: Architecture, outputs: int)
 
 
 def has_population_loss(setting: Setting, architecture: Architecture) -> bool:
-    """Whether the expected loss has a closed form: linear labels without noise, Gaussian data, plain ReLU network."""
+    """Return whether the expected loss has a closed form: noiseless linear labels, N(0, I) data, plain ReLU network."""
     linear = setting.planted.form == "linear" and setting.noise == 0
     return linear and isinstance(setting.ensemble, Standard) and architecture.plain
 
@@ -156,7 +156,7 @@ def compare(
     parameters: Parameters,
     how: Literal["verdict", "optimum"],
 ) -> Measurement:
-    """Add whether the convex program recovers, and for `optimum` the distance ||f - f_convex|| on the test draw."""
+    """Add to the row whether the convex program recovers; for `optimum`, also ||f - f_convex|| on the test draw."""
     row = row.having(convex_recovered=MinNorm()(instance, architecture).recovered)
     if how == "verdict" or row.stopped == "diverged" or instance.test is None:
         return row

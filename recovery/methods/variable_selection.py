@@ -88,7 +88,7 @@ class Select:
             raise ParameterError("`count` (a number, or planted) goes with cutoff: count, and only with it")
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse planted models without a known support. Raises `ParameterError`."""
+        """Refuse planted models without a known support, and counts that are too large. Raises `ParameterError`."""
         support = _support(setting)
         planted = None if support is None else int(support.sum())
         if isinstance(setting.ensemble, File):
@@ -151,7 +151,7 @@ class Select:
         )
 
     def _test(self, instance: Instance) -> Array | None:
-        """Draw test rows from the law of the data, n at a time, because some laws scale with n."""
+        """Return test rows: of the file, or drawn from the law of the data, n at a time, as some laws scale with n."""
         setting = instance.setting
         if isinstance(setting.ensemble, File):
             return None if instance.test is None else instance.test[: self.test_rows]
