@@ -9,6 +9,6 @@ MESSAGE = b"stopped by SIGINT before the command started; run it again\n"
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """End the process at once: compiled modules replace an exception during their import by another one."""
+    """End the process at once on a signal: compiled modules replace an exception during their import by another one."""
     os.write(2, MESSAGE)
     os._exit(INTERRUPTED)

@@ -77,7 +77,7 @@ def _trials(sweep: "Sweep") -> str:
 
 
 def _interval(sweep: "Sweep", expected: "Precision") -> str:
-    """Describe the half width that the replicates buy, and the least one if success jumps within a step of x."""
+    """Describe the half width that the replicates give, and the least one if success jumps within a step of x."""
     half = f"{sweep.slicing.what} to about +-{expected.half:.2g} from {sweep.replicates} per cell"
     smooth = f"if success changes from 16 % to 84 % over {expected.rise}"
     return f"{half} {smooth}; if it jumps between two {sweep.slicing.x}, to +-{expected.least:.2g} at best"

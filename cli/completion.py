@@ -72,7 +72,7 @@ def styles(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
 
 
 def table_columns(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
-    """Complete the columns of the given table."""
+    """Complete the columns of the table that is the first argument."""
     from recovery.instances.frames import read_frame
 
     try:

@@ -54,7 +54,7 @@ ONE_THREAD = ("check", "configs", "report", "reproduce", "status", "sweep")
 
 
 class Failure(click.ClickException):
-    """A `RecoverError` as an error of click."""
+    """A `RecoverError` as an error of click, with exit status 2."""
 
     exit_code = 2
 
@@ -122,7 +122,7 @@ class Commands(click.Group):
 
 
 def _split_set(message: str, words: list[str]) -> str:
-    """Suggest `--set n=40` for `--set n 40`, which leaves an unexpected argument."""
+    """Return the hint `--set n=40` for `--set n 40`, which leaves an unexpected argument; empty otherwise."""
     for option, path, value in zip(words, words[1:], words[2:], strict=False):
         if option == "--set" and "=" not in path and message.startswith("Got unexpected extra argument"):
             return f"; did you mean --set {path}={value}?"

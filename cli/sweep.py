@@ -86,7 +86,7 @@ class Request:
         sys.exit(status)
 
     def options(self, sweep: Sweep) -> Options:
-        """Return the options of the run."""
+        """Return the options of the run of this sweep, from the arguments and defaults."""
         from joblib import cpu_count
 
         from recovery.runner.batches import slurm_shard
@@ -105,7 +105,7 @@ class Request:
         )
 
     def display(self, plan: Plan) -> Display | None:
-        """Return the display of the progress: with --watch the map on stderr if that is a terminal."""
+        """Return the display of the progress, None if quiet: with --watch, the map if stderr is a terminal."""
         from recovery.runner.progress import display
 
         if not self.watched or self.quiet or not sys.stderr.isatty():

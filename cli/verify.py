@@ -110,7 +110,7 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
 
 
 def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> dict[str, int]:
-    """Prove the verdicts and print those without a proof; return the number of verdicts and of those without one."""
+    """Prove the verdicts and print the unproved ones; return the numbers of verdicts and of unproved verdicts."""
     from recovery.extras.rigorous import OPTIMUM, check, summary, write
     from recovery.runner.rerun import stored_rows
 

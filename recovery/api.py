@@ -55,12 +55,13 @@ class Results:
         return self.grid.sweep
 
     def analysis(self, value: str | Sequence[str] | None = None) -> Analysis:
-        """All estimates of the report. value: a column or COLUMN<=NUMBER, by default the value of the config; of a
-        list, estimates use the first, and figures show all side by side."""
+        """Return the estimates of the report. value: a column or COLUMN<=NUMBER, by default the value of the config; of
+        a list, estimates use the first, and figures show all side by side."""
         return Analysis(Diagram.of(self.grid, value))
 
     def cells(self, value: str | None = None) -> pd.DataFrame:
-        """One row per grid cell with its counts; for a proportion also its 95 % Wilson interval, `low` to `high`."""
+        """Return a row per grid cell with its counts; for a proportion also the 95 % Wilson interval, `low` to
+        `high`."""
         table = self.analysis(value).diagram.table
         if "yes" not in table:
             return table
@@ -68,7 +69,7 @@ class Results:
         return table.assign(low=low, high=high)
 
     def to_xarray(self, value: str | None = None, *, rows: bool = False) -> "Dataset":
-        """The columns of `cells` as arrays over the coordinates that vary, such as n and d; NaN where there is no cell.
+        """Return the columns of `cells` as arrays over the varying coordinates, such as n and d; NaN without a cell.
 
         rows: return the columns of `frame` instead, over these coordinates and `replicate`.
 
@@ -84,22 +85,22 @@ class Results:
         return data.assign_attrs(name=diagram.name, title=diagram.title, value=diagram.quantity.label)
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:
-        """One row per threshold, with its interval: first those that are pooled over the slices of a panel, such as
-        n/d, then those of the slices. Empty if the value is no event along a numeric axis."""
+        """Return one row per threshold, with its interval: first those that are pooled over the slices of a panel, such
+        as n/d, then those of the slices. Empty if the value is no event along a numeric axis."""
         return pd.DataFrame(self.analysis(value).thresholds())
 
     def crossings(self, value: str | None = None) -> pd.DataFrame:
-        """The rows of `thresholds` that belong to slices, with the coordinate of the slice as a column. Kept for one
+        """Return one row per slice with its threshold, and the coordinate of the slice as a column. Kept for one
         release: use `thresholds`."""
         analysis = self.analysis(value)
         return pd.DataFrame(analysis.sizes() or analysis.crossings())
 
     def claims(self) -> pd.DataFrame:
-        """The claims of the config, each with its estimate and verdict."""
+        """Return the claims of the config as a table, each with its estimate and verdict."""
         return pd.DataFrame([vars(claim) for claim in self.analysis().claims])
 
     def plot(self, value: str | Sequence[str] | None = None, ax: Axes | None = None, panel: int = 0) -> Figure:
-        """The diagram as a matplotlib figure; with `ax`, only one panel of it is drawn, into `ax`."""
+        """Return the diagram as a matplotlib figure; with `ax`, only one panel of it is drawn, into `ax`."""
         show_figures()
         analysis = self.analysis(value)
         if ax is None:
@@ -110,7 +111,7 @@ class Results:
         return figure
 
     def chart(self, value: str | None = None) -> "ConcatChart":
-        """The diagram as an Altair chart, with the numbers of each cell in a tooltip."""
+        """Return the diagram as an Altair chart, with the numbers of each cell in a tooltip."""
         from recovery.report.page.chart import chart  # imported here, because Altair takes half a second to import
 
         analysis = self.analysis(value)
@@ -183,5 +184,5 @@ def run(
 
 
 def read(path: str | Path) -> Results:
-    """The results in a folder. Raises `StoreError` if the folder is missing or damaged."""
+    """Return the stored results in a folder. Raises `StoreError` if the folder is missing or damaged."""
     return Results(read_grid(path))

@@ -39,7 +39,7 @@ class Compilation:
         """Nesting: compiling a function compiles the functions that it calls."""
 
     def begin(self, *, compiles: bool = False) -> None:
-        """Start the clocks, unless they run."""
+        """Start the clocks and notify `told`, unless they run."""
         self._depth += 1
         if self._depth == 1:
             self.told(True, compiles)

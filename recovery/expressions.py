@@ -69,7 +69,7 @@ class Expression:
         return tuple(dict.fromkeys(_names(self.node)))
 
     def fraction(self, values: Mapping[str, int | float]) -> Fraction:
-        """The exact value: 0.1 * 30 is 3. Raises `ExpressionError` if there is none, as for n / 0."""
+        """Return the exact value: 0.1 * 30 is 3. Raises `ExpressionError` if there is none, as for n / 0."""
         try:
             return _exact(self.node, {name: Fraction(repr(value)) for name, value in values.items()})
         except (ArithmeticError, ValueError) as error:
@@ -77,17 +77,17 @@ class Expression:
             raise ExpressionError(f"{self.text!r} has no value{f' at {given}' if given else ''}: {error}") from error
 
     def number(self, values: Mapping[str, int | float]) -> int | float:
-        """The exact value as an integer if it is whole, otherwise as a float."""
+        """Return the exact value as an integer if it is whole, otherwise as a float."""
         value = self.fraction(values)
         return int(value) if value.denominator == 1 else float(value)
 
     def array(self, values: Mapping[str, Any]) -> Array:
-        """The value for arrays of numbers or text, which are broadcast; a comparison gives truth values."""
+        """Return the value for arrays of numbers or text, which are broadcast; a comparison gives truth values."""
         with np.errstate(all="ignore"):
             return np.asarray(_arrays(self.node, values))
 
     def holds(self, values: Mapping[str, Any]) -> Mask:
-        """A mask of where a condition is true; a column alone is true where it is 1."""
+        """Return a mask of where a condition is true; a column alone is true where it is 1."""
         return np.asarray(_truth(self.array(values)), dtype=np.bool_)
 
 
@@ -120,7 +120,7 @@ def parse(text: str, known: Iterable[str] | None = None, *, condition: bool = Fa
 
 
 def is_expression(text: object) -> bool:
-    """Whether text is more than a single name or number."""
+    """Return whether text is more than a single name or number."""
     return isinstance(text, str) and re.fullmatch(r"\s*[\w.:-]*\s*", text) is None
 
 
@@ -159,14 +159,14 @@ def _is_condition(node: ast.expr) -> bool:
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:
-    """The expressions that an operation is applied to; none for a number or a name."""
+    """Return the expressions that an operation is applied to; none for a number or a name."""
     if isinstance(node, ast.Call):
         return node.args
     return [] if isinstance(node, ast.Attribute) else [p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr)]
 
 
 def _dotted(node: ast.expr) -> str:
-    """The dotted name of a node."""
+    """Return the dotted name of a node. Raises `ExpressionError` if the node is not a name."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -187,7 +187,7 @@ def _function(node: ast.Call) -> str:
 
 
 def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> Fraction:
-    """Evaluate a node exactly."""
+    """Evaluate a node of an expression exactly."""
     if isinstance(node, ast.Constant):
         return Fraction(repr(node.value))
     if isinstance(node, ast.Name | ast.Attribute):
@@ -217,7 +217,7 @@ def _fraction(value: Any) -> Fraction:
 
 
 def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
-    """Evaluate a node for arrays."""
+    """Evaluate a node of an expression for arrays of values."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name | ast.Attribute):
@@ -243,7 +243,7 @@ def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
 
 
 def _numbers(value: Any) -> Array:
-    """Floats. Raises `ExpressionError` for text."""
+    """Return a value as floats. Raises `ExpressionError` for text."""
     try:
         return np.asarray(value, dtype=float)
     except ValueError:
@@ -251,7 +251,7 @@ def _numbers(value: Any) -> Array:
 
 
 def _truth(value: Any) -> Any:
-    """A mask of where a comparison or a column is true; null is false."""
+    """Return a mask of where a comparison or a column is true; null is false."""
     return np.asarray(value) == 1
 
 

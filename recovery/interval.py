@@ -32,7 +32,7 @@ class Interval:
         return isfinite(self.low) and isfinite(self.high)
 
     def ends(self, form: str = ".3f") -> str:
-        """Return `1.955 to 2.030`, or the only bound that there is: `above 1.955`."""
+        """Return the ends as text: `1.955 to 2.030`, the only bound that there is, `above 1.955`, or `unbounded`."""
         if isinf(self.low) and isinf(self.high):
             return "unbounded"
         if isinf(self.low):
@@ -60,7 +60,7 @@ class Interval:
 
 
 def interval_words(levels: Iterable[float]) -> str:
-    """Return what a key calls intervals of these levels: `95 % interval`, or `97.75 % to 99.5 % intervals`."""
+    """Return the legend text of intervals of these levels: `95 % interval`, or `97.75 % to 99.5 % intervals`."""
     levels = sorted(set(levels)) or [LEVEL]
     if len(levels) == 1:
         return f"{percent(levels[0])} interval"

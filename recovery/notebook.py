@@ -34,7 +34,7 @@ def name_of(text: str) -> str:
 
 
 def module_text(targets: Sequence[Any]) -> str:
-    """The source of a module with these functions and classes of `__main__`, and everything that they refer to.
+    """Return the source of a module with these functions and classes of `__main__`, and everything that they refer to.
 
     Raises `ParameterError` for what cannot be stored as text: closures, lambdas, values other than numbers and text.
     """
@@ -49,7 +49,7 @@ def module_text(targets: Sequence[Any]) -> str:
 
 
 def files(code: Mapping[str, str]) -> dict[str, bytes]:
-    """File name -> content of stored modules. Raises `ParameterError` if a source does not match the module's name."""
+    """Return file name -> content of stored modules. Raises `ParameterError` if a name does not match the source."""
     for module, text in code.items():
         if not (re.fullmatch(MODULE, module) and module == name_of(str(text))):
             raise ParameterError(f"the code {module!a:.60} is not what its name says; it was edited or damaged")
@@ -103,7 +103,7 @@ def _collect(target: Any, imports: dict[str, None], values: dict[str, str], defi
 
 
 def _source(target: Any) -> str:
-    """The source of a function or class, including decorators."""
+    """Return the source of a function or class, with decorators. Raises `ParameterError` if it is unknown."""
     name = target.__qualname__
     if "<lambda>" in name:
         raise ParameterError("a lambda has no name that could be stored; write it with def")
@@ -126,7 +126,7 @@ def _source(target: Any) -> str:
 
 
 def _places(target: Any) -> Iterator[str]:
-    """The files or notebook cells that may define a function, or the methods of a class."""
+    """Yield the files or notebook cells that may define a function, or the methods of a class."""
     inside = list(vars(target).values()) if isinstance(target, type) else [target]
     for one in inside:
         code = getattr(inspect.unwrap(getattr(one, "__func__", one)), "__code__", None)
@@ -138,7 +138,7 @@ def _places(target: Any) -> Iterator[str]:
 
 
 def _globals(text: str) -> list[str]:
-    """The global names that a definition reads."""
+    """Return the global names that a definition reads."""
     names = dict[str, None]()
 
     def visit(table: symtable.SymbolTable) -> None:
@@ -154,7 +154,7 @@ def _globals(text: str) -> list[str]:
 
 
 def _origin(used: str, value: Any) -> str | None:
-    """The import statement for a value of a module; None if there is none."""
+    """Return the import statement for a value of a module; None if there is none."""
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module in ("__main__", "builtins"):
         module, name = _listed_in(used, value), used
@@ -164,7 +164,7 @@ def _origin(used: str, value: Any) -> str | None:
 
 
 def _listed_in(used: str, value: Any) -> str | None:
-    """The module that has under this name a value without a `__module__`, such as `ClassVar` or `Annotated`."""
+    """Return the module that has a value without a `__module__`, such as `ClassVar`, under this name, or None."""
     if isinstance(value, PLAIN):
         return None
     found = [name for name, module in list(sys.modules.items()) if getattr(module, "__dict__", {}).get(used) is value]
@@ -172,7 +172,7 @@ def _listed_in(used: str, value: Any) -> str | None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether the `repr` of a value is an expression for it."""
+    """Return whether the `repr` of a value is an expression for it."""
     if type(value) in (list, tuple, set, frozenset):
         return all(map(_is_plain, value))
     if type(value) is dict:

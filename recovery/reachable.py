@@ -50,7 +50,7 @@ def _first_line(node: ast.stmt) -> int:
 
 
 def _is_declaration(node: ast.stmt) -> bool:
-    """Whether a statement defines something, and does nothing else when the module is imported."""
+    """Return whether a statement defines something, and does nothing else when the module is imported."""
     if isinstance(node, ast.ImportFrom):
         return all(alias.name != "*" for alias in node.names)
     if isinstance(node, Definition | ast.Import):
@@ -59,7 +59,7 @@ def _is_declaration(node: ast.stmt) -> bool:
 
 
 def _assigns(node: ast.stmt) -> bool:
-    """Whether a statement gives values to names, or is a text."""
+    """Return whether a statement gives values to names, or is a constant."""
     if isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return all(isinstance(target, ast.Name) for target in targets)
@@ -71,7 +71,7 @@ def _is_trusted(node: ast.stmt) -> bool:
 
 
 def _acts_alone(node: Definition, trusted: Collection[str]) -> bool:
-    """Whether making a definition cannot change another: it has no base class, and calls trusted functions only."""
+    """Return whether making a definition cannot change another: no base class, and it calls trusted functions only."""
     if isinstance(node, ast.ClassDef):
         inner = [part for part in node.body if isinstance(part, Definition)]
         others = [part for part in node.body if not isinstance(part, Definition | ast.Pass)]
@@ -93,7 +93,7 @@ def _calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
 
 
 def _words(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names, attributes and texts in statements, and the modules that they import."""
+    """Return the names, attributes and texts in statements, and the modules that they import."""
     words = set[str]()
     for part in (part for node in nodes for part in ast.walk(node)):
         if isinstance(part, ast.Name):

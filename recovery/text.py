@@ -17,7 +17,7 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def syntax_tree(source: str | bytes, mode: str = "exec") -> Any:
-    """The `ast` tree of Python source. Raises `SyntaxError`, `ValueError`.
+    """Return the `ast` tree of Python source. Raises `SyntaxError`, `ValueError`.
 
     In Python 3.11 a thread that parses, or formats a traceback, at the same time can make this fail: it is tried again.
     """
@@ -28,17 +28,17 @@ def syntax_tree(source: str | bytes, mode: str = "exec") -> Any:
 
 
 def is_plain(text: str) -> bool:
-    """Whether text has no control characters except line breaks and tabs, and no lone surrogate."""
+    """Return whether text has no control characters except line breaks and tabs, and no lone surrogate."""
     return _CONTROL.search(text) is None
 
 
 def has_half_a_character(text: str) -> bool:
-    """Whether text has a lone surrogate (half a character), which cannot be encoded as UTF-8."""
+    """Return whether text has a lone surrogate (half a character), which cannot be encoded as UTF-8."""
     return _HALF.search(text) is not None
 
 
 def printable(text: str) -> str:
-    """One line of printable characters: white space collapsed, control characters and lone surrogates as `?`.
+    """Return text as one line of printable characters: white space collapsed, other unprintable characters as `?`.
 
     Terminals execute escape sequences; Parquet and JSON reject lone surrogates.
     """
@@ -46,7 +46,7 @@ def printable(text: str) -> str:
 
 
 def spreadsheet_text(text: str) -> str:
-    """Text for a CSV field: text that a spreadsheet would run as a formula gets an apostrophe; numbers stay."""
+    """Return text for a CSV field: an apostrophe comes before text that a spreadsheet would run as a formula."""
     return f"'{text}" if text.startswith(FORMULA) and not _is_number(text) else text
 
 
@@ -59,7 +59,7 @@ def _is_number(text: str) -> bool:
 
 
 def markdown_text(text: str) -> str:
-    """One line of text escaped for Markdown: no image, link, HTML or code, and no end of a table cell."""
+    """Return one line of text escaped for Markdown: no image, link, HTML or code, and no end of a table cell."""
     return _MARKUP.sub(r"\\\g<0>", printable(text))
 
 
@@ -68,7 +68,7 @@ SYNONYMS = {"normal": "gaussian", "end": "stop", "num": "count"}
 
 
 def did_you_mean(word: object, allowed: Iterable[str]) -> str:
-    """`; did you mean 'gaussian'?`, or an empty text if no allowed word is similar."""
+    """Return `; did you mean 'gaussian'?`, or an empty text if no allowed word is similar."""
     words = list(allowed)
     synonym = SYNONYMS.get(str(word))
     near = [synonym] if synonym in words else difflib.get_close_matches(str(word), words, n=1, cutoff=0.6)
@@ -76,18 +76,18 @@ def did_you_mean(word: object, allowed: Iterable[str]) -> str:
 
 
 def choices(values: Iterable[object]) -> str:
-    """`a, b or c`; `none` for no values."""
+    """Return the values in words: `a, b or c`; `none` for no values."""
     words = [str(value) for value in values]
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words) or "none"
 
 
 def many(count: int, thing: str) -> str:
-    """`1 trial`, `2 trials`."""
+    """Return a count with its noun: `1 trial`, `2 trials`."""
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as text: 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h."""
+    """Return seconds as text: 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h; None as `unknown time`."""
     if seconds is None:
         return "unknown time"
     whole = round(seconds)

@@ -23,12 +23,12 @@ USER_NAME = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
 
 def is_user_name(name: object) -> bool:
-    """Whether a name has the form `module:NAME`."""
+    """Return whether a name has the form `module:NAME`."""
     return isinstance(name, str) and re.fullmatch(USER_NAME, name) is not None
 
 
 def texts(value: object) -> Iterator[str]:
-    """The texts in plain data, keys excepted."""
+    """Yield the texts in plain data, keys excepted."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
@@ -37,7 +37,7 @@ def texts(value: object) -> Iterator[str]:
 
 
 def user_names(value: object) -> Iterator[str]:
-    """The names `module:NAME` in plain data."""
+    """Yield the names `module:NAME` in plain data."""
     return filter(is_user_name, texts(value))
 
 
@@ -49,7 +49,7 @@ def add_folders(folders: Iterable[Path]) -> None:
 
 
 def resolve(name: str) -> Any:
-    """The object that `module:attribute` names; importing it runs the module. Raises `ParameterError`."""
+    """Return the object that `module:attribute` names; importing it runs the module. Raises `ParameterError`."""
     module_name, _, attribute = name.partition(":")
     if module_name == "__main__":
         raise ParameterError(
@@ -79,7 +79,7 @@ def resolve(name: str) -> Any:
 
 
 def fingerprint(names: Iterable[str]) -> tuple[str, str]:
-    """Two hashes of the sources of the modules that these `module:NAME` name, which must be imported already.
+    """Return two hashes of the sources of the modules that these `module:NAME` name, which must be imported already.
 
     They include the modules that they import from the same folder or below it. The first hash, which rows store, leaves
     definitions out that no NAME depends on; the second, which rows of version 0.2.0 store, is of whole modules.
@@ -89,7 +89,7 @@ def fingerprint(names: Iterable[str]) -> tuple[str, str]:
 
 
 def fingerprints(choices: Iterable[Collection[str]], folders: Iterable[Path]) -> set[str]:
-    """The two hashes of each set of `module:NAME`, from the files that an import would read now; none is imported.
+    """Return the hashes of each set of `module:NAME`, from the files that an import would read now; none is imported.
 
     Modules are found on the path and in these folders. Raises `ParameterError` if one is not found.
     """
@@ -106,7 +106,7 @@ def _modules(names: Iterable[str]) -> set[str]:
 
 
 def _file(module: str, places: Sequence[str] | None) -> str:
-    """The file of a module. Raises `ParameterError` if there is none."""
+    """Return the file of a module. Raises `ParameterError` if there is none."""
     name, found = "", None
     for part in module.split("."):
         name = f"{name}.{part}" if name else part
@@ -118,7 +118,7 @@ def _file(module: str, places: Sequence[str] | None) -> str:
 
 
 def _hashes(names: Collection[str], files: Mapping[str, str | None]) -> tuple[str, str]:
-    """The hashes as in `fingerprint`. files: module -> its file."""
+    """Return the two hashes as in `fingerprint`. files: module -> its file."""
     sources, reached = dict[str, bytes](), dict[str, bytes]()
     for module_name, file in files.items():
         if file is not None:
@@ -143,7 +143,7 @@ def _hash(sources: Mapping[str, bytes]) -> str:
 
 
 def _is_imported(path: Path, root: Path, other: Path) -> bool:
-    """Whether a file below `root` imports the module at `path`, of which it may use anything."""
+    """Return whether a file below `root` imports the module at `path`, of which it may use anything."""
     if other.suffix != ".py" or not other.is_file():
         return False
     modules = {start.joinpath(*name.split(".")) for name, start in _imports(other.read_bytes(), other, root)}
@@ -153,7 +153,7 @@ def _is_imported(path: Path, root: Path, other: Path) -> bool:
 
 
 def user_sources(names: Iterable[str], folder: Path) -> dict[str, bytes]:
-    """Relative path -> source of the modules in `folder` that these `module:NAME` name or that those import from it.
+    """Return relative path -> source of the modules in `folder` that `module:NAME` name, or that those import from it.
 
     Nothing is imported; modules that are installed or missing are left out.
     """
@@ -183,7 +183,7 @@ def _collect(path: Path, root: Path, sources: dict[str, bytes]) -> None:
 
 
 def _imports(source: bytes, path: Path, root: Path) -> Iterator[tuple[str, Path]]:
-    """The dotted names that may be imported modules, each with the folder where it starts."""
+    """Yield the dotted names that may be imported modules, each with the folder where it starts."""
     try:
         nodes = list(ast.walk(syntax_tree(source)))
     except (SyntaxError, ValueError):  # the file may have been edited, to invalid code, after it was imported

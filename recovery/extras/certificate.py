@@ -64,7 +64,7 @@ class TrialCertificate:
 
     @property
     def numbers(self) -> Certificate:
-        """Every number of the certificate."""
+        """The certificate as numbers: objectives, gap, residuals and active groups."""
         return self.found.certificate
 
     @property
@@ -110,13 +110,13 @@ class TrialCertificate:
 
     @property
     def beyond(self) -> float:
-        """The proved bound on the dual norms over all patterns; 0 without one."""
+        """The proved bound on the dual norms over all patterns; 0 without one, or if it leaves planted patterns out."""
         bounds = self.evidence.bounds
         return 0.0 if bounds is None or self._leaves_out_planted else bounds.upper
 
     @property
     def _leaves_out_planted(self) -> bool:
-        """Whether a dual of the planted weights is proved: bounds over all patterns are then about the other ones."""
+        """Whether a dual of the planted weights is the certificate; bounds over all patterns then leave theirs out."""
         return bool(self.row.get("certificate") == "dual")
 
     @property
@@ -308,5 +308,5 @@ def certify_trial(grid: Grid, trial: Trial) -> TrialCertificate:
 
 
 def _solved(evidence: Evidence, instance: Instance, method: ConvexMethod, architecture: Architecture) -> Certified:
-    """Solve the program of a verdict that needed no weights, or no dual."""
+    """Return the certified solution of the program of a verdict that needed no weights, or no dual."""
     return Certified(*PlantedProgram(instance, architecture, evidence.program).solve(method.solver))

@@ -59,7 +59,7 @@ def _ring_label(comparisons: Sequence[Comparison]) -> str:
 
 
 def comparison_page(comparisons: Sequence[Comparison]) -> str:
-    """Return the HTML page; a control selects one of several comparisons for its maps."""
+    """Return the HTML page of comparisons; a control selects the comparison that the maps show."""
     alone = len(comparisons) == 1
     title = comparisons[0].title if alone else f"Each sweep minus {comparisons[0].names[0]}"
     described = [f"<p>{escape(line)}</p>" for line in before(comparisons)]
@@ -163,7 +163,7 @@ def _payload(comparison: Comparison) -> Json:
 
 
 def _facts(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return the facts shown for a grid cell as (name, column)."""
+    """Return the facts that the page shows for a grid cell, as (name, column)."""
     facts = [
         ("difference", "difference"),
         ("from", "low"),
@@ -178,7 +178,7 @@ def _facts(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def _cells(comparisons: Sequence[Comparison]) -> str:
-    """Return the table of grid cells, smallest q first."""
+    """Return an HTML table of the grid cells, smallest q first, at most `MOST_ROWS`."""
     every, keys = stacked(comparisons), list(dict.fromkeys(key for one in comparisons for key in one.keys))
     alone = len(comparisons) == 1
     columns = [*([] if alone else ["grid"]), *keys, *(name for name in COLUMNS if name in every)]
@@ -197,7 +197,7 @@ def _short(value: Any) -> str:
 
 
 def _sweeps(comparisons: Sequence[Comparison]) -> str:
-    """Return the table of the sweeps, and the command that makes the page."""
+    """Return an HTML table of the sweeps, and the command that makes the page."""
     one = comparisons[0]
     named = [(one.names[0], one.first), *((other.names[1], other.second) for other in comparisons)]
     rows = [[escape(name), escape(d.title), escape(str(d.sweep.seed)), str(d.totals["ok"])] for name, d in named]

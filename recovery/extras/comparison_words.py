@@ -18,7 +18,7 @@ OVERALL, SLICES = "All cells", "Slices"
 
 
 def in_words(comparisons: Sequence[Comparison], most: int) -> list[str]:
-    """Return the lines that describe all comparisons, with at most `most` slices and differing grid cells."""
+    """Return the lines that describe all comparisons. most: limit of the slices and of the differing cells in them."""
     lines = before(comparisons)
     for title, heads, rows in tables(comparisons):
         if not title.startswith(SLICES) or len(rows) <= most:
@@ -86,7 +86,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _threshold(comparison: Comparison, panel: Panel, one: ThresholdDifference) -> list[str]:
-    """Return the slice, or the panel of a pooled threshold, with both thresholds and their difference."""
+    """Return a row of text: the slice, or the panel of a pooled threshold, both thresholds and their difference."""
     along, difference = comparison.first.along, one.difference
     where = PLAIN.where(panel.where if one.pooled or along.by is None else {**panel.where, along.by: one.y})
     values = [f"{value:.4g}" if np.isfinite(value) else "none" for value in (one.first, one.second)]
@@ -95,7 +95,7 @@ def _threshold(comparison: Comparison, panel: Panel, one: ThresholdDifference) -
 
 
 def _numbers(comparison: Comparison, row: Mapping[str, Any], tests: int) -> list[str]:
-    """Return the numbers of a row of a table, with p multiplied by the number of tests (Bonferroni)."""
+    """Return the entries of a row of a table as text, with p multiplied by the number of tests (Bonferroni)."""
     values = [f"{row['first']:.4g}", f"{row['second']:.4g}", f"{row['difference']:+.4g}"]
     values.append("none" if np.isnan(row["low"]) else Interval(row["difference"], row["low"], row["high"]).ends("+.4g"))
     if not comparison.paired:

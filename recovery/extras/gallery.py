@@ -145,12 +145,12 @@ def show(name: str, place: Path) -> Shown:
 
 
 def thumbnail_path(picture: str) -> str:
-    """Return the path of the thumbnail of a picture."""
+    """Return the path of a picture's thumbnail, relative to the gallery."""
     return f"{PICTURES}/small/{Path(picture).name}"
 
 
 def thumbnail(png: bytes) -> bytes:
-    """Fit a whole picture into `SMALL` pixels on a white background."""
+    """Fit a whole picture into `SMALL` pixels on a white background, and return it as PNG."""
     picture = Image.open(BytesIO(png)).convert("RGB")
     picture.thumbnail(SMALL, Image.Resampling.LANCZOS)
     sheet = Image.new("RGB", SMALL, "white")
@@ -159,7 +159,7 @@ def thumbnail(png: bytes) -> bytes:
 
 
 def with_few_colours(png: bytes) -> bytes:
-    """Reduce a picture to `COLOURS` colours."""
+    """Return a picture reduced to `COLOURS` colours, as PNG."""
     return _quantized(Image.open(BytesIO(png)).convert("RGB"))
 
 
@@ -170,7 +170,7 @@ def _quantized(picture: Image.Image) -> bytes:
 
 
 def paper_of(name: str) -> str:
-    """Return the name of the page of a shipped config."""
+    """Return the name of the gallery page of a shipped config: its paper, or `OURS`."""
     paper = name.split("-")[0].upper()
     return paper if paper in PAPERS else OURS
 
@@ -233,7 +233,7 @@ def _title(paper: str) -> str:
 
 
 def _front(by_paper: dict[str, list[Shown]]) -> str:
-    """Return the text of README.md."""
+    """Return the text of README.md: a summary, and a table with a row per page."""
     rows = [
         [
             f"[{_title(paper)}]({paper}.md)",
@@ -279,7 +279,7 @@ def _page(paper: str, shown: Sequence[Shown], place: Path) -> str:
 
 
 def _thumbnails(drawn: Sequence[Shown]) -> str:
-    """Return a table of thumbnails, `IN_A_ROW` per row."""
+    """Return a Markdown table of thumbnails that link to their figures, `IN_A_ROW` per row."""
     cells = []
     for one in drawn:
         (picture, words), *_ = one.pictures

@@ -24,7 +24,7 @@ OTHER_NORM = "proofs in ball arithmetic know the l2 norm only"
 
 
 def prove_gap(instance: Instance, architecture: Architecture, method: ConvexMethod) -> ProvedOptimum:
-    """Prove an interval that contains the optimum of a trial's program. Raises `Unproved`."""
+    """Return a proved interval that contains the optimum of a trial's program. Raises `Unproved`."""
     if method.norm != "l2":
         raise Unproved(OTHER_NORM)
     if instance.setting.patterns.kind == "all":
@@ -37,13 +37,13 @@ def prove_gap(instance: Instance, architecture: Architecture, method: ConvexMeth
 
 
 def empty_model(architecture: Architecture, X: Array, program: Program) -> Model:
-    """The data and the patterns of a program, without planted neurons."""
+    """Return the model of a program's data and patterns, without planted neurons."""
     F = architecture.features(X)
     return Model(architecture, F, program.groups.patterns, np.zeros((F.shape[1], 0)), np.zeros(0), ())
 
 
 def proof_start(program: Program, solution: Solution) -> ProofStart:
-    """Return the start of a proof: a solution on the features, and for cones their multipliers and insides."""
+    """Return the start of a proof: a solution on the features, and for cones their multipliers and inner points."""
     groups = program.groups
     weights = raw_weights(program, solution.W)
     start = ProofStart(program.y, program.beta, weights, solution.lam)
@@ -68,7 +68,7 @@ def proof_start(program: Program, solution: Solution) -> ProofStart:
 
 
 def raw_weights(program: Program, W: Array) -> Sequence[Weight]:
-    """The nonzero rows of W as weights on the features."""
+    """Return the nonzero rows of W as weights on the features."""
     groups = program.groups
     chosen: Index = np.flatnonzero(W.any(axis=1))
     V = W[chosen] if program.has_cones else groups.base_weights(W[chosen], chosen)

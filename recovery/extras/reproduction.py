@@ -42,7 +42,7 @@ class Figure:
         return plan(sweep, self.folder)
 
     def wanted(self) -> Plan:
-        """Plan everything that is to be run."""
+        """Plan all trials of the figure, up to its largest number of replicates."""
         return self.plan(self.most)
 
     def _before(self) -> int:
@@ -51,7 +51,7 @@ class Figure:
         return from_document(folder.load()["config"]).replicates if folder.exists() else 0
 
     def next_step(self, options: Options, seconds: float) -> Plan | None:
-        """Plan as many further replicates as probably fit into `seconds`; None if not even one fits."""
+        """Plan the replicates that probably fit into `seconds`: one, missing ones, or more; None if none fit."""
         wanted, planned = self.wanted(), self._before()
         if not wanted.missing or not isinstance(wanted.sweep.sampling, Even):
             return wanted

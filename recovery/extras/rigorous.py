@@ -105,7 +105,7 @@ def _opposite(result: Verified, verdict: str) -> Verified:
 
 
 def _attempt(case: "_Case", verdict: str, proofs: "Proofs | None" = None) -> Verified:
-    """Try the proofs of a verdict in turn."""
+    """Return the first proof of a verdict that succeeds, otherwise the reason why the last proof fails."""
     error, reason = None, "no weights are known that might prove it"
     try:
         at_rising_precision(lambda: Balls(case.model).check_confined(case.narrowed))
@@ -143,7 +143,7 @@ class _Case:
         return frozenset(np.flatnonzero(self.problem.program.groups.narrowed).tolist())
 
     def duals(self) -> Iterator[Array]:
-        """Yield duals that may prove the planted weights unique: the ones of the cascade, then one of a solver."""
+        """Yield duals that may prove the planted weights unique: those of the cascade, then the dual of a solver."""
         yield from self.problem.cascade.duals()
         yield self.solution.lam
 
@@ -158,7 +158,7 @@ class _Case:
         return self.cones.project(lam, np.array(groups) + self.cones.groups.count * (np.array(signs) < 0))[1]
 
     def interpolants(self) -> Iterator[Sequence[Weight]]:
-        """Yield weights that may cost less than the planted ones; most interpolate the labels up to rounding."""
+        """Yield weights that may cost less than the planted weights; most interpolate the labels up to rounding."""
         problem = self.problem
         for W in (self.solution.W, *problem.cascade.descents()):
             near = interpolant_near(problem.program, problem.features, W, problem.planted)
@@ -247,7 +247,7 @@ class Checked:
 
 
 def check(trial: Trial, row: Row) -> Checked:
-    """Try to prove the verdict of a trial's stored row."""
+    """Try to prove the verdict, or the optimum, of a trial's stored row."""
     clock = time.perf_counter()
     verdict, cell = row.get("verdict"), trial.cell.imported
     method, proves = cell.method, row.get("certificate") == "gap" and cell.setting.patterns.kind != "all"

@@ -75,7 +75,7 @@ def table_of(rows: pd.DataFrame, results: Path, requested: Sequence[str] = ()) -
 
 
 def written(rows: pd.DataFrame, out: Path) -> Path:
-    """Write all columns of the rows. Raises `ReportError` for an unknown file type, or if writing fails."""
+    """Write all columns of the rows; return the path. Raises `ReportError` for an unknown file type, or if it fails."""
     try:
         if out.suffix == ".csv":
             _as_text(rows).to_csv(out, index=False)

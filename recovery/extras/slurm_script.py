@@ -191,7 +191,7 @@ def sbatch(script: Path, options: Sequence[str] = ()) -> str:
 
 
 def queued_tasks(script: Path) -> set[int]:
-    """Return the array tasks of a script that wait or run. Raises `SubmitError` if SLURM does not answer."""
+    """Return the array tasks of a script that wait or run; none without squeue. Raises `SubmitError` if SLURM fails."""
     if shutil.which("squeue") is None:
         return set()
     command = ["squeue", "--me", "--array", "--noheader", "--format=%K %o"]

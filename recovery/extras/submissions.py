@@ -39,7 +39,7 @@ class Submission:
         return self.folder / "array.sbatch"
 
     def write_record(self) -> None:
-        """Write the record, which the other commands read. It is written last, when the submission is complete."""
+        """Write the record of the submission, which other commands read; last, when the submission is complete."""
         record = {"config": self.config, "overrides": list(self.overrides), "tasks": self.tasks}
         (self.folder / RECORD).write_text(json.dumps(record) + "\n")
 
@@ -65,7 +65,7 @@ def snapshot(config: str, overrides: Sequence[str], results: Path) -> tuple[Path
 
 
 def _new_folder(parent: Path) -> Path:
-    """Create the folder with the next number."""
+    """Create the folder with the next free number in `parent`, and return its path."""
     parent.mkdir(parents=True, exist_ok=True)
     number = max(_numbers(parent), default=0)
     while True:

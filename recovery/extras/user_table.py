@@ -53,14 +53,14 @@ class Table:
 
 
 def read_table(path: Path, target: str, keep: Sequence[str] = (), drop: Sequence[str] = ()) -> Table:
-    """Read a CSV or Parquet file and `encode` it. Raises `DataError` as `encode` does, and for another type of file."""
+    """Read a table from a CSV or Parquet file, and `encode` it. Raises `DataError`, also for another type of file."""
     if path.suffix.lower() not in FORMATS:
         raise DataError(f"{path}: unknown file type {path.suffix!r}; write the table as {' or '.join(FORMATS)}")
     return encode(read_frame(path)[0], target, keep, drop, str(path))
 
 
 def _typed(series: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Convert dates, durations (to days) and decimals from the types in which files store them; infinities to NaN."""
+    """Convert a column: dates and times in text to times, durations to days, decimals to floats, infinities to NaN."""
     if pd.api.types.is_float_dtype(series):
         return series.replace([np.inf, -np.inf], np.nan)
     if pd.api.types.is_timedelta64_dtype(series):
@@ -129,7 +129,7 @@ def encode(
 
 
 def _target(series: "pd.Series[Any]", name: str, source: str, notes: list[str]) -> Array:
-    """Return the target as numbers, NaN where it is missing."""
+    """Return the target as numbers, two classes as 0 and 1, NaN where it is missing."""
     if series.isna().all():
         return np.full(len(series), np.nan)
     if not pd.api.types.is_numeric_dtype(series) or _without_values(series):

@@ -44,23 +44,23 @@ def matrix(A: Array) -> arb_mat:
 
 
 def column(entries: Iterable[arb]) -> arb_mat:
-    """A column of balls, (n, 1)."""
+    """Return balls as a matrix of one column, (n, 1)."""
     values = list(entries)
     return arb_mat(len(values), 1, values)
 
 
 def dot(x: Sequence[arb], y: Sequence[arb]) -> arb:
-    """sum x_i y_i."""
+    """Return sum x_i y_i."""
     return sum((a * b for a, b in zip(x, y, strict=True)), arb(0))
 
 
 def length(square: arb) -> arb:
-    """The square root of a ball of a non-negative number; if the ball reaches zero, the root of its upper end."""
+    """Return the root of a ball of a non-negative number; if the ball reaches zero, the root of its upper end."""
     return square.sqrt() if square > 0 else arb(square.upper()).sqrt()
 
 
 def solve(A: arb_mat, b: arb_mat, what: str) -> arb_mat:
-    """The solution of A x = b, with a proof that A is invertible; otherwise raises `Unproved`, which names `what`."""
+    """Solve A x = b, with a proof that A is invertible. Raises `Unproved`, which names `what`, without a proof."""
     try:
         return A.solve(b)
     except ZeroDivisionError:
@@ -68,7 +68,7 @@ def solve(A: arb_mat, b: arb_mat, what: str) -> arb_mat:
 
 
 def nearest_solution(A: arb_mat, b: arb_mat, start: arb_mat, what: str) -> arb_mat:
-    """The x nearest to `start` with A x = b exactly: start + A^T (A A^T)^{-1} (b - A start), in ball arithmetic.
+    """Return the x nearest to `start` with A x = b exactly: start + A^T (A A^T)^{-1} (b - A start), in ball arithmetic.
 
     Raises `Unproved` if the rows of A, described by `what`, are dependent.
     """
@@ -76,12 +76,12 @@ def nearest_solution(A: arb_mat, b: arb_mat, start: arb_mat, what: str) -> arb_m
 
 
 def independent_columns(A: Array) -> Index:
-    """The first columns of A (n, d) that span its range, computed in integers."""
+    """Return the indices of the first columns of A (n, d) that span its range, computed in integers."""
     return independent_columns_of(integer_rows(A))
 
 
 def independent_columns_of(whole: Sequence[Sequence[int]]) -> Index:
-    """The first columns of a matrix of integers, given by its rows `whole`, that span its range."""
+    """Return the indices of the first columns of an integer matrix, given by rows, that span its range."""
     if not whole:
         return np.zeros(0, dtype=np.intp)
     reduced, _, rank = fmpz_mat([list(row) for row in whole]).rref()
@@ -95,6 +95,6 @@ def beside(blocks: Iterable[list[list[arb]]]) -> list[list[arb]]:
 
 
 def largest(values: Iterable[arb]) -> float:
-    """An upper bound on the balls, rounded up; 0 if there are none, infinite if one is not a number."""
+    """Return an upper bound on the balls, rounded up; 0 if there are none, infinite if one is not a number."""
     upper = (float(value.upper()) if value.is_finite() else math.inf for value in values)
     return max((math.nextafter(value, math.inf) for value in upper), default=0.0)

@@ -29,7 +29,7 @@ ROOTS = 1024
 
 
 def prove_bound(turned: Turned, known: Mask, limit: float, nodes: int) -> float:
-    """An upper bound on max {f(w): ||w|| <= 1} off the `known` cells (k, m) of the x_i, with at most `nodes` cones.
+    """Bound max {f(w): ||w|| <= 1} from above off the `known` cells (k, m) of the x_i, with at most `nodes` cones.
 
     limit: the target of the search; the bound may exceed it, or be infinite. Cells and f are those of the floats in
     `turned`. Raises `Unproved` if f exceeds `limit` off these cells, if `nodes` cones do not suffice, or if the
@@ -84,7 +84,7 @@ def grown_trees(ends: Index, first: int, last: int, m: int) -> tuple[Index, Inde
 def _checked(
     turned: Turned, known: Mask, ends: Index, roots: Index, sides: Index, numbers: Array, limit: float
 ) -> float:
-    """The largest bound over these leaves, except those of known cells. Raises `Unproved`."""
+    """Return the largest bound over these leaves, except those of known cells. Raises `Unproved`."""
     m, q, r = len(turned.up), len(turned.down), turned.r
     S = np.where((roots[:, None] >> np.arange(r)) & 1, 1.0, -1.0)
     whole = ends > m
@@ -113,7 +113,7 @@ def _checked(
 
 
 def leaf_bounds(turned: Turned, S: Array, on: Mask, opened: Mask, y: Array, a: Array, mu: Array) -> Array:
-    """Upper bounds on ||z|| of the leaves, (leaves,); infinite where y, a or m break a condition of the module.
+    """Return upper bounds on ||z|| of the leaves; infinite where y, a or m break a condition of the module.
 
     S (leaves, r): signs s_k. on, opened (leaves, rows): active and undecided rows x_i. y, a, mu: y, a, m of the module.
     """

@@ -62,7 +62,7 @@ class CellTree(ABC):
                 pending.append((np.append(sides, np.int8(side)), kept))
 
     def is_empty(self, sides: Codes) -> bool:
-        """Whether integers prove that no point has these signs."""
+        """Return whether integers prove that no point has these signs of its products with the first rows."""
         signed = self.normals[: len(sides)] * sides[:, None]
         # a convex combination equal to zero, with a minimal number of rows
         y, _ = nnls(np.vstack([signed.T, np.ones(len(sides))]), np.append(np.zeros(signed.shape[1]), 1.0))
@@ -70,7 +70,7 @@ class CellTree(ABC):
         return any(self._vanishes(sides, np.flatnonzero(y > least)) for least in (0.0, 1e-12))
 
     def _vanishes(self, sides: Codes, chosen: Index) -> bool:
-        """Whether these signed rows have exactly one linear dependence, whose weights share one sign."""
+        """Return whether these signed rows have exactly one linear dependence, whose weights share one sign."""
         columns = [[int(sides[i]) * a for a in self.whole[i]] for i in chosen]
         null, nullity = fmpz_mat([list(row) for row in zip(*columns, strict=True)]).nullspace()
         weights = [int(row[0]) for row in null.tolist()]

@@ -29,7 +29,7 @@ ABOVE = 1e-11
 
 
 def prove_unique_in_every_cell(model: Model, lam: Array, nodes: int) -> float:
-    """An upper bound below 1 on the dual norms of all cells that are not planted, and of an unplanted skip connection.
+    """Return a bound below 1 on the dual norms of all cells that are not planted, and of an unplanted skip connection.
 
     nodes: limit of the size of the tree. Not for neurons normalised after the ReLU. Raises `Unproved`.
     """
@@ -45,14 +45,14 @@ def prove_unique_in_every_cell(model: Model, lam: Array, nodes: int) -> float:
 
 
 def _floats(sums: DualSums, rows: Index) -> tuple[Array, Array]:
-    """t_i x_i of these rows (n, d), and c + their sum / 2 (d,), as floats."""
+    """Return t_i x_i of these rows (n, d), and c + their sum / 2 (d,), as floats."""
     terms = np.array([[float((sums.weights[i] * a).mid()) for a in sums.rows[i]] for i in rows])
     c = np.array([float(a.mid()) for a in sums.linear])
     return terms.reshape(len(rows), len(c)), c + terms.sum(axis=0) / 2
 
 
 class _Search(CellTree):
-    """The tree, with halves z (m, d) of its rows and start (d,).
+    """The tree over the signs of rows, with halves z (m, d) of its rows and start (d,).
 
     closed: signs, mu and tau of the closed leaves, by depth.
     """
@@ -77,7 +77,7 @@ class _Search(CellTree):
 
 
 def _bound(sums: DualSums, search: _Search, order: Index) -> float:
-    """An upper bound on the dual norms of the closed leaves and of the skip connection. Raises `Unproved`."""
+    """Return an upper bound on the dual norms of the closed leaves and of the skip connection. Raises `Unproved`."""
     halves = [[sums.weights[i] * a / 2 for a in sums.rows[i]] for i in order]
     start = [a + sum((row[j] for row in halves), arb(0)) for j, a in enumerate(sums.linear)]
     bounds = [sums.skip()]
@@ -92,7 +92,7 @@ def _bound(sums: DualSums, search: _Search, order: Index) -> float:
 def _closed(
     halves: list[list[arb]], start: list[arb], search: _Search, depth: int, leaves: list[tuple[Codes, float, float]]
 ) -> list[arb]:
-    """Upper bounds on the dual norms of the closed leaves (signs, mu, tau) of one depth (see the module).
+    """Return upper bounds on the dual norms of the closed leaves (signs, mu, tau) of one depth (see the module).
 
     Raises `Unproved`.
     """

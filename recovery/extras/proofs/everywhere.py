@@ -26,7 +26,7 @@ from recovery.types import Array, Mask
 
 
 def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:
-    """An upper bound below 1 on the dual norms of all neurons off the planted cells, and of an unplanted skip
+    """Return an upper bound below 1 on the dual norms of all neurons off the planted cells, and of an unplanted skip
     connection.
 
     nodes: limit of cones per sign. Not for neurons normalised after the ReLU. Raises `Unproved`.
@@ -41,14 +41,14 @@ def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
 
 
 def _own(model: Model, sign: int) -> Mask:
-    """Patterns (n, k) of the planted neurons whose outer weights have this sign."""
+    """Return patterns (n, k) of the planted neurons whose outer weights have this sign."""
     own = [g for g in model.support if not (model.linear and g == 0) and sign_of(model, g) == sign]
     patterns: Mask = model.patterns[:, own]
     return patterns
 
 
 class DualSums:
-    """Rows, t and c of a dual with M^T lam = u exactly, in ball arithmetic; sign: sigma."""
+    """The rows and weights of f, for a dual moved such that M^T lam = u exactly, in ball arithmetic; sign: sigma."""
 
     def __init__(self, balls: Balls, lam: Array, sign: int = 1) -> None:
         self.balls, self.sign = balls, sign
@@ -75,14 +75,14 @@ class DualSums:
         return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
 
     def skip(self) -> arb:
-        """The dual norm of an unplanted skip connection, otherwise 0."""
+        """Return the dual norm of a skip connection that is not planted, otherwise 0."""
         if not self.balls.model.linear or 0 in self.balls.model.support:
             return arb(0)
         return length(self.balls.dual_squares([0], [self.dual])[0])
 
 
 class _Problem(DualSums):
-    """f for one sign, in ball arithmetic."""
+    """The function f of the module for one sign, in ball arithmetic."""
 
     def __init__(self, balls: Balls, lam: Array, sign: int) -> None:
         balls.check_cones()
@@ -93,9 +93,8 @@ class _Problem(DualSums):
         return turn(_middle(self.rows), np.array([float(a.mid()) for a in self.weights]), _middle([self.linear])[0])
 
     def bound(self, turned: Turned | None, steepest: float, own: Mask) -> float:
-        """An upper bound on f off the planted cells, and on the skip connection, from a bound on f_float. Raises
-        `Unproved`.
-        """
+        """Bound f off the planted cells, and the skip connection, from above by a bound on f_float. Raises `Unproved`
+        unless below 1."""
         value = self.skip()
         if turned is not None:
             lost = self._lost(turned)
@@ -109,7 +108,7 @@ class _Problem(DualSums):
         return largest([value])
 
     def _lost(self, turned: Turned) -> arb:
-        """The sum of the lengths of the rests that floats do not represent, divided by scale."""
+        """Return the sum of the lengths of the rests that floats do not represent, divided by scale."""
         B, scale = matrix(turned.basis), arb(turned.scale)
         n, d = len(self.rows), len(self.linear)
         floats = np.zeros((n + 1, len(turned.basis)))
@@ -141,7 +140,7 @@ def _middle(rows: list[list[arb]]) -> Array:
 
 
 def _cholesky(A: arb_mat) -> arb_mat:
-    """L with A = L L^T. Raises `Unproved` if A is not certainly positive definite."""
+    """Return L with A = L L^T. Raises `Unproved` if A is not certainly positive definite."""
     n = A.nrows()
     L = arb_mat(n, n)
     for j in range(n):

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Model:
-    """X (n, d), patterns (n, p) of an architecture (a skip connection's all ones first), and planted neurons.
+    """Features X (n, d), patterns (n, p) of an architecture (a skip connection's all ones first), and planted neurons.
 
     neurons (d, k), signs (k,), and the group of each, `owner`. unit: each activation is divided by its length.
     """
@@ -85,7 +85,7 @@ class Model:
 
 
 def model_of(instance: Instance, architecture: Architecture) -> Model:
-    """The model of an instance with planted neurons. Raises `Unproved` if rounding changed a neuron's own pattern."""
+    """Return the model of a planted instance. Raises `Unproved` if a neuron's pattern is not among the program's."""
     neurons = instance.planted
     assert isinstance(neurons, Neurons)
     F, W = architecture.features(instance.X), architecture.lift(neurons.directions, instance.X)
@@ -103,7 +103,7 @@ def model_of(instance: Instance, architecture: Architecture) -> Model:
 
 
 class Balls:
-    """The matrices of a model at the current precision."""
+    """The matrices and norms of a model in ball arithmetic at the current precision."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -112,29 +112,29 @@ class Balls:
 
     @cached_property
     def gram(self) -> arb_mat:
-        """X^T X."""
+        """The Gram matrix X^T X."""
         return self.X.transpose() * self.X
 
     @cached_property
     def base_columns(self) -> Index:
-        """Columns of X that span its range."""
+        """Indices of columns of X that span its range."""
         return self.spanning_columns(self.model.X)
 
     def active(self, g: int) -> Index:
-        """The active and non-zero rows of group g."""
+        """Return the active and non-zero rows of group g."""
         return np.flatnonzero(self.model.patterns[:, g] & self.model.X.any(axis=1))
 
     def measured(self, g: int) -> Index:
-        """The non-zero rows over which the length of a normalised neuron of group g is computed."""
+        """Return the non-zero rows over which the length of a normalised neuron of group g is computed."""
         model = self.model
         return np.flatnonzero(model.architecture.measured(model.patterns[:, g]) & model.X.any(axis=1))
 
     def images(self, w: Sequence[arb]) -> list[arb]:
-        """X w."""
+        """Return X w."""
         return (self.X * column(w)).entries()
 
     def coordinates(self, g: int) -> Index:
-        """Columns whose weights reach the whole range of group g: all of them, unless they are dependent."""
+        """Return columns whose weights reach the whole range of group g: all of them, unless they are dependent."""
         architecture = self.model.architecture
         if architecture.slope:
             return np.arange(self.model.X.shape[1])
@@ -144,7 +144,7 @@ class Balls:
 
     @staticmethod
     def spanning_columns(A: Array) -> Index:
-        """Columns of A (n, d) that span its range."""
+        """Return the indices of columns of A (n, d) that span its range."""
         n, d = A.shape
         if n >= d:
             B = matrix(A)
@@ -156,7 +156,7 @@ class Balls:
         return independent_columns(A)
 
     def metric(self, g: int, chosen: Index) -> arb_mat:
-        """Q_g on the chosen coordinates."""
+        """Return Q_g, the matrix of the squared norm of group g, on the chosen coordinates."""
         if not self.model.architecture.normalized:
             return matrix(np.eye(len(chosen)))
         return self._gram(self.measured(g), chosen)
@@ -166,7 +166,7 @@ class Balls:
         return B.transpose() * B
 
     def square(self, g: int, w: Sequence[arb]) -> arb:
-        """||w||_g^2, the squared norm of a weight w of group g."""
+        """Return ||w||_g^2, the squared norm of a weight w of group g."""
         if not self.model.architecture.normalized:
             return dot(w, w)
         z = self.images(w)
@@ -174,20 +174,20 @@ class Balls:
         return dot(seen, seen)
 
     def diagonal(self, g: int) -> list[arb]:
-        """D_g: 1 on the active rows, the slope on the others."""
+        """Return the diagonal of D_g: 1 on the active rows, the slope on the others."""
         slope = arb(0 if self.model.linear and g == 0 else self.model.architecture.slope)
         return [arb(1) if on else slope for on in self.model.patterns[:, g]]
 
     def gated(self, g: int, z: Sequence[arb]) -> list[arb]:
-        """D_g z."""
+        """Return D_g z."""
         return [a * factor for a, factor in zip(z, self.diagonal(g), strict=True)]
 
     def operator(self, g: int, chosen: Index) -> list[list[arb]]:
-        """D_g X on the chosen coordinates, as rows."""
+        """Return D_g X on the chosen coordinates, as rows."""
         return [[row[j] * factor for j in chosen] for row, factor in zip(self.rows, self.diagonal(g), strict=True)]
 
     def weights(self) -> dict[int, list[arb]]:
-        """The planted weight of each planted group: the sum of its neurons r_i w_i, or r_i w_i / ||(X w_i)_+||."""
+        """Return the weight of each planted group: the sum of its neurons r_i w_i, or r_i w_i / ||(X w_i)_+||."""
         return self._sums([i for i, g in enumerate(self.model.owner) if g not in self.model.cancelled])
 
     def _sums(self, neurons: Sequence[int]) -> dict[int, list[arb]]:
@@ -204,7 +204,7 @@ class Balls:
         return by_group
 
     def cost(self, exact: bool) -> arb:
-        """The sum of norms of the planted weights; in the exact program, neurons of opposite signs count separately."""
+        """Return the sum of norms of the planted weights; in the exact program, opposite signs count separately."""
         model = self.model
         if not exact or (model.linear and 0 in model.owner):
             parts = [self.weights()]
@@ -213,14 +213,14 @@ class Balls:
         return sum((length(self.square(g, w)) for part in parts for g, w in part.items()), arb(0))
 
     def labels(self) -> list[arb]:
-        """A W*, the exact labels of the planted weights."""
+        """Return A W*, the exact labels of the planted weights."""
         total = [arb(0)] * len(self.rows)
         for g, v in self.weights().items():
             total = [t + a for t, a in zip(total, self.gated(g, self.images(v)), strict=True)]
         return total
 
     def label_error(self, y: Array) -> float:
-        """An upper bound on max_i |y_i - (A W*)_i|, relative to max |y_i|."""
+        """Return an upper bound on max_i |y_i - (A W*)_i|, relative to max |y_i|."""
         worst = largest(abs(arb(a) - b) for a, b in zip(y.tolist(), self.labels(), strict=True))
         return worst / float(np.abs(y).max()) if y.any() else worst
 
@@ -244,14 +244,14 @@ class Balls:
                 raise Unproved(reason.format(i + 1))
 
     def in_row_space(self, g: int, w: Array) -> list[arb]:
-        """The projection of w on the row space of D_g X: R^T (R R^T)^{-1} R w, with R the active rows of g."""
+        """Return the projection of w on the row space of D_g X: R^T (R R^T)^{-1} R w, with R the active rows of g."""
         rows, v = self.active(g), [arb(a) for a in w.tolist()]
         R = arb_mat([self.rows[i] for i in rows])
         image = column(dot(self.rows[i], v) for i in rows)
         return (R.transpose() * solve(R * R.transpose(), image, "the rows of a pattern")).entries()
 
     def dual_squares(self, groups: Sequence[int], duals: Sequence[Sequence[arb]]) -> list[arb]:
-        """sup {z.X w : ||w||_g <= 1}^2 for each group and its z (n,)."""
+        """Return sup {z.X w : ||w||_g <= 1}^2 for each group and its z (n,)."""
         if not groups:
             return []
         gradients = self.X.transpose() * arb_mat(list(duals)).transpose()  # b = X^T z, one column per group
@@ -266,12 +266,12 @@ class Balls:
         return [dot(b, c) for b, c in zip(gradients.transpose().tolist(), solved.transpose().tolist(), strict=True)]
 
     def projection(self, rows: Index, z: Sequence[arb]) -> arb:
-        """The squared length of the projection of z, on these rows, on their range."""
+        """Return the squared length of the projection of z, on these rows, on their range."""
         part = [z[i] if i in set(rows.tolist()) else arb(0) for i in range(len(z))]
         return self._projected(rows, (self.X.transpose() * column(part)).entries(), part)
 
     def _projected(self, rows: Index, b: Sequence[arb], z: Sequence[arb]) -> arb:
-        """b^T Q^+ b, b = X^T z, with Q of these rows: ||z||^2 on the rows if these are independent."""
+        """Return b^T Q^+ b, b = X^T z, with Q of these rows: ||z||^2 on the rows if these are independent."""
         d = self.model.X.shape[1]
         if len(rows) >= d:
             try:

@@ -40,7 +40,7 @@ class Weight:
 def prove_cheaper(
     balls: Balls, weights: Sequence[Weight], exact: bool, confined: Collection[int] = frozenset()
 ) -> float:
-    """A bound below 1 on sum ||w_g|| / sum ||w*_g|| for an exact interpolant w near `weights`. Raises `Unproved`.
+    """Bound sum ||w_g|| / sum ||w*_g|| below 1 for an exact interpolant w near `weights`. Raises `Unproved`.
 
     confined: groups of the exact program whose weights must be in the row space of D_g X (P1, (16)).
     """
@@ -62,7 +62,7 @@ def prove_cheaper(
 def _interpolant(
     balls: Balls, weights: Sequence[Weight], also: Sequence[int], confined: Collection[int]
 ) -> list[tuple[Weight, list[arb]]]:
-    """Move `weights`, with zero weights of the groups `also`, to interpolate A W* exactly."""
+    """Move `weights`, with zero weights of the groups `also`, to interpolate A W* exactly; return both."""
     d = balls.model.X.shape[1]
     known = {part.group for part in weights}
     parts = [*(Weight(g, 1, np.zeros(d)) for g in also if g not in known), *weights]
@@ -89,7 +89,7 @@ def _interpolant(
 
 
 def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[int, list[arb]]:
-    """Weights of the first few groups, or of all, whose images are exactly the missing labels.
+    """Return weights of the first few groups, or of all, whose images are exactly the missing labels.
 
     If the planted groups are among them, the missing labels are in the range of their operators, so it is enough to
     solve for rows that span all rows.
@@ -162,7 +162,7 @@ def prove_duplicate(balls: Balls, exact: bool) -> float:
 
 
 def _is_reached(balls: Balls, own: int, images: list[arb], exact: bool) -> bool:
-    """Whether a group active on the rows of `own` and on more, all independent, has the image of the neuron w.
+    """Return whether a group active on the rows of `own` and on more, all independent, has the image of the neuron w.
 
     If it has, the cost is the same.
 
@@ -178,7 +178,7 @@ def _is_reached(balls: Balls, own: int, images: list[arb], exact: bool) -> bool:
 
 
 def _has_weights(balls: Balls, active: Mask, wanted: list[arb], exact: bool) -> bool:
-    """Whether some v has X v = wanted on the independent rows `active`, and if `exact` X v < 0 on the others."""
+    """Return whether some v has X v = wanted on the independent rows `active`, and if `exact` X v < 0 on the others."""
     X = balls.model.X
     rows, beside = np.flatnonzero(active), X.any(axis=1) & ~active
     start: Array | None = np.zeros(X.shape[1])

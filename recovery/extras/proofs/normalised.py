@@ -39,7 +39,7 @@ KEPT = 1e-10
 
 
 def prove_unique_on_ranges(model: Model, lam: Array, nodes: int) -> float:
-    """An upper bound below 1 on the dual norms of the gated program off its planted cells.
+    """Return an upper bound below 1 on the dual norms of the gated program off its planted cells.
 
     nodes: limit of the size of the tree. Raises `Unproved`.
     """
@@ -53,7 +53,7 @@ def prove_unique_on_ranges(model: Model, lam: Array, nodes: int) -> float:
 
 
 class _Ranges(CellTree):
-    """The tree over the rows `order`, with their part of lam; closed: signs of the closed leaves."""
+    """The tree over the signs of the rows `order`, with their part of lam; closed: signs of the closed leaves."""
 
     def __init__(self, model: Model, order: Index, planted: Mask, lam: Array) -> None:
         super().__init__(model.X[order], planted)
@@ -75,7 +75,7 @@ class _Ranges(CellTree):
 
 
 def _bound_of_ranges(sums: DualSums, closed: list[Codes], order: Index) -> float:
-    """An upper bound on the dual norms of the closed leaves and of the skip connection. Raises `Unproved`."""
+    """Return an upper bound on the dual norms of the closed leaves and of the skip connection. Raises `Unproved`."""
     balls, squares = sums.balls, [sums.skip() ** 2]
     for sides in closed:
         on = np.sort(order[np.flatnonzero(sides > 0)])
@@ -86,7 +86,7 @@ def _bound_of_ranges(sums: DualSums, closed: list[Codes], order: Index) -> float
 
 
 def prove_unique_off_images(model: Model, lam: Array, nodes: int) -> float:
-    """An upper bound below 1 on the dual ratios of the exact program off its planted neurons.
+    """Return an upper bound below 1 on the dual ratios of the exact program off its planted neurons.
 
     nodes: limit of nodes per sign. Raises `Unproved`.
     """
@@ -99,13 +99,14 @@ def _off_images(model: Model, lam: Array, sign: int, nodes: int) -> float:
 
 
 def _known(model: Model, live: Index, sign: int) -> Mask:
-    """The patterns (k, m) of the planted neurons whose outer weights have this sign, on the rows `live`."""
+    """Return the patterns (k, m) of the planted neurons whose outer weights have this sign, on the rows `live`."""
     own = [g for g in model.support if not (model.linear and g == 0) and sign_of(model, g) == sign]
     return np.ascontiguousarray(model.patterns[live][:, own].T)
 
 
 def _checked(balls: Balls, lam: Array, sign: int) -> DualSums:
-    """Check that each planted neuron is determined by its image, and is in no other cell. Raises `Unproved`."""
+    """Return the sums of a dual. Raises `Unproved` unless planted neurons have unique images and are in no other
+    cell."""
     model = balls.model
     balls.check_cones()
     check_signs(model)
@@ -144,9 +145,8 @@ def search_images(model: Model, lam: Array, sign: int, nodes: int) -> tuple[Inde
 
 
 def bound_of_tree(balls: Balls, lam: Array, sign: int, ends: Index, ys: Array) -> float:
-    """An upper bound below 1 on the ratios off the planted neurons, by the tree of `search_images`, and on the skip
-    connection. Raises `Unproved`.
-    """
+    """Return an upper bound below 1 on the ratios off the planted neurons, by the tree of `search_images`, and on the
+    skip connection. Raises `Unproved`."""
     live = np.flatnonzero(balls.model.X.any(axis=1))
     sums, X, known = DualSums(balls, lam, sign), balls.model.X[live], _known(balls.model, live, sign)
     rows, weights = [sums.rows[i] for i in live], [sums.weights[i] for i in live]
@@ -167,7 +167,7 @@ def _check_known(lam: list[arb], side: Index, known: Mask) -> None:
 
 
 def _leaf(X: Array, rows: list[list[arb]], lam: list[arb], side: Index, y: Array) -> arb:
-    """The squared bound on the ratios of a leaf by y, corrected such that X^T y = 0. Raises `Unproved`."""
+    """Return the squared bound on the ratios of a leaf by y, corrected such that X^T y = 0. Raises `Unproved`."""
     on = side > 0
     held = np.flatnonzero(on | (y > KEPT))
     exact = [arb(0)] * len(lam)

@@ -28,7 +28,7 @@ OUTSIDE = "a weight leaves the cone of its pattern"
 
 @dataclass(frozen=True)
 class ProvedOptimum:
-    """low <= optimum <= high, proved."""
+    """A proved interval that contains the optimum: low <= optimum <= high."""
 
     low: float
     high: float
@@ -60,7 +60,7 @@ class ProofStart:
 
     @property
     def penalty(self) -> float:
-        """The bound of the dual norms."""
+        """The bound on the dual norms: beta, or 1 for interpolation."""
         return 1.0 if self.beta is None else self.beta
 
 
@@ -71,7 +71,7 @@ def prove_optimum(balls: Balls, given: ProofStart) -> ProvedOptimum:
 
 
 def _high(balls: Balls, given: ProofStart) -> float:
-    """The objective of feasible weights near the given ones, rounded up."""
+    """Return the objective of feasible weights near the given weights, rounded up."""
     parts = {(one.group, one.sign): _allowed(balls, given, one.group, one.w) for one in given.weights}
     if given.beta is None:
         parts = _interpolating(balls, given, parts)
@@ -85,12 +85,12 @@ def _high(balls: Balls, given: ProofStart) -> float:
 
 
 def _allowed(balls: Balls, given: ProofStart, g: int, w: Array) -> list[arb]:
-    """w, or its projection on the row space of its group if this is confined."""
+    """Return w, or its projection on the row space of its group if this is confined."""
     return balls.in_row_space(g, w) if g in given.confined else [arb(a) for a in w.tolist()]
 
 
 def _missing(balls: Balls, given: ProofStart, parts: Parts) -> list[arb]:
-    """y - F(W)."""
+    """Return y - F(W), the labels that the weights leave."""
     missing = [arb(a) for a in given.y.tolist()]
     for (g, sign), w in parts.items():
         missing = [m - sign * a for m, a in zip(missing, balls.gated(g, balls.images(w)), strict=True)]
@@ -149,7 +149,7 @@ def _in_cones(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
 
 
 def _low(balls: Balls, given: ProofStart) -> float:
-    """The dual objective of a feasible multiple of lam, rounded down."""
+    """Return the dual objective of a feasible multiple of lam, rounded down."""
     lam, y = ([arb(a) for a in values.tolist()] for values in (given.lam, given.y))
     # a skip connection has no cone, and the norm of a group without cones bounds both signs
     signed = {
@@ -173,7 +173,7 @@ def _low(balls: Balls, given: ProofStart) -> float:
 
 
 def _on_cone(balls: Balls, given: ProofStart, lam: list[arb], g: int, sign: int, mu: Array) -> arb | None:
-    """The squared bound on the cone of a signed group by multipliers of its rows; None if it is not bounded."""
+    """Return the squared bound on the cone of a signed group by multipliers of its rows; None if it is not bounded."""
     values = [arb(max(a, 0.0)) for a in mu.tolist()]
     cone = [m if on else -m for m, on in zip(values, balls.model.patterns[:, g], strict=True)]
     z = [sign * a + b for a, b in zip(balls.gated(g, lam), cone, strict=True)]

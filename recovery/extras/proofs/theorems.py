@@ -57,7 +57,7 @@ def prove_linear_unique(balls: Balls, all_ones: AllOnes | None) -> float:
 
 
 def _distance_to_identity(gram: arb_mat) -> arb:
-    """The Frobenius norm of G - I."""
+    """Return the Frobenius norm of G - I."""
     d = gram.nrows()
     entries = (gram - matrix(np.eye(d))).entries()
     return length(dot(entries, entries))

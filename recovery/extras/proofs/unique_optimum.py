@@ -33,7 +33,7 @@ optimal."""
 
 @proved
 def prove_unique(balls: Balls, lam: Array, multipliers: Multipliers | None = None) -> float:
-    """An upper bound below 1 on the dual norms off the planted groups. Raises `Unproved`.
+    """Return an upper bound below 1 on the dual norms off the planted groups. Raises `Unproved`.
 
     multipliers: for the exact program; None for the gated one.
     """
@@ -68,7 +68,7 @@ def check_signs(model: Model) -> None:
 
 
 def sign_of(model: Model, g: int) -> int:
-    """The sign of the planted neurons of a group."""
+    """Return the sign of the planted neurons of a group."""
     return int(np.sign(model.signs[model.owner.index(g)]))
 
 
@@ -77,7 +77,7 @@ def _root(square: arb) -> str:
 
 
 def corrected(balls: Balls, lam: Array) -> list[arb]:
-    """Move lam such that M^T lam = u exactly, with M of full column rank. Raises `Unproved`."""
+    """Return lam moved such that M^T lam = u exactly, with M of full column rank. Raises `Unproved`."""
     model, weights = balls.model, balls.weights()
     if not model.support:
         raise Unproved("the planted weights are zero")
@@ -111,7 +111,7 @@ def _check_in_row_space(balls: Balls, g: int, rank: int) -> None:
 
 
 def _metric_times(balls: Balls, g: int, w: list[arb], chosen: Index) -> list[arb]:
-    """(Q_g w) on the chosen coordinates."""
+    """Return Q_g w on the chosen coordinates."""
     if not balls.model.architecture.normalized:
         return [w[j] for j in chosen]
     z = balls.images(w)
@@ -121,7 +121,7 @@ def _metric_times(balls: Balls, g: int, w: list[arb], chosen: Index) -> list[arb
 
 
 def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]], multipliers: Multipliers) -> float:
-    """The largest squared bound over signed groups, each below 1 by multipliers of its cone. Raises `Unproved`."""
+    """Return the largest squared bound over signed groups, all below 1 by multipliers. Raises `Unproved`."""
     if not signed:
         return 0.0
     model = balls.model
