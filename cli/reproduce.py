@@ -94,7 +94,7 @@ def command(
 
 
 def chosen(papers: Sequence[str]) -> list[str]:
-    """Return the configs of these papers, and of these names. Raises `ParameterError`."""
+    """Return the shipped configs of these papers or names; without any, all of them. Raises `ParameterError`."""
     from recovery.config import shipped
     from recovery.errors import ParameterError
     from recovery.text import did_you_mean

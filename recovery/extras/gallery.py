@@ -84,7 +84,7 @@ def _extent_words(plan: Plan, cells: Index, replicates: int) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure of the gallery. Without anything to draw it has no pictures; `remark` then says why, if rows are stored.
+    """A figure of the gallery. Without anything to draw it has no pictures; remark: why it cannot be drawn, or empty.
 
     pictures: (file, text alternative) of each picture. seconds: total run time of the stored trials.
     """

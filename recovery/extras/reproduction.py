@@ -51,7 +51,7 @@ class Figure:
         return from_document(folder.load()["config"]).replicates if folder.exists() else 0
 
     def next_step(self, options: Options, seconds: float) -> Plan | None:
-        """Plan the replicates that probably fit into `seconds`: one, missing ones, or more; None if none fit."""
+        """Plan one replicate, then missing trials, then as many more as fit into `seconds`; None if none fit."""
         wanted, planned = self.wanted(), self._before()
         if not wanted.missing or not isinstance(wanted.sweep.sampling, Even):
             return wanted

@@ -49,7 +49,7 @@ class View:
         return status
 
     def say(self, text: str) -> None:
-        """Show a text in place of the map."""
+        """Show a text in place of the status and the map."""
         self._live.update(Text(text), refresh=True)
 
     def _maps(self) -> list[Text]:

@@ -143,7 +143,7 @@ def time_some(
 
 
 class _Group:
-    """A group of trials with equal words, such as the method, as coordinates, and the times of its timed trials."""
+    """A group of trials with equal non-numeric coordinates, such as the method, and the times of its timed trials."""
 
     def __init__(self, trials: Trials, rng: np.random.Generator) -> None:
         costs = trials.costs

@@ -25,7 +25,7 @@ NUMBERS = "fiub"
 
 
 class Answer(NamedTuple):
-    """Rows of the first of several trials. exhausted: the worker must be replaced before it runs another."""
+    """The rows of the first few of several trials. exhausted: the worker must be replaced before it runs another."""
 
     rows: list[Row]
     exhausted: bool = False
@@ -65,7 +65,7 @@ def encode_answer(answer: Answer) -> bytes:
 
 
 def decode_answer(document: Any, trials: Sequence[Trial]) -> Answer:
-    """Return the checked answer about these trials from decoded data. Raises ValueError for data that cannot be one."""
+    """Return the checked answer about these trials from decoded data. Raises ValueError for data that is no answer."""
     try:
         if len(document["rows"]) > len(trials):
             raise ValueError("holds more rows than trials")

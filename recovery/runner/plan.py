@@ -195,7 +195,7 @@ def part_words(plan: Plan) -> str:
 
 
 def _has_stored_rows(plan: Plan) -> bool:
-    """Return whether a part of the folder was written under this plan's config."""
+    """Return whether a part file of the folder was written under this plan's config."""
     parts, _ = read_parts(plan.folder.trials, ["trial_id"])
     return any(maker.get("digest") == plan.sweep.digest for _, table in parts for maker in makers(table))
 

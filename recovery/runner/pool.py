@@ -80,10 +80,11 @@ def run(
     read: Callable[[Any], T],
     compiles: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
-    """Send a job to a worker process, and yield its messages as `read` returns them; ValueError marks a false message.
+    """Send a job to a worker process, and yield what `read` returns for each of its messages.
 
     seconds: limit for each message, without time for compiling code and importing user code. compiles: called whenever
-    the process begins to compile code. Raises `TimeLimit` or `WorkerDied`; the process has ended then.
+    the process begins to compile code. Raises `TimeLimit`, or `WorkerDied`, also if `read` raises ValueError for a
+    false message; the process has ended then.
     """
     data, left, compiling = pickle.dumps((sys.path, working_folder(), job)), seconds, False
     try:
@@ -121,7 +122,7 @@ class Workers:
         self._closed = False
 
     def measure(self, trials: Sequence[Trial], limits: Limits) -> list[Row]:
-        """Return the rows of the first of these trials, at least one.
+        """Run these trials in a worker process; return the rows of the first few, at least one.
 
         A trial that exceeds a limit or whose process dies is run again in a new process if an earlier trial may be the
         cause. Otherwise its row has the status `timeout` or `killed`. Raises `Closed`, and `RecoverError` if no process
@@ -149,7 +150,7 @@ class Workers:
     def _run(
         self, process: WorkerProcess, fresh: bool, trials: Sequence[Trial], limits: Limits, rows: list[Row]
     ) -> bool:
-        """Append the rows of the first of these trials, perhaps none if the process is not fresh.
+        """Append the rows of the first few of these trials, perhaps none if the process is not fresh.
 
         Returns whether the process may run other trials. Raises `TimeLimit` or `WorkerDied` if a trial is lost.
         """

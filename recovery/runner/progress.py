@@ -23,7 +23,7 @@ NOTEBOOK_SECONDS = 0.5
 
 
 class Display(Protocol):
-    """Shows the state of a run, and messages; `close` restores the terminal."""
+    """Display of a run's state and messages; `close` restores the terminal."""
 
     def show(self, state: "State") -> None: ...
 
@@ -107,7 +107,7 @@ class Progress:
             self._display.print(text)
 
     def compiles(self) -> None:
-        """Say once that code is compiled, which delays the first rows."""
+        """Print once that code is being compiled, which delays the first rows."""
         if not self._compiles:
             self._compiles = True
             self.print(COMPILES)

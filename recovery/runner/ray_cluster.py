@@ -44,7 +44,7 @@ _OPEN = -2
 
 @contextmanager
 def connected(jobs: int) -> Iterator[tuple[int, Run]]:
-    """Yield the processors of the cluster at RAY_ADDRESS, or of one of `jobs` here, and what runs calls on it.
+    """Yield the number of processors of a cluster, at RAY_ADDRESS or started here, and a function that runs calls.
 
     Ray itself runs the calls of a lost worker again. Ray listens on all addresses and has no option for the loopback
     interface alone, so the cluster of this machine answers only those who know its token. Where Ray chooses the folder

@@ -241,7 +241,7 @@ def call(function: Callable[[], object], idle: int) -> Iterator[bytes]:
 def run_trials(
     trials: Sequence[Trial], memory: int | None, seconds: float, interval: float, fresh: bool, idle: int
 ) -> Iterator[bytes]:
-    """Yield answers with the rows of trials, the first row as soon as it is done; after `seconds`, one without rows.
+    """Yield answers with the rows of trials, the first row at once; after `seconds`, an answer without rows.
 
     memory: MiB that each trial may allocate. interval: seconds between answers after the first. fresh: no trial has run
     in this process. idle: bytes of private memory before its first trial.

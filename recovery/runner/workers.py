@@ -40,8 +40,8 @@ class EngineLostError(RecoverError):
 class Service:
     """A backend that is running. Raises ConnectionError when it is lost.
 
-    run: calls a function with the arguments of each batch, and yields the results in any order. remote: it calls the
-    function on other machines, perhaps, so trials run in worker processes there, and rows come back as bytes.
+    run: calls a function with the arguments of each batch, and yields the results in any order. remote: the function
+    may be called on other machines, so trials run in worker processes there, and rows come back as bytes.
     """
 
     jobs: int
@@ -190,7 +190,7 @@ def run_batch(
 ) -> Done:
     """Run trials until the batch is done or its time is up; at least one is run.
 
-    measure: returns the rows of the first of some trials, at least one.
+    measure: returns the rows of the first few of some trials, at least one.
     """
     clock, rows = time.perf_counter(), list[Row]()
     while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:

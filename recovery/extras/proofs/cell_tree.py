@@ -29,7 +29,8 @@ class CellTree(ABC):
 
     @abstractmethod
     def close(self, sides: Codes) -> bool:
-        """Record what bounds the cells with these signs of the first rows, if anything does; return whether."""
+        """Record a bound that excludes all cells with these signs of the first rows, if one is found; return
+        whether."""
 
     @abstractmethod
     def value(self, sides: Codes) -> float:

@@ -62,7 +62,7 @@ def prove_cheaper(
 def _interpolant(
     balls: Balls, weights: Sequence[Weight], also: Sequence[int], confined: Collection[int]
 ) -> list[tuple[Weight, list[arb]]]:
-    """Move `weights`, with zero weights of the groups `also`, to interpolate A W* exactly; return both."""
+    """Return `weights`, and zero weights of the groups `also`, moved to interpolate A W* exactly."""
     d = balls.model.X.shape[1]
     known = {part.group for part in weights}
     parts = [*(Weight(g, 1, np.zeros(d)) for g in also if g not in known), *weights]
@@ -119,7 +119,7 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
 
 
 def least_weights(balls: Balls, groups: list[int], rows: list[int], missing: list[arb]) -> dict[int, list[arb]]:
-    """Return the least weights of the groups whose images are the missing labels of these rows. Raises `Unproved`."""
+    """Return the least-norm weights of the groups that map to the missing labels of these rows. Raises `Unproved`."""
     d = balls.model.X.shape[1]
     operators = beside(balls.operator(g, np.arange(d)) for g in groups)
     N = arb_mat([operators[i] for i in rows])

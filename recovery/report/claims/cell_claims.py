@@ -281,7 +281,7 @@ def _limits(diagram: Diagram, limit: float | str | None) -> Array:
 
 
 def _able(sample: Sample, bound: float, upper: bool, level: float, statistic: str) -> bool:
-    """Return whether some outcome of these trials would lie beyond the bound."""
+    """Return whether some outcome of these trials would contradict the bound."""
     if statistic != "mean" or not sample.proportion:
         return sample.decides(high=not upper) if statistic == "mean" else len(sample.values) > 0
     worst_of_all = Sample(np.full(len(sample.values), float(upper)), True).interval("mean", 1 - 2 * level)

@@ -32,7 +32,7 @@ def state_curve(claim: CurveClaim) -> str:
 
 
 def judge_curve(estimates: Estimates, panels: list[int], claim: CurveClaim) -> tuple[str, Judgement]:
-    """Judge each panel. The claim is about all of them, and they share its error rate, because they may share X."""
+    """Judge whether every panel follows the claim's curve; panels share the error rate, because they may share X."""
     diagram = estimates.diagram
     if not poolable(diagram):
         raise ReportError(f"{diagram.quantity} is not a proportion over n and d")

@@ -142,5 +142,5 @@ def caption(pooled: Threshold) -> str:
 
 
 def p_value(p: float) -> str:
-    """Format the value of p, with its sign: `= 0.002`, or `< 1e-15`."""
+    """Format a p-value with its relation: `= 0.002`, or `< 1e-15`."""
     return f"= {p:.1g}" if p >= 1e-15 else "< 1e-15"

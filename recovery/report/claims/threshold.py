@@ -58,7 +58,7 @@ class Measured:
 
 
 def measured_beside_stated(estimates: Estimates) -> list[Measured]:
-    """Return the measured thresholds, displayed or claimed: one entry per claim about one, or one without a claim."""
+    """Return the measured thresholds, displayed or claimed: an entry per claim about each, or one without claims."""
     diagram = estimates.diagram
     claims: dict[tuple[str, float, str], list[ThresholdClaim]] = {
         (str(diagram.quantity), diagram.probability, diagram.along.what): []

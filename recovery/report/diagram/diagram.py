@@ -116,7 +116,7 @@ class Diagram:
 
     @property
     def script(self) -> Script:
-        """The script of text without markup, with the labels of the config."""
+        """The way of writing text without markup, with the labels of the config."""
         return PLAIN.labelled(self.sweep.report.labels)
 
     @property

@@ -74,7 +74,7 @@ def _straight(spec: AtCurve, diagram: Diagram) -> list[Line]:
 
 
 def at_label(spec: AtCurve) -> str:
-    """Return the label, or the coordinate with its value."""
+    """Return the label of a line at one value of an axis; without a label, the coordinate with its value."""
     return spec.label or PLAIN.where(spec.at)
 
 

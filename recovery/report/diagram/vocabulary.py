@@ -175,7 +175,7 @@ def letters(i: int) -> str:
 
 
 def lettered(i: int, count: int, title: str) -> str:
-    """Return the title of one of several panels with its letter: `(a) Gaussian`."""
+    """Return the title of a panel, with its letter if there are several panels: `(a) Gaussian`."""
     return f"({letters(i)}) {title}".rstrip() if count > 1 else title
 
 

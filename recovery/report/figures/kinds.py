@@ -105,7 +105,7 @@ def main_kind(analysis: Analysis) -> str:
 
 
 def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
-    """Return the kind and the main figure of a report: `quantities` if it shows several quantities side by side."""
+    """Return the kind of the main figure of a report and the figure; several values side by side are `quantities`."""
     diagram, name = analysis.diagram, main_kind(analysis)
     if not diagram.beside:
         return name, _drawing(KINDS[name], analysis)

@@ -127,7 +127,7 @@ def _values_across(diagram: Diagram, panel: Panel) -> list[Any]:
 
 
 def _positive_range(diagram: Diagram) -> tuple[float, float]:
-    """Return the least positive lower quartile of a cell (its median if not positive) and the largest upper one."""
+    """Return the least positive lower quartile (a cell's median if not positive) and the largest upper quartile."""
     lower = diagram.table["lower"]
     return float(lower.where(lower > 0, diagram.table["value"]).min()), float(diagram.table["upper"].max())
 

@@ -109,7 +109,7 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> A
 
 
 def _draw_marks(ax: Axes, panel: Panel) -> None:
-    """Draw a stroke on cells with failed or missing trials, a cross if none finished, a diamond on undecided ones."""
+    """Draw a stroke on cells with unfinished trials, a cross if none finished, a diamond if some are undecided."""
     cells = panel.cells
     x, y = Axis(panel.x), Axis(panel.y)
     left, right, middle_x = _inner(x, cells["ix"].to_numpy())

@@ -98,7 +98,7 @@ class Crossings:
         return stack(self.places, [part.cells for part in self.parts], self.falling, self.along.probability, share)
 
     def along_x(self, places: Array) -> Array:
-        """Return places in the units of x, or of the pooled value."""
+        """Return places, which may be logarithms, in the units of x or of the pooled value."""
         return np.exp(places) if self.log else places
 
     @cached_property

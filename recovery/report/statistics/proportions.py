@@ -76,7 +76,7 @@ class Pairs:
 
     @classmethod
     def of(cls, first: Array, second: Array) -> "Pairs":
-        """Count pairs of 1 (yes), 0 (no) and NaN (undecided)."""
+        """Count pairs of outcomes, 1 (yes) and 0 (no); pairs with NaN (undecided) are left out."""
         counts = [int(np.sum((first == a) & (second == b))) for a, b in ((1, 1), (1, 0), (0, 1), (0, 0))]
         return cls(*counts)
 

@@ -26,7 +26,7 @@ def fitted_values(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def slices_in_words(panel: Panel, by: str) -> str:
-    """Return `each d`, or `40 of 500 d`."""
+    """Return which slices are fitted in words: `each d`, or `40 of 500 d`."""
     present = list(panel.cells[by].unique())
     fitted = len(fitted_values(present))
     return f"each {by}" if fitted == len(present) else f"{fitted} of {len(present)} {by}"
