@@ -83,8 +83,8 @@ def run(
     """Send a job to a worker process, and yield what `read` returns for each of its messages.
 
     seconds: limit for each message, without time for compiling code and importing user code. compiles: called whenever
-    the process begins to compile code. Raises `TimeLimit`, or `WorkerDied`, also if `read` raises ValueError for a
-    false message; the process has ended then.
+    the process begins to compile code. Raises `TimeLimit`, or `WorkerDied`, also if `read` raises ValueError; the
+    process has ended then.
     """
     data, left, compiling = pickle.dumps((sys.path, working_folder(), job)), seconds, False
     try:

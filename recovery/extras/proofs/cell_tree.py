@@ -29,8 +29,7 @@ class CellTree(ABC):
 
     @abstractmethod
     def close(self, sides: Codes) -> bool:
-        """Record a bound that excludes all cells with these signs of the first rows, if one is found; return
-        whether."""
+        """Record a bound that excludes all cells with these signs of the first rows, if found; return whether."""
 
     @abstractmethod
     def value(self, sides: Codes) -> float:
