@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from recovery.config import ConfigError, load
 from recovery.report.claims.analysis import results
-from recovery.report.claims.cell_claims import no_lower_p_values
 from recovery.report.claims.result import ClaimResult
+from recovery.report.claims.trend import no_lower_p_values
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.samples import Sample

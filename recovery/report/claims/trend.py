@@ -1,0 +1,100 @@
+"""Claims that a number or a frequency rises or falls along a coordinate, in lines of cells."""
+
+from itertools import combinations
+
+import numpy as np
+import scipy
+
+from recovery.config import ReportSpec
+from recovery.config.claims import MonotoneClaim
+from recovery.errors import ReportError
+from recovery.interval import LEVEL
+from recovery.report.claims.result import Judgement, undecided
+from recovery.report.claims.sentences import p_value
+from recovery.report.diagram import PLAIN, as_numbers, is_number
+from recovery.report.statistics import Estimates
+from recovery.types import Array, Mask
+
+OFTEN = 1 - LEVEL
+"""Error rate of the test that shows a trend in one line of cells."""
+
+
+def state_monotone(claim: MonotoneClaim) -> str:
+    return f"{claim.of} {claim.direction} with {claim.along.split('.')[-1]} (level {claim.level:g})"
+
+
+def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tuple[str, Judgement]:
+    """Judge a trend along an axis on each line of cells in which all other coordinates are equal.
+
+    Contradicted if two cells of a line are in the opposite order (Fisher's exact test, or Mann and Whitney's), at half
+    of the error rate shared among all pairs, or if all lines together show the opposite trend at the other half: with
+    few replicates no pair can show it. Supported if Kendall's rank correlation shows the trend in every line at 5 %,
+    and all lines together (Fisher's combination of p-values) show it at the claim's level.
+    """
+    diagram, sign = estimates.diagram, 1.0 if claim.direction == "rises" else -1.0
+    if claim.along not in diagram.layout.keys:  # other coordinates may be computed from it
+        diagram = diagram.laid_out(ReportSpec(x=claim.along))
+    frame = diagram.frame
+    if claim.along not in frame or not is_number(frame[claim.along]):
+        raise ReportError(f"{claim.along} is not a numeric coordinate of this grid")
+    values = sign * np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
+    yes = max(sign, 0.0) if diagram.proportion else None
+    at, used = as_numbers(frame[claim.along]), rows & ~np.isnan(values)
+    others = [name for name in diagram.layout.keys if name != claim.along]
+    groups = frame.loc[used, others].groupby(others, dropna=False).indices if others else {(): np.arange(used.sum())}
+    pairs, places = list[tuple[Array, Array]](), list[tuple[float, float, str]]()
+    trends, opposite_trends = list[float](), list[float]()
+    for inside in groups.values():
+        there = np.flatnonzero(used)[inside]
+        x, y = at[there], values[there]
+        steps = np.unique(x)
+        if len(steps) < 2:
+            continue
+        varies = np.ptp(y) > 0
+        trends.append(float(scipy.stats.kendalltau(x, y, alternative="greater").pvalue) if varies else 1.0)
+        opposite_trends.append(float(scipy.stats.kendalltau(x, y, alternative="less").pvalue) if varies else 1.0)
+        where = PLAIN.where({name: frame[name].iloc[there[0]] for name in others})
+        for a, b in combinations(steps, 2):
+            pairs.append((y[x == a], y[x == b]))
+            places.append((a, b, f" ({where})" if where else ""))
+    if not trends:
+        return undecided(f"no line of cells along {claim.along}", f"cells that differ in {claim.along} alone")
+    each = no_lower_p_values(pairs, yes)
+    p = float(each.min())
+    name = claim.along.split(".")[-1]
+    words = min(f"{name} = {a:g} and {b:g}{where}" for one, (a, b, where) in zip(each, places, strict=True) if one == p)
+    together, opposite = (
+        float(scipy.stats.combine_pvalues(np.maximum(ends, 1e-300)).pvalue) for ends in (trends, opposite_trends)
+    )
+    text = f"{len(trends)} lines, trend p {p_value(together)}"
+    if p < claim.level / 2 / len(pairs):
+        return f"{text}; in the opposite direction between {words}, p {p_value(p)}", "contradicted"
+    if opposite < claim.level / 2:
+        return f"{text}; in the opposite direction in all lines together, p {p_value(opposite)}", "contradicted"
+    shown = sum(trend < OFTEN for trend in trends)
+    if together < claim.level and shown == len(trends):
+        return text, "supported"
+    return undecided(f"{text}, visible in {shown} of {len(trends)} lines", "more replicates, or more cells per line")
+
+
+def no_lower_p_values(pairs: list[tuple[Array, Array]], yes: float | None) -> Array:
+    """Return for each pair of samples the one-sided p-value of the hypothesis that the second is no lower.
+
+    yes: the larger value of a proportion; None for numbers. Pairs of equal sizes are ranked in one call, which gives
+    exact p-values only if no sample has ties. So pairs with ties are ranked separately.
+    """
+    if yes is not None:
+        tables = [np.array([[(part == yes).sum(), (part != yes).sum()] for part in pair]) for pair in pairs]
+        return np.array([scipy.stats.fisher_exact(table, alternative="greater").pvalue for table in tables])
+    p = np.ones(len(pairs))
+    sizes = np.array([(len(first), len(second)) for first, second in pairs])
+    for size in np.unique(sizes, axis=0):
+        at = np.flatnonzero((sizes == size).all(axis=1))
+        first, second = (np.array([pairs[i][side] for i in at]) for side in (0, 1))
+        ordered = np.sort(np.concatenate([first, second], axis=1), axis=1)
+        tied = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        for part in (tied & (ordered[:, 0] < ordered[:, -1]), ~tied):
+            if part.any():
+                tested = scipy.stats.mannwhitneyu(first[part], second[part], alternative="greater", axis=1)
+                p[at[part]] = tested.pvalue
+    return p
