@@ -95,7 +95,7 @@ def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> 
 
     Newton's method minimises sum c_i (1 - x_i.h)_+^2, and the row that costs most is dropped until the rest is feasible
     (Chinneck's elastic deletion). Rows are then put back where feasible, and great circles improve the result. Each of
-    the restarts uses other weights c, and is followed by a search from a random point.
+    the restarts uses other weights c; as many searches start from random points.
     """
     n, d = X.shape
     starts = [_delete(X, np.ones(n) if r == 0 else np.asarray(rng.exponential(1.0, n) + 0.1)) for r in range(restarts)]

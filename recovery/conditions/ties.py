@@ -54,9 +54,9 @@ def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bo
 
 
 def neighbours(F: Array, w: Array, own: Mask) -> Mask:
-    """Return patterns (n, k) of cells that the neuron w (d,) of pattern `own` (n,) touches: two, or none.
+    """Return patterns (n, 2) of two cells at the neuron w (d,) of pattern `own`, or (n, 0) if w is on no hyperplane.
 
-    They are on both sides of the hyperplanes of the rows that w meets at zero up to rounding, if it meets any.
+    They have opposite sides of the hyperplanes of rows that w meets at zero up to rounding, and otherwise equal `own`.
     """
     error = 2 * (F.shape[1] + 1) * EPS * np.linalg.norm(F, axis=1) * np.linalg.norm(w)
     met: Mask = np.asarray((np.abs(F @ w) <= error) & F.any(axis=1))
@@ -68,7 +68,7 @@ def neighbours(F: Array, w: Array, own: Mask) -> Mask:
 
 
 def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> bool:
-    """Return whether another group has the image (F w)_+ of `own`: active on all its rows, active rows independent.
+    """Return whether another group has the image (F w)_+ of `own`: active on all its rows, its active rows independent.
 
     With cones, its weights v must also have F v <= 0 on all other rows, which a linear program decides.
     """

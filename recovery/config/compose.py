@@ -45,7 +45,7 @@ class Composer:
     """(science field, axis values) -> the component, or None if it has a problem."""
 
     def cells(self, blocks: Sequence[Block]) -> SweepCells:
-        """Return the cells of these blocks. Points of equal canonical JSON are one cell, with the first coordinates."""
+        """Return the cells of blocks: points of equal canonical JSON are one, with coordinates of the first point."""
         labels, tables = Labels(blocks), [self._points(block) for block in blocks]
         every = {name: concatenated(table.parts[name] for table in tables) for name in (*COMPONENTS, AXES)}
         kept, _ = distinct([column.map(lambda part: part.text).merged() for column in every.values()])

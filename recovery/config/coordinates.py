@@ -71,7 +71,7 @@ def of_one_type(column: CategoricalColumn[Scalar]) -> CategoricalColumn[Scalar]:
 
 
 def as_text(value: Scalar) -> Scalar:
-    """Return a coordinate as a config writes it; null stays null."""
+    """Return a coordinate as text, as a config writes it; null stays null."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)

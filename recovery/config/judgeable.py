@@ -17,7 +17,7 @@ from recovery.text import choices
 def judgeable_faults(
     claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], cells: SweepCells, columns: Columns
 ) -> Iterator[Fault]:
-    """Yield the faults of values that every cell leaves null, and of claims along or at a field that is no axis."""
+    """Yield faults: a value that is null in every cell; a claim along no axis, or at a value that no cell has."""
     measured = _measured(cells)
     for i, value in enumerate(report.values):
         at: Path = ("report", "value") if isinstance(report.value, str) else ("report", "value", i)

@@ -46,8 +46,8 @@ class Slicing:
 
 
 def slices_of(cells: SweepCells, slicing: Slicing) -> list[tuple[Array, float]]:
-    """Return, for each slice with two numbers along x, these in order, and the change of x per change of the pooled
-    value."""
+    """Return, for each slice with several numbers along x, the numbers in order, and the change of x per change of the
+    pooled value."""
     left_out = {slicing.moving, *slicing.computed}
     fixed = [column for name, column in cells.coordinates.items() if name not in left_out]
     x, what = (_values(cells, text) for text in (slicing.x, slicing.what))

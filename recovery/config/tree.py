@@ -69,7 +69,7 @@ class MissingFileError(ConfigError):
 
 
 def refusal(source: str, text: str, path: str = "", line: int = 0, column: int = 0) -> ConfigError:
-    """Return A `ConfigError` with one problem."""
+    """Return a `ConfigError` with one problem."""
     return ConfigError([Problem(Place(0, line, column, source), path, text)])
 
 

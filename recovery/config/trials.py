@@ -187,7 +187,7 @@ class SweepCells(Sequence[Cell]):
         return self.trials(1).keys
 
     def trials(self, replicates: int | Index) -> Trials:
-        """Return the first trials of each cell, cell by cell: one number for all cells, or one for each.
+        """Return the first `replicates` trials of each cell, cell by cell; one number for all cells, or one for each.
 
         Raises `ParameterError` if there are too many to hold in memory.
         """

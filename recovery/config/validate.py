@@ -27,7 +27,7 @@ STRICT = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=Fals
 
 @lru_cache(maxsize=256)
 def model_of(cls: type, tag: str | None = None, name: str | None = None) -> type[BaseModel]:
-    """Return the pydantic model of a dataclass, with a first key `tag: name` that identifies a member of a union."""
+    """Return the pydantic model of a dataclass, with a key `tag: name` in front if it is a member of a union."""
     hints = get_type_hints(cls, include_extras=True)
     definitions: dict[str, Any] = {tag: (Literal[name], ...)} if tag else {}
     by_name = {field.name: field for field in fields(cls)}

@@ -147,7 +147,7 @@ def same_as(value: object) -> object:
 
 
 def log_spaced(numbers: Array) -> bool:
-    """Return whether ordered positive numbers suit a log axis: equal ratios, a wide span, or ratios of less spread."""
+    """Return whether positive numbers suit a log axis: equal ratios, a wide span, or ratios more even than steps."""
     if len(numbers) >= STEPS and _spread(np.diff(np.log(numbers))) < 1e-6:
         return True
     if len(numbers) < 2 or numbers.max() < DECADES * numbers.min():

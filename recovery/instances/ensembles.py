@@ -162,7 +162,7 @@ class UnitUniform:
 class UserEnsemble:
     """A user's `function(rng, n, d, **parameters)` as an ensemble.
 
-    Raises `DataError` if it returns NaN, infinity, or a shape other than (n, d).
+    Raises `DataError` if the function returns NaN, infinity, or a shape other than (n, d).
     """
 
     function: Callable[..., Array]

@@ -35,7 +35,7 @@ class Target(Protocol):
 
     @property
     def hyperplanes(self) -> Array:
-        """Directions (d, m) whose patterns a program must contain to represent it; none if linear."""
+        """Directions (d, m) whose patterns a program must contain to represent it; none for a linear neuron."""
         ...
 
     def labels(self, X: Array, /) -> Array:

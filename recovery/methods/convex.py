@@ -215,7 +215,7 @@ class PlantedProgram:
         return solution, certify(self.program, solution)
 
     def decided(self, row: Measurement, decision: Decision) -> Measurement:
-        """Add the columns of a decision to the row. A proved recovery has the certificate of the planted weights."""
+        """Return the row with the columns of a decision, and for a recovery the certificate of the planted weights."""
         row = row.having(
             recovered=None if decision.verdict == "undecided" else decision.verdict == "recovered",
             verdict=decision.verdict,
@@ -228,7 +228,7 @@ class PlantedProgram:
         return row if decision.proof is None else self.recovered(row, decision.proof)
 
     def recovered(self, row: Measurement, proof: Certified) -> Measurement:
-        """Add to the row the columns of a proof that the planted weights are the unique optimum: deviations are 0."""
+        """Return the row with the columns of a proof that the planted weights are the unique optimum: deviations 0."""
         return row.supported_by(Evidence(self.program, proof)).having(
             recovered=True,
             verdict="recovered",
@@ -242,7 +242,7 @@ class PlantedProgram:
     def measure(
         self, row: Measurement, solution: Solution, certificate: Certificate, bounds: Bounds | None = None
     ) -> Measurement:
-        """Add to the row the certificate of a solution and its distances from the planted model.
+        """Return the row with the certificate of a solution and its distances from the planted model.
 
         bounds: on the dual norms over all patterns.
         """
@@ -271,13 +271,13 @@ class PlantedProgram:
         return columns
 
     def optimal(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Add to the row, with noise or a penalty, whether the gap proves the optimum, or why it is undecided."""
+        """Return the row of a trial with noise or a penalty: certified by the gap, or undecided with the reason."""
         if certificate.proves_optimal:
             return row.having(certificate="gap")
         return row.undecided(shortfall(solution, certificate))
 
     def settle(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Add to the row the verdict that a solution proves after an undecided cascade, or why it proves none.
+        """Return the row with the verdict that a solution proves where the cascade settled none, or why none is proved.
 
         A cheaper interpolant proves W* not optimal, once the cost of interpolating its residual is added. Another
         interpolant of equal cost proves nothing, because of rounding, unless a group is known to share the cost.
@@ -299,7 +299,7 @@ class PlantedProgram:
         return row.undecided(reason)
 
     def judge(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Apply P1's rule to a solution: recovered if no entry deviates by more than DEVIATION_TOLERANCE.
+        """Return the row with P1's verdict on a solution: recovered if no entry deviates beyond DEVIATION_TOLERANCE.
 
         Undecided if the certificate neither proves an optimum nor has an error that small.
         """

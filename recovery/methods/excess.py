@@ -35,7 +35,7 @@ EXCESS = select(
 
 @dataclass(frozen=True)
 class Optimum:
-    """Objective of the best network, a proved lower bound, its neurons, and its predictions on the test draw."""
+    """Objective of the best network, a proved lower bound, its number of neurons, its predictions on the test draw."""
 
     objective: float
     lower: float
@@ -45,7 +45,7 @@ class Optimum:
 
 @dataclass(frozen=True)
 class _Draw:
-    """An instance that is equal to another with the same data, network and penalty."""
+    """A cache key: an instance that equals another with the same data, architecture and penalty."""
 
     key: Hashable
     instance: Instance = field(compare=False, repr=False)
@@ -82,7 +82,7 @@ def _optimum(draw: _Draw) -> Optimum:
 def with_excess(
     row: Measurement, instance: Instance, parameters: Parameters, loss: Empirical, beta: float
 ) -> Measurement:
-    """Add the columns `EXCESS` to the row of a trained network with these parameters and this regularised loss."""
+    """Return the row of a trained network with the columns `EXCESS`, for these parameters and this regularised loss."""
     best = optimum(instance, parameters.architecture, beta)
     reached = loss(parameters, parameters.like())
     row = row.having(

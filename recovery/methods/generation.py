@@ -62,7 +62,7 @@ def proof_cost(program: ProgramKind, setting: Setting) -> float:
 
 
 def patterns_proved(row: Measurement, kind: str) -> str | None:
-    """Return the pattern set that a verdict holds for: `all`, but for a recovery the `kind`; None without a verdict.
+    """Return the pattern set that a verdict holds for: `all`, or `kind` for a recovery over fewer; None if undecided.
 
     Planted weights that are not the unique optimum over some patterns are not the unique optimum over all patterns.
     """

@@ -234,7 +234,7 @@ def _moves(program: ExactProgram, reach: Reach, W: Array, inside: Array, further
 
 
 def descends(groups: Groups, features: Array, planted: Candidate, excess: Array) -> bool:
-    """Return whether `excess` (p, r), zero on S, is the off-support part of a descent direction from planted weights.
+    """Return whether `excess` (p, r), zero on S, is proved the off-support part of a descent from planted weights.
 
     The planted groups move by -v with A_S v = sum_g A_g excess_g, and other groups interpolate the part of these labels
     outside the range of A_S, so that the labels stay. The rate of change of the objective is at most

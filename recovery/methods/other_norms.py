@@ -14,7 +14,7 @@ from recovery.solvers.conic import LINEAR, solve_inside
 
 
 def judge_norm(problem: PlantedProgram, row: Measurement, solution: Solution) -> Measurement:
-    """Add to the row the verdict that a solution proves.
+    """Return the row with the verdict that a solution proves.
 
     HiGHS returns corners of the sets of optimal weights and duals, which may leave uniqueness open; a solution inside
     both sets decides it.

@@ -156,7 +156,7 @@ def compare(
     parameters: Parameters,
     how: Literal["verdict", "optimum"],
 ) -> Measurement:
-    """Add to the row whether the convex program recovers; for `optimum`, also ||f - f_convex|| on the test draw."""
+    """Return the row with whether the convex program recovers; for `optimum`, ||f - f_convex|| on the test draw."""
     row = row.having(convex_recovered=MinNorm()(instance, architecture).recovered)
     if how == "verdict" or row.stopped == "diverged" or instance.test is None:
         return row

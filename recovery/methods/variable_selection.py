@@ -151,7 +151,7 @@ class Select:
         )
 
     def _test(self, instance: Instance) -> Array | None:
-        """Return test rows: of the file, or drawn from the law of the data, n at a time, as some laws scale with n."""
+        """Return test rows: of the file, None without any, or drawn n at a time, because some laws scale with n."""
         setting = instance.setting
         if isinstance(setting.ensemble, File):
             return None if instance.test is None else instance.test[: self.test_rows]

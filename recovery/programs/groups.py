@@ -118,7 +118,7 @@ class Groups:
         return 1.0 if self.orthonormal else max(1.0, abs(self.slope)) * float(np.linalg.norm(self.base))
 
     def over(self, patterns: Mask) -> "Groups":
-        """Return the operators of the same architecture and data over these patterns (n, p), without a skip."""
+        """Return the operators of this architecture and data over other patterns (n, p), without a skip connection."""
         return Groups(self.base, patterns, self.coordinates, False, self.orthonormal, self.slope)
 
     def subset(self, chosen: Mask) -> "Groups":

@@ -97,7 +97,7 @@ class Program(ABC):
 
     @abstractmethod
     def cone_violation(self, W: Array) -> float:
-        """Return relative distance of the rows of W from their cones; 0 without cones."""
+        """Return the relative distance of the rows of W from their cones; 0 without cones."""
 
     @abstractmethod
     def gated_weights(self, W: Array) -> Array:

@@ -53,9 +53,10 @@ def _multiply(a: Array, c: Array) -> None:
 
 @_compiled
 def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes: int) -> Mask:
-    """Compute row i of L and of X = L^{-1} from the rows above it, for L = U^T; x is the row of L, y the row of X.
+    """Compute `inverse_factors` for `lanes` matrices at once: row i of L and of X = L^{-1} from the rows above it.
 
-    Loops copy entries because compiling an assignment between arrays takes five seconds (for its error message).
+    L is stored as U = L^T; x is the row of L, y the row of X. Loops copy entries because compiling an assignment
+    between arrays takes five seconds (for its error message).
     """
     m, r = len(packed), T.shape[1]
     sound = np.ones(m, dtype=np.bool_)

@@ -123,7 +123,7 @@ class Projections:
 
 
 def _frames(program: ExactProgram, unseen: float) -> Array | None:
-    """Return the transforms T_g (p, r, r) with null-space directions in place of zero columns; None for identities."""
+    """Return T_g (p, r, r), with null-space directions for zero columns unless confined; None for identities."""
     groups = program.groups
     if groups.transforms is None:
         return None

@@ -49,7 +49,7 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
 
 
 def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solution:
-    """Return the solution of `ConeNewton`. If norms ignore some weights, try the values of UNSEEN for the best one."""
+    """Return the solution of `ConeNewton`; if norms ignore some weights, the best over UNSEEN until one is proved."""
     solution = ConeNewton(program).solve(gated, tolerance)
     groups = program.groups
     if groups.confined or groups.dimensions(np.arange(groups.count)).all():

@@ -110,7 +110,7 @@ def loose_descent(H: Hessian, gradient: Array) -> Array | None:
 def conjugate(product: Linear, near: Linear, gradient: Array) -> Array | None:
     """Return -H^{-1} gradient by conjugate gradients to relative residual LOOSE.
 
-    product: v -> H v. near: v -> about H^{-1} v, the preconditioner. Returns None after ROUNDS iterations.
+    product: v -> H v. near: v -> about H^{-1} v, a preconditioner. Returns None if ROUNDS iterations are too few.
     """
     step, residual = np.zeros_like(gradient), -gradient
     towards = direction = near(residual)

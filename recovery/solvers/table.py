@@ -35,7 +35,7 @@ class Solver:
 
 
 def _auto(solve: Callable[[Any], Solution], program: Program) -> Solution:
-    """Return the solution of `solve`; if it is not certified and the program is small, or Clarabel's if that is better.
+    """Return the solution of `solve`, or Clarabel's for a small program if the former is not certified and is worse.
 
     A program with another norm than l2 goes to the solvers of cvxpy at once.
     """
