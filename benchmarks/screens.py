@@ -17,7 +17,7 @@ SITE = Path(__file__).parents[1] / "docs" / "_build" / "html"
 OUT = Path(__file__).parents[1] / "results" / "contact" / "screens"
 PAGES = (
     *("index", "install", "introduction", "tutorials/first-diagram", "findings", "papers/README", "papers/P4"),
-    *("reference/methods", "reference/python", "extending"),
+    *("reference/methods", "reference/python", "developers"),
 )
 WIDTHS = (1300, 375)
 TALLEST = 2600

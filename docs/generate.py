@@ -230,8 +230,8 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def measured(page: str) -> str:
     """A page with a template, one of `TEMPLATES`: every number in its place."""
-    head, _, rest = (DOCS / f"{page}.template").read_text().partition("\n")
-    return f"{head}\n\n{MADE_OF_GRIDS}{filled(rest)}"
+    head, _, rest = (DOCS / f"{page}.template").read_text().partition("\n\n")
+    return f"{head}\n\n{MADE_OF_GRIDS}\n{filled(rest)}"
 
 
 if __name__ == "__main__":

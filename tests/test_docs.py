@@ -4,6 +4,7 @@ In a page, a block whose first line is `# NAME.py` or `# NAME.yaml` is that file
 `sh` blocks run line by line; of `console` blocks, too large or made for other machines, the options must exist.
 """
 
+import inspect
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 
 import click
 import pytest
@@ -176,6 +178,25 @@ def test_links_lead_somewhere(page: Path) -> None:
             continue  # what is said of other programs names its source; no other page leads outside
         assert (page.parent / target).is_file(), target
         assert ":" not in target
+
+
+def test_the_steps_of_a_trial_name_objects_with_the_file_that_defines_each() -> None:
+    steps = re.findall(r"^(\d+)\. (.*?)(?=^\d+\. |^## )", (DOCS / "developers.md").read_text(), re.M | re.S)
+    assert [number for number, _ in steps] == [str(number) for number in range(1, 11)]
+    for _, text in steps:
+        named = re.findall(r"\[`(recovery\.[\w.]+)`\]\((.+?)\)", text)
+        assert named
+        for name, file in named:
+            assert inspect.getsourcefile(resolve_name(name)) == str((DOCS / file).resolve())
+
+
+def test_the_numbers_of_the_performance_page_are_those_of_its_tables() -> None:
+    number = re.compile(r"\d(?:[\d.,]*\d)?(?:e-?\d+)?%?")
+    rows = re.findall(r"^\|[^|]+\|([^|]+)\| \[.*\) \| `(\w+)` \|$", (DOCS / "performance.md").read_text(), re.M)
+    assert len(rows) > 15
+    for measured, name in rows:
+        table = number.findall((ROOT / "benchmarks" / f"{name}.md").read_text())
+        assert set(number.findall(measured)) <= set(table), name
 
 
 @pytest.mark.parametrize("page", PAGES)
