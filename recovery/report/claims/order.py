@@ -93,8 +93,7 @@ def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:
 
 
 def _outcomes(estimates: Estimates, first: int, second: int) -> pd.DataFrame:
-    """Return one row per pair of trials: y, x, replicate, and the outcomes `first` and `second`, NaN where
-    undecided."""
+    """Return one row per pair of trials: y, x, replicate, and outcomes `first` and `second`, NaN if undecided."""
     diagram = estimates.diagram
     layout, cells = diagram.layout, diagram.cells
     keys = [name for name in (layout.y, layout.x) if name is not None]

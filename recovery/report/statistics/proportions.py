@@ -17,8 +17,7 @@ QUANTILE = normal_reach(LEVEL)
 
 
 def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
-    """Return the ends of the Wilson score interval of a proportion at the level `LEVEL`; NaN where both counts are 0
-    (Wilson 1927)."""
+    """Return the ends of Wilson's score interval (1927) of a proportion at the level `LEVEL`; NaN without trials."""
     yes, no = np.asarray(yes, dtype=float), np.asarray(no, dtype=float)
     total = np.where(yes + no > 0, yes + no, np.nan)
     # the ends are the two p that solve (yes/N - p)^2 = q^2 p (1 - p) / N. The variance is taken at p itself, so the
@@ -29,8 +28,7 @@ def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the two-sided exact p-value of `only_first` against Binomial(only_first + only_second, 1/2); 1 without
-    pairs."""
+    """Return the two-sided exact p-value of `only_first` discordant pairs at probability 1/2; 1 without pairs."""
     discordant = only_first + only_second
     return float(scipy.stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
 

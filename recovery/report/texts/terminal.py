@@ -135,8 +135,7 @@ def _blocks(values: Array, up: int, across: int, how: str) -> Array:
 
 
 def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, colours: str) -> Text:
-    """Return a coloured block or a character of the ramp: `!` with failed or missing trials, `x` without finished
-    ones."""
+    """Return a coloured block or a ramp character: `!` with failed or missing trials, `x` without finished trials."""
     if not present:
         return Text(" " * wide)
     if np.isnan(unit):
