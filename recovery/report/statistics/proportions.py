@@ -28,7 +28,7 @@ def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the two-sided exact p-value of `only_first` discordant pairs at probability 1/2; 1 without pairs."""
+    """Return McNemar's two-sided exact p-value from the numbers of discordant pairs of both kinds; 1 without pairs."""
     discordant = only_first + only_second
     return float(scipy.stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
 
