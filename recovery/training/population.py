@@ -7,7 +7,6 @@ L = (1/4pi) sum_ij <v_i, v_j> ||w_i|| ||w_j|| (sin t_ij + (pi - t_ij) cos t_ij) 
 import numpy as np
 import scipy
 
-from recovery.programs.architecture import RELU
 from recovery.training.models import Parameters
 from recovery.types import Array
 
@@ -70,12 +69,9 @@ def correlation(angle: Array, ratio: Array, constant: float = 0.3) -> Array:
 
 
 def landscape(grid: Array) -> Array:
-    """Return L at w_i = alpha_i a, v = (1, -1), ||a|| = 1: entry [i, j] has alpha = (grid[i], grid[j]) (P2, Fig. 1)."""
-    loss, parameters = Population(np.ones((1, 1))), Parameters.empty(RELU, 2, 1, 1, np.float64)
-    parameters["V"][:, 0] = [1.0, -1.0]
-    gradient, values = parameters.like(), np.empty((len(grid), len(grid)))
-    for i, first in enumerate(grid):
-        for j, second in enumerate(grid):
-            parameters["W"][:, 0] = first, second
-            values[i, j] = loss(parameters, gradient)
-    return values
+    """Return L at w_i = alpha_i a, v = (1, -1), ||a|| = 1: entry [i, j] has alpha = (grid[i], grid[j]) (P2, Fig. 1).
+
+    The angle of two neurons is 0 or pi, and their term vanishes if it is pi.
+    """
+    first, second = grid[:, None], grid
+    return (first**2 + second**2) / 4.0 - np.maximum(first * second, 0.0) / 2.0 - (first - second) / 2.0 + 0.5

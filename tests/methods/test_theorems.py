@@ -94,7 +94,7 @@ def test_verdicts_by_a_theorem_are_those_over_every_pattern() -> None:
     assert min(pairs["recovered", "recovered"], pairs["not_unique", "not_unique"]) >= 20
 
 
-@pytest.mark.parametrize("draws", [pytest.param(10, marks=pytest.mark.deep), pytest.param(40, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("draws", [pytest.param(5, marks=pytest.mark.deep), pytest.param(40, marks=pytest.mark.soak)])
 def test_many_verdicts_by_a_theorem_are_those_over_every_pattern(draws: int) -> None:
     pairs = compare(range(10_000, 10_000 + draws * len(ENSEMBLES) * len(MODELS)))
     assert sum(pairs.values()) >= 50 * draws

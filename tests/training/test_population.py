@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recovery.training.models import Empirical, Parameters, initialize, paired_outer, sign_halves
-from recovery.training.population import Population, angles, correlation
+from recovery.training.population import Population, angles, correlation, landscape
 
 from .architectures import TRAINED
 
@@ -123,3 +123,11 @@ def test_the_correlation_function_is_non_negative_at_constant_0_3():
     values = correlation(angle, ratio)
     assert values.min() >= -1e-9
     assert correlation(angle, ratio, 0.49).min() < -1e-3  # it would show a constant that is too large
+
+
+def test_the_landscape_is_the_loss_of_two_neurons_of_opposite_outer_weights():
+    grid = np.linspace(-1.7, 2.6, 12)
+    loss, V = Population(np.ones((1, 1))), np.array([[1.0], [-1.0]])
+    networks = [[network(np.array([[first], [second]]), V) for second in grid] for first in grid]
+    expected = [[loss(one, one.like()) for one in line] for line in networks]
+    np.testing.assert_allclose(landscape(grid), expected, rtol=1e-12, atol=1e-14)
