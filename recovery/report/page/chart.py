@@ -157,8 +157,8 @@ class Picture:
 
     def _span(self, k: int) -> tuple[int, int]:
         """Return the first place on the x axis that grid cell k covers, and the place after the last."""
-        spans = self.grid.get("spans", {"start": self.at, "stop": [at + 1 for at in self.at]})
-        return spans["start"][k], spans["stop"][k]
+        spans = self.grid.get("spans")
+        return (spans["start"][k], spans["stop"][k]) if spans else (self.at[k], self.at[k] + 1)
 
     def _tooltip(self) -> Json:
         limits = f"{percent(LEVEL)} low", f"{percent(LEVEL)} high"
