@@ -58,7 +58,7 @@ def serve_forks(descriptor: int) -> None:
     Loaded modules are exempt from garbage collection, which would copy their memory in each fork.
     """
     gc.freeze()
-    gc.enable()  # garbage collection was disabled while modules were loaded
+    gc.enable()  # the command that started this fork server disabled it while modules were loaded
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _prctl(_ADOPT_ORPHANS, 1)

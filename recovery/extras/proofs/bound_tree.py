@@ -84,7 +84,8 @@ def grown_trees(ends: Index, first: int, last: int, m: int) -> tuple[Index, Inde
 def _checked(
     turned: Turned, known: Mask, ends: Index, roots: Index, sides: Index, numbers: Array, limit: float
 ) -> float:
-    """Return the largest bound over these leaves, except those of known cells. Raises `Unproved`."""
+    """Return the largest bound over these leaves, except those of known cells. It may exceed `limit`: cells whose bound
+    does get better multipliers first. Raises `Unproved` if the recorded search is inconsistent."""
     m, q, r = len(turned.up), len(turned.down), turned.r
     S = np.where((roots[:, None] >> np.arange(r)) & 1, 1.0, -1.0)
     whole = ends > m
