@@ -271,7 +271,7 @@ class PlantedProgram:
         return columns
 
     def optimal(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Return the row of a trial with noise or a penalty: its optimum proved by the gap, or undecided with the reason."""
+        """Return the row of a trial with noise or a penalty: its optimum proved by the gap, or undecided and why."""
         if certificate.proves_optimal:
             return row.having(certificate="gap")
         return row.undecided(shortfall(solution, certificate))

@@ -30,8 +30,8 @@ def initialize(
 ) -> Array:
     """Draw the rows (w, b, a) of theta: w, b uniform within +-1/sqrt(p), a within +-1/sqrt(neurons), all independent.
 
-    signs: a is +1 or -1 with probability 1/2 each. P3 does not state its initialisation; these are the defaults of
-    PyTorch, which it cites.
+    signs: a is instead +1 or -1 with probability 1/2 each. P3 does not state its initialisation; the uniform laws are
+    the defaults of PyTorch, which it cites.
     """
     theta = rng.uniform(-1.0, 1.0, (networks * neurons, p + 2))
     theta[:, :-1] /= np.sqrt(p)

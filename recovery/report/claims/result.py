@@ -79,7 +79,7 @@ def concluded(text: str, verdict: Judgement, needed: str) -> tuple[str, Judgemen
 
 
 def times_needed(inner: Interval, outer: Interval, least: float, most: float) -> float:
-    """Return by which factor, at least 2, more replicates would decide; infinite above `MOST` or if neither end is finite.
+    """Return by which factor, at least 2, more replicates decide; infinite above `MOST` or if neither end is finite.
 
     The width of an interval scales with the inverse square root of the replicates. The inner interval decides if the
     estimate is within the limits, otherwise the outer one.
