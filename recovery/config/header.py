@@ -122,12 +122,13 @@ Line = NamedCurve | RatioCurve | FileCurve | ExpressionCurve | FunctionCurve | A
 @dataclass(frozen=True)
 class StyleSpec:
     """The style of figures. width: of a journal's column or page, or of a slide; `auto` is a column for one panel and a
-    page for more. fonts: `latex` imitates the fonts of a LaTeX article. title: whether the title is drawn."""
+    page for more. fonts: `latex` imitates the fonts of a LaTeX article. title: whether the title is drawn; by default
+    unless the width is `column`, because journals print captions."""
 
     width: Literal["auto", "column", "page", "slide"] = "auto"
     fonts: Literal["sans", "serif", "latex"] = "sans"
     colours: Literal["cividis", "viridis", "inferno", "gray"] = "cividis"
-    title: bool = True
+    title: bool | None = None
 
 
 def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:

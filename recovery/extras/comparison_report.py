@@ -44,7 +44,7 @@ def draw_differences(comparisons: Sequence[Comparison]) -> Figure:
             ring = panel.cells[panel.cells["q"] <= FDR]
             ax.plot(Axis(panel.x).at[ring["ix"]], Axis(panel.y).at[ring["iy"]], **RING)
             where = [] if alone else [plain(one.names[1])]
-            sheet.name(i, ", ".join([*where, *filter(None, [MATH.where(panel.where)])]))
+            sheet.name(i, ", ".join([*where, *filter(None, [MATH.title(panel.where)])]))
         up = all(panel.y != [None] for _, panel in drawn)
         script = script_of(first)
         sheet.label(script.axis(layout.x), script.axis(layout.y) if up else "")

@@ -25,7 +25,7 @@ class Curve:
 
     `function` takes one array for each of `axes` (dotted paths of coordinates, in that order), broadcasts, and returns
     a probability, or a ratio such as n/d. A plot over two axes shows its contour at `level`; a plot over one axis shows
-    its values. With level None it has no contour.
+    its values. With level None it has no contour. contour: the name of the contour in a key, instead of the label.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Curve:
     function: Callable[..., Array]
     level: float | None = 0.5
     axes: tuple[str, ...] = ("n", "d")
+    contour: str = ""
 
 
 def _at_angle(limit: Callable[..., Array], degrees: ArrayLike) -> Array:
@@ -62,7 +63,7 @@ _DESCENT = ("method.center", "method.outputs", "method.epochs", "method.learning
 CURVES: dict[str, Curve] = {
     curve.name: curve
     for curve in [
-        Curve("wendel", "P(all-ones pattern), exact", "Wendel 1962; Cover 1965", wendel),
+        Curve("wendel", "P(all-ones pattern), exact", "Wendel 1962; Cover 1965", wendel, contour="Wendel"),
         Curve("no_all_ones", "P(no all-ones pattern), exact", "Wendel 1962; Cover 1965", lambda n, d: 1 - wendel(n, d)),
         Curve("proposition6", "bound on P(all-ones pattern)", "P1 Proposition 6", proposition6),
         Curve("theorem5", "lower bound on P(NIC-L)", "P1 Theorem 5", theorem5),

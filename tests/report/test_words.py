@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.container import ErrorbarContainer
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram import PLAIN, Diagram, unmarked
+from recovery.report.diagram import PLAIN, Diagram, shared_parts, unmarked
 from recovery.report.figures import main_figure, main_kind
 from recovery.report.figures.style import MATH
 from recovery.report.page import payload
@@ -18,6 +20,7 @@ from recovery.report.page.template import templates
 from recovery.store import read
 
 from ..needs import need_programs
+from .grids import grid, wendel_rows
 
 ROOT = Path(__file__).parents[2]
 GRIDS = ["p1-fig06", "p1-fig07", "p1-fig12", "p1-fig17", "p1-prop06", "p3-table1", "p4-start"]
@@ -163,3 +166,38 @@ def test_the_scripts_own_tests_pass() -> None:
     done = subprocess.run(["node", "--test", *files], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert int(re.findall(r"# pass (\d+)", done.stdout)[0]) >= 16
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ({"data.ensemble": "haar", "patterns.kind": "exhaustive"}, "Haar, all patterns"),
+        ({"patterns.count": "auto"}, "default number of patterns"),
+        ({"patterns.count": "100"}, "100 patterns"),
+        ({"planted": "normalized_relu k=2 geometry=basis"}, "normalised ReLU, k = 2, orthonormal weights"),
+        ({"method": "tensor success=0.2 polish=none"}, "tensor, success = 0.2, no polish"),
+        ({"method.outer": "free", "method.refit": False, "noise": 0.5}, "free outer weights, no refit, σ = 0.5"),
+        ({"my_own": "fast", "method.cutoff": None}, "my own = fast, no cutoff"),
+    ],
+)
+def test_titles_have_words_for_values_that_are_no_numbers(where: Json, words: str) -> None:
+    assert PLAIN.title(where) == words
+    assert unmarked(MATH.title(where)) == words
+
+
+def test_titles_omit_what_all_values_of_a_coordinate_share() -> None:
+    methods = ["tensor success=0.2", "tensor success=0.2 averages=plain"]
+    script = PLAIN.labelled({}, {"method": shared_parts(methods)})
+    assert [script.words("method", value) for value in methods] == ["default", "plain averages"]
+    assert shared_parts(methods[:1]) == frozenset()
+
+
+def test_the_key_names_the_law_and_draws_an_error_bar_as_one() -> None:
+    rows = wendel_rows(ensemble=["gaussian", "haar"])
+    analysis = Analysis(Diagram.of(grid(rows, report={"curves": ["wendel"], "style": {"width": "column"}})))
+    figure = main_figure(analysis)[1].draw()
+    (legend,) = figure.legends
+    entries = dict(zip([plain(text.get_text()) for text in legend.get_texts()], legend.legend_handles, strict=True))
+    assert {"Wendel: P = 1/2", "Wendel: P = 5 % and 95 %"} <= set(entries)
+    assert isinstance(entries["50 % at each d, with 95 % interval"], ErrorbarContainer | LineCollection)
+    assert figure.get_suptitle() == ""

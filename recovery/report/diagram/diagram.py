@@ -16,7 +16,7 @@ from recovery.report.diagram.grid_cells import Cells
 from recovery.report.diagram.layout import Layout, given_values, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
 from recovery.report.diagram.threshold_axis import ThresholdAxis
-from recovery.report.diagram.vocabulary import PLAIN, Script, fraction_words
+from recovery.report.diagram.vocabulary import PLAIN, Script, fraction_words, shared_parts
 from recovery.store import Grid
 from recovery.store.round_files import added
 from recovery.text import many
@@ -117,7 +117,12 @@ class Diagram:
     @property
     def script(self) -> Script:
         """The way of writing text without markup, with the labels of the config."""
-        return PLAIN.labelled(self.sweep.report.labels)
+        return PLAIN.labelled(self.sweep.report.labels, self.shared)
+
+    @cached_property
+    def shared(self) -> dict[str, frozenset[str]]:
+        """The parts that all values of a coordinate in words have; titles omit them."""
+        return {name: shared_parts(levels(self.frame, self.sweep, name)) for name in self.layout.keys}
 
     @property
     def measured_label(self) -> str:

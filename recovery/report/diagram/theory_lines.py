@@ -148,13 +148,12 @@ def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> 
     # wide, less than a cell of the mesh on a large grid
     height = _probit if probability else np.asarray
     contours: Any = contour_generator(grid_n, grid_d, np.ma.masked_invalid(height(values)))
-    label = f"{curve.label}, {main * 100:g} %" if probability else curve.label
+    name = f"{curve.contour}: P" if curve.contour else curve.label
+    label = f"{name} = {'1/2' if main == 0.5 else f'{main * 100:g} %'}" if probability else curve.label
     label += f" = {main:g}" if curve.level is None else ""
     traced = [Line(label, points) for points in contours.lines(float(height(main)))]
     if probability and spec.level is None and main == 0.5:
-        traced += [
-            Line(f"{curve.label}, 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(_probit(q))
-        ]
+        traced += [Line(f"{name} = 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(_probit(q))]
     return traced
 
 
@@ -195,7 +194,7 @@ def named_curves(diagram: Diagram) -> list[Curve]:
 def _labelled(diagram: Diagram, curve: Curve) -> Curve:
     """Return a theory curve with its label from the config."""
     label = diagram.sweep.report.labels.get(curve.name)
-    return curve if label is None else replace(curve, label=unmarked(label))
+    return curve if label is None else replace(curve, label=unmarked(label), contour=unmarked(label))
 
 
 def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:

@@ -64,8 +64,34 @@ COLUMNS = {
     "excess_high": "proved excess",
 }
 """Measured columns whose words differ from their names."""
-BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector")
+BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector", "event")
 """Coordinates whose values need no name."""
+NOUNS = {
+    "patterns.kind": "patterns",
+    "patterns.count": "patterns",
+    "geometry": "weights",
+    "outer": "outer weights",
+    **{name: name for name in ("cutoff", "polish", "start", "norm", "biases", "refit", "samples")},
+    **{name: name for name in ("decomposition", "signs", "regression", "averages")},
+}
+"""Coordinate -> the noun that follows its value in a title: `free outer weights`, `no polish`."""
+PHRASES = {
+    "geometry=basis": "orthonormal weights",
+    "patterns.kind=exhaustive": "all patterns",
+    "outer=signs": "outer weights ±1",
+    "biases=range": "biases in a range",
+    "start=both": "both starts",
+    "cutoff=kmeans": "k-means cutoff",
+    "signs=first_moment": "signs by first moment",
+    "regression=split": "split sample",
+    "rank=noise": "units counted",
+    "patterns.count=auto": "default number of patterns",
+    "count=none": "unknown number of variables",
+    "count=planted": "planted number of variables",
+    "standardize=true": "all standardised",
+    "standardize=inputs": "inputs standardised",
+}
+"""Coordinate and value -> words of a title that noun and value do not give."""
 NOT_MEASURED = "not measured"
 UNFINISHED = "no trial finished"
 INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
@@ -104,15 +130,17 @@ def _plain(mathematics: str) -> str:
 @dataclass(frozen=True)
 class Script:
     """A way of writing text. own: converts text of a config, which has no markup. marked: converts text with
-    mathematics between dollar signs. labels: the config's names of coordinates, with such mathematics."""
+    mathematics between dollar signs. labels: the config's names of coordinates, with such mathematics. shared: parts
+    that all values of a coordinate have, such as `success=0.2`, which titles omit."""
 
     own: Callable[[str], str]
     marked: Callable[[str], str]
     labels: Mapping[str, str] = field(default_factory=dict)
+    shared: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
-    def labelled(self, labels: Mapping[str, str]) -> "Script":
-        """Return this way of writing text, with these names of coordinates."""
-        return replace(self, labels=labels)
+    def labelled(self, labels: Mapping[str, str], shared: Mapping[str, frozenset[str]]) -> "Script":
+        """Return this way of writing text, with these names of coordinates and these shared parts."""
+        return replace(self, labels=labels, shared=shared)
 
     def axis(self, name: str | None) -> str:
         """Return the name of a coordinate on an axis: the config's label, the paper's letter, or the last part of its
@@ -158,6 +186,47 @@ class Script:
     def where(self, where: Mapping[str, Any]) -> str:
         """Return the coordinates of a panel: `σ = 0.1, Gaussian`."""
         return ", ".join(self.pair(name, value) for name, value in where.items())
+
+    def words(self, name: str, value: Any) -> str:
+        """Return a coordinate with its value for a title or a key: `n = 50`, `no polish`, `k = 2, opposite weights`.
+
+        Claims and tables use `pair`, which has the names of the config.
+        """
+        if isinstance(value, str) and name.split(".")[-1] in BARE and _OF_PARTS.fullmatch(value):
+            head, *parts = value.split()
+            named = [part.partition("=")[::2] for part in parts if part not in self.shared.get(name, ())]
+            kept = [self.words(key, _number(text)) for key, text in named]
+            kept[:0] = [] if head in self.shared.get(name, ()) else [self._phrase(name, head) or self.value(head)]
+            return ", ".join(kept) or "default"
+        return self._phrase(name, value) or self.pair(name, value)
+
+    def _phrase(self, name: str, value: Any) -> str:
+        """Return the words of a value that is no number; empty if the name has none."""
+        text = {None: "none", True: "true", False: "none"}.get(value, value) if not isinstance(value, str) else value
+        for key in (name, name.split(".")[-1]):
+            if words := PHRASES.get(f"{key}={text}"):
+                return self.own(words)
+            if key in NOUNS and isinstance(text, str):
+                first = {"none": "no ", "true": ""}.get(text, f"{self.value(text)} ")
+                return first + self.own(NOUNS[key])
+        return ""
+
+    def title(self, where: Mapping[str, Any]) -> str:
+        """Return the title of a panel: `σ = 0.1, Gaussian, all patterns`."""
+        return ", ".join(self.words(name, value) for name, value in where.items())
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def shared_parts(values: Iterable[Any]) -> frozenset[str]:
+    """Return the parts that all of several values in words have: `tensor` and `success=0.2`."""
+    parts = [frozenset(value.split()) for value in values if isinstance(value, str) and _OF_PARTS.fullmatch(value)]
+    return frozenset.intersection(*parts) if len(parts) > 1 else frozenset()
 
 
 PLAIN = Script(own=str, marked=unmarked)

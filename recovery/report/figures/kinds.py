@@ -28,7 +28,7 @@ from recovery.report.figures.map import (
     mark_handles,
 )
 from recovery.report.figures.sheet import NamedGrid, sheet
-from recovery.report.figures.style import MATH, plain, script_of, style_of
+from recovery.report.figures.style import plain, script_of, style_of
 from recovery.report.figures.training_plots import RECORD_KINDS, runs_of
 from recovery.report.statistics import poolable
 
@@ -142,7 +142,7 @@ def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
     """Draw several quantities side by side: a row per panel of the diagram, a column per (analysis, kind)."""
     first, count = shown[0][0].diagram, len(shown)
     places = [(i, k) for i in range(len(first.panels)) for k in range(count)]
-    rows = [MATH.where(panel.where) for panel in first.panels]
+    rows = [script_of(first).title(panel.where) for panel in first.panels]
     grid = NamedGrid(rows, [plain(analysis.diagram.quantity.label) for analysis, _ in shown], places)
     maps = all(name == "map" for _, name in shown)
     with sheet(len(places), first.heading, style_of(first), share="both" if maps else "columns", grid=grid) as page:

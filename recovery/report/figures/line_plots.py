@@ -61,8 +61,8 @@ def draw_profile(diagram: Diagram) -> Figure:
         handles = []
         for i, (panel, ax) in enumerate(zip(panels, sheet.axes, strict=True)):
             handles += draw_lines(ax, diagram, panel)
-            sheet.name(i, MATH.where(panel.where))
-        order = [MATH.pair(str(diagram.layout.y), y) for y in panels[0].y]
+            sheet.name(i, script_of(diagram).title(panel.where))
+        order = [script_of(diagram).words(str(diagram.layout.y), y) for y in panels[0].y]
         sheet.add(
             sorted(handles, key=lambda one: order.index(one.get_label()) if one.get_label() in order else len(order))
         )
@@ -90,7 +90,7 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
             continue
         exact = axis.at[[index[panel.x[k]] for k in cells["ix"]]]
         x = _shifted(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
-        label = None if len(panel.y) == 1 else MATH.pair(str(diagram.layout.y), y)
+        label = None if len(panel.y) == 1 else script_of(diagram).words(str(diagram.layout.y), y)
         joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
         line = {"lw": 0.6} if joined else {"linestyle": "none"}
         ax.plot(x, cells["value"].to_numpy(dtype=float), ms=2.2, label=label, **(style | line))
@@ -177,7 +177,7 @@ def draw_ratios(analysis: Analysis) -> Figure:
                 ax.set_xscale("log")
                 ax.set_xlim(ratios.reach)
                 label_log(ax.xaxis, *ratios.reach)
-            sheet.name(place, MATH.where(diagram.panels[i].where), caption(analysis.pooled[i]))
+            sheet.name(place, script_of(diagram).title(diagram.panels[i].where), caption(analysis.pooled[i]))
         sheet.label(MATH.axis("n/d"), diagram.measured_label)
         last = {MATH.marked(pooled_words(analysis.diagram.along, analysis.levels)): 1, INTERVAL: 2}
         order = sorted(entries, key=lambda label: (last.get(label, 0), len(label), label))

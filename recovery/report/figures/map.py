@@ -31,7 +31,7 @@ from recovery.report.diagram import (
     unfinished_words,
 )
 from recovery.report.figures.sheet import panel_sheet, write_not_measured
-from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES, script_of, set_axis
+from recovery.report.figures.style import CURVES, DASHES, STROKES, script_of, set_axis
 from recovery.report.statistics import Pairs, pair_cells, slices_in_words
 from recovery.types import Array
 
@@ -57,7 +57,7 @@ def draw_map(analysis: Analysis) -> Figure:
             mesh, handles = draw_panel(ax, analysis, i, scales[i])
             sheet.add(handles)
             threshold = caption(analysis.pooled[i]) if analysis.pooled else ""
-            sheet.name(place, MATH.where(diagram.panels[i].where), threshold)
+            sheet.name(place, script_of(diagram).title(diagram.panels[i].where), threshold)
             if own_scales:
                 sheet.bar(mesh, scales[i].label, scales[i].extend, panel=place)
         sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
@@ -75,13 +75,13 @@ def draw_trials(diagram: Diagram) -> Figure:
         for i, (panel, ax) in enumerate(zip(diagram.panels, sheet.axes, strict=True)):
             mesh = draw_cells(ax, panel, panel.matrix("trials"), norm, "Greys")
             sheet.add(_draw_theory(ax, diagram))
-            sheet.name(i, MATH.where(panel.where))
+            sheet.name(i, script_of(diagram).title(panel.where))
         sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
         sheet.bar(mesh, "trials per grid cell, log scale")
     return sheet.figure
 
 
-def draw_panel(ax: Axes, analysis: Analysis, i: int, scale: Scale) -> tuple[Any, list[Line2D]]:
+def draw_panel(ax: Axes, analysis: Analysis, i: int, scale: Scale) -> tuple[Any, list[Any]]:
     """Draw cells, marks, theory and thresholds of panel i, and return the mesh and the legend entries."""
     panel = analysis.diagram.panels[i]
     norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
@@ -172,7 +172,7 @@ def crossing_label(analysis: Analysis, i: int) -> str:
     return f"{what}, with {interval_words(analysis.levels)}"
 
 
-def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
+def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     """Draw the threshold crossings of the slices of panel i with their intervals, and return the legend entry."""
     crossings, panel = half_crossings(analysis, i), analysis.diagram.panels[i]
     if not crossings:
@@ -189,11 +189,8 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
         style |= {"ms": 1.7, "mew": 0.5}
         bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
         error = np.maximum([middle - seen[:, 0], seen[:, 1] - middle], 0)
-        if across:
-            ax.errorbar(middle, at, xerr=error, **style, **bars)
-        else:
-            ax.errorbar(at, middle, yerr=error, **style, **bars)
-        entry = style | {"color": "black"}
+        bars |= {"xerr": error} if across else {"yerr": error}
+        entry = ax.errorbar(*((middle, at) if across else (at, middle)), **style, **bars)
     else:
         style |= {"ms": 3.0, "mew": 0.6}
         band = ax.hlines(at, *seen.T, zorder=4.9, color="black", linewidth=0.9)
@@ -202,10 +199,11 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
             (line,) = ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8, scalex=False, scaley=False)
             line.set_path_effects([Stroke(linewidth=2.6, foreground="white"), Normal()])
         ax.plot(middle, at, zorder=5.0, scalex=False, scaley=False, **style)
-        entry = style | {"color": "black", "linewidth": 0.9, "linestyle": "-"}
+        entry = Line2D([], [], **(style | {"color": "black", "linewidth": 0.9, "linestyle": "-"}))
     _draw_open_ends(ax, at, ends, seen, across)
     ax.set(xlim=view[0], ylim=view[1])
-    return [Line2D([], [], **entry, label=crossing_label(analysis, i))]
+    entry.set_label(crossing_label(analysis, i))
+    return [entry]
 
 
 def _shortened(ends: Array, middle: Array, axis: Axis) -> Array:
@@ -269,7 +267,7 @@ def draw_paired(diagram: Diagram) -> Figure:
             ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
             counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
-            sheet.name(i, MATH.where(panel.where), counts)
+            sheet.name(i, script_of(diagram).title(panel.where), counts)
         sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
         sheet.bar(mesh, "fraction recovered: convex minus training")
         sheet.add([Line2D([], [], linestyle="none", label="titles: number of trials that only one recovers")])

@@ -12,18 +12,20 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Diagram, Layout, Panel, letters
+from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Diagram, Layout, Panel, Script, letters
 from recovery.report.figures.style import (
     FILES,
-    MATH,
     NO_BREAK_SPACE,
     Style,
     label_log,
     plain,
+    script_of,
     style_of,
     text_width,
     wrapped,
@@ -56,13 +58,13 @@ class NamedGrid:
     places: Sequence[tuple[int, int]]
 
     @classmethod
-    def of(cls, layout: Layout, panels: Sequence[Panel]) -> "NamedGrid | None":
+    def of(cls, layout: Layout, panels: Sequence[Panel], script: Script) -> "NamedGrid | None":
         """Build the grid that a config requests, or None if panels follow one another."""
         if layout.columns is None:
             return None
         cut = len(layout.panels) - layout.columns
         down, across = (
-            [MATH.where({name: panel.where[name] for name in names}) for panel in panels]
+            [script.title({name: panel.where[name] for name in names}) for panel in panels]
             for names in (layout.panels[:cut], layout.panels[cut:])
         )
         rows, columns = list(dict.fromkeys(down)), list(dict.fromkeys(across))
@@ -228,7 +230,7 @@ def sheet(
         for (row, _), height in zip(places, drawn.write_titles(), strict=True):
             highest[row] = max(highest[row], height)
         lines += sum(highest) - 1.0 + (BAR_LINES * len(drawn.rows_with_bars) if grid is not None else 0.0)
-        if title and style.spec.title:
+        if title and style.titled:
             size = float(matplotlib.rcParams["figure.titlesize"])
             title_lines = wrapped(plain(title), size, 0.94 * wide)
             figure.suptitle("\n".join(title_lines))
@@ -245,7 +247,7 @@ def panel_sheet(
 ) -> AbstractContextManager[Sheet]:
     """Make a figure for panels of a diagram, with the heading, the style and the grid of panels of its config."""
     heading = diagram.heading if title is None else title
-    grid = NamedGrid.of(diagram.layout, panels)
+    grid = NamedGrid.of(diagram.layout, panels, script_of(diagram))
     return sheet(len(panels), heading, style_of(diagram), aspect, share=share, grid=grid)
 
 
@@ -271,9 +273,11 @@ def legend_columns(labels: Sequence[str], room: float, size: float) -> int:
     return 1
 
 
-def interval_handle(words: str) -> Line2D:
+def interval_handle(words: str) -> ErrorbarContainer:
     """Return the legend entry of error bars."""
-    return Line2D([], [], marker="|", linestyle="none", color="black", ms=7, mew=0.5, label=words)
+    point = Line2D([], [], marker="o", linestyle="none", color="black", ms=2.2)
+    bar = LineCollection([], colors="black", linewidths=0.6)
+    return ErrorbarContainer((point, (), (bar,)), has_yerr=True, label=words)
 
 
 def write_not_measured(ax: Axes) -> None:

@@ -89,6 +89,11 @@ class Style:
         return WIDTHS[width if width != "auto" else "column" if columns == 1 else "page"]
 
     @property
+    def titled(self) -> bool:
+        """Whether the title is drawn."""
+        return self.spec.width != "column" if self.spec.title is None else self.spec.title
+
+    @property
     def magnification(self) -> float:
         """The factor applied to the sizes of text and lines."""
         return MAGNIFICATION.get(self.spec.width, 1.0)
@@ -186,7 +191,7 @@ def script_of(diagram: Diagram) -> Script:
             reason = str(error).strip().splitlines()[-1]
             text = f"report.labels.{name}: found {label!r}, which is no mathematics of Matplotlib: {reason}"
             raise ReportError(f"{text}; correct it, or leave out the dollar signs") from None
-    return MATH.labelled(diagram.sweep.report.labels)
+    return MATH.labelled(diagram.sweep.report.labels, diagram.shared)
 
 
 def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:

@@ -53,7 +53,7 @@ ALONE: Json = {
 
 def coordinate(script: Script, name: str, values: Any) -> Json:
     """Return a coordinate's names and values, its possible axes, the size of marks on its cells, and its line style."""
-    words = [script.pair(name, value) for value in values]
+    words = [script.words(name, value) for value in values]
     return {
         "name": name,
         "label": script.axis(name),

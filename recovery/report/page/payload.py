@@ -150,7 +150,7 @@ def _panel(analysis: Analysis, i: int) -> Json:
     across = not diagram.along.transposed
     axes = {"x": Axis(panel.x), "y": Axis(panel.y)}
     along, other = ("x", "y") if across else ("y", "x")
-    half, points = list[Json](), list[Json]()
+    half, points, title = list[Json](), list[Json](), analysis.diagram.script.title(panel.where)
     for k, crossing in half_crossings(analysis, i) if axes[along].kind != "even" else []:
         first, last = (float(axes[along].values[end]) for end in (0, -1))
         low = crossing.low if np.isfinite(crossing.low) else min(first, crossing.high)
@@ -160,8 +160,8 @@ def _panel(analysis: Analysis, i: int) -> Json:
         half.append({along: low, f"{along}2": high, other: at, f"{other}2": at})
         points.append({along: middle, other: at, "mark": words})
     return {
-        "title": lettered(drawn.index(i), len(drawn), panel.title) if i in drawn else panel.title,
-        "name": panel.title,
+        "title": lettered(drawn.index(i), len(drawn), title) if i in drawn else title,
+        "name": title,
         "caption": caption(analysis.pooled[i]) if analysis.pooled else "",
         "cells": len(panel.cells),
         "half": half,
