@@ -23,9 +23,9 @@ papers: $(VENV)/program
 test: $(VENV)/installed
 	$(PYTEST) -n 2 --dist worksteal -m 'not deep and not soak'
 
-# A third of these wait for clusters and daemons.
+# Many of these wait for clusters and daemons.
 test-deep: $(VENV)/installed
-	$(PYTEST) -n 3 --dist worksteal -m 'deep and not soak'
+	$(PYTEST) -n 4 --dist worksteal -m 'deep and not soak'
 
 test-all: test test-deep
 

@@ -128,11 +128,14 @@ def test_the_limit_of_nodes_is_reported() -> None:
             prove(model, lam, 1)
 
 
-@pytest.mark.deep
-def test_verdicts_over_all_patterns_are_proved_and_no_false_one_is() -> None:
+@pytest.mark.parametrize(
+    ("draws", "least", "others"),
+    [pytest.param(40, 34, 3, marks=pytest.mark.deep), pytest.param(110, 100, 5, marks=pytest.mark.soak)],
+)
+def test_verdicts_over_all_patterns_are_proved_and_no_false_one_is(draws: int, least: int, others: int) -> None:
     """Gaussian, integer, sparse, zero, repeated and opposite rows; equal, cancelling, orthogonal and dead neurons."""
     counts: Counter[str] = Counter()
-    for seed in range(TRIED.index(RELU_NORM), 110 * len(TRIED), len(TRIED)):
+    for seed in range(TRIED.index(RELU_NORM), draws * len(TRIED), len(TRIED)):
         case = Case(seed)
         if case.ill_posed:
             continue
@@ -152,5 +155,5 @@ def test_verdicts_over_all_patterns_are_proved_and_no_false_one_is() -> None:
                 if claim == verdict:
                     counts.update([f"{claim}: {'proved' if found.proved else found.reason}"])
     proved = sum(count for outcome, count in counts.items() if outcome.endswith(": proved"))
-    assert proved >= 100, counts
-    assert counts.total() - proved <= 5, counts
+    assert proved >= least, counts
+    assert counts.total() - proved <= others, counts
