@@ -1,7 +1,8 @@
 """README and docs are correct: each page runs from top to bottom in an empty folder, as its reader would run it.
 
 In a page, a block whose first line is `# NAME.py` or `# NAME.yaml` is that file; other Python blocks run by themselves;
-`sh` blocks run line by line; of `console` blocks, too large or made for other machines, the options must exist.
+`sh` blocks run line by line; of `console` blocks, too large or made for other machines, the options must exist. Each
+line of an `output` block is a line that the steps since the previous one printed, in this order; `...` is any text.
 """
 
 import inspect
@@ -52,22 +53,32 @@ def exists(arguments: list[str]) -> None:
 
 
 READER = """
-import json, runpy, shlex, sys
+import io, json, re, runpy, shlex, sys
+from contextlib import redirect_stdout
 from click.testing import CliRunner
 from recovery.cli.main import main
-names = {"__name__": "__main__"}
+names, printed = {"__name__": "__main__"}, io.StringIO()
 for kind, text in json.load(sys.stdin):
-    if kind == "python":
-        exec(text, names)
+    if kind == "output":
+        found = (" ".join(line.split()) for line in printed.getvalue().splitlines())
+        for line in filter(None, text.splitlines()):
+            shown = re.escape(" ".join(line.split())).replace(re.escape("..."), ".*")
+            assert any(re.fullmatch(shown, other) for other in found), (line, printed.getvalue())
+        printed = io.StringIO()
+    elif kind == "python":
+        with redirect_stdout(printed):
+            exec(text, names)
     else:
         program, *arguments = shlex.split(text, comments=True)
         if program == "python":
             sys.argv = arguments
-            runpy.run_path(arguments[0], run_name="__main__")
+            with redirect_stdout(printed):
+                runpy.run_path(arguments[0], run_name="__main__")
         else:
             assert program == "recover", text
             result = CliRunner().invoke(main, arguments)
             assert result.exit_code == 0, (text, result.output)
+            printed.write(result.output)
 """
 """Runs the commands and the Python of one page, in one process: to start another for each takes longer than most."""
 
@@ -83,7 +94,7 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
         if file:
             assert not (tmp_path / file[1]).exists(), "a page shows a file once"
             (tmp_path / file[1]).write_text(text)
-        elif language == "python":
+        elif language in ("python", "output"):
             steps.append((language, text))
         elif language == "sh":
             steps += [(language, line) for line in text.splitlines()]
@@ -93,6 +104,8 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
         read = [sys.executable, "-c", READER]
         done = subprocess.run(read, cwd=tmp_path, input=json.dumps(steps), capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    for picture in re.findall(r"\]\(pictures/(.+?)\)", page.read_text()):
+        assert list(tmp_path.rglob(picture)), f"no step of the page draws {picture}"
 
 
 TYPED = """
