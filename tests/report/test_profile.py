@@ -81,6 +81,29 @@ def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_have_the_axis_n_ov
     assert points.max() == pytest.approx(3.8)
 
 
-@pytest.mark.parametrize(("labels", "columns"), [(["a" * 30] * 4, 3), (["short"] * 3, 3), (["a" * 90], 1)])
+@pytest.mark.parametrize(("labels", "columns"), [(["a" * 30] * 4, 2), (["short"] * 3, 3), (["a" * 90], 1)])
 def test_legends_fit_their_width(labels: list[str], columns: int) -> None:
     assert legend_columns(labels, 7.1, 7.0) == columns
+
+
+def test_points_of_many_lines_stay_inside_and_values_above_the_limits_are_arrows_at_the_edge() -> None:
+    rows = wendel_rows(n=[100, 1000, 10_000], d=[5], method=[f"tensor rank={k}" for k in range(12)])
+    rows["absolute_distance"] = np.where(rows["method"].eq("tensor rank=3"), 1e12, 0.5)
+    report = {"value": "absolute_distance", "x": "n", "y": "method", "scale": "log", "limits": [0.1, 10]}
+    figure = main_figure(Analysis(Diagram.of(grid(rows, report=report))))[1].draw()
+    (ax,) = figure.axes
+    low, high = ax.get_xlim()
+    assert all(low < x < high for line in ax.lines for x in line.get_xdata())
+    assert ax.get_ylim() == (0.1, 10)
+    arrows = [line for line in ax.lines if line.get_marker() == "^" and set(line.get_ydata()) == {10}]
+    assert [len(line.get_xdata()) for line in arrows] == [3]
+
+
+def test_a_curve_of_zeros_and_ones_is_a_range() -> None:
+    rows = wendel_rows(n=[40], d=[10], noise=[0.0], **{"method.beta": [0.1, 0.5, 0.9, 1.3, 1.7]})
+    report = {"value": "recovered", "x": "method.beta", "curves": ["theorem10"]}
+    figure = main_figure(Analysis(Diagram.of(grid(rows, report=report))))[1].draw()
+    (ax,) = figure.axes
+    (span,) = ax.patches
+    assert span.get_x() + span.get_width() == pytest.approx(1.0, abs=0.01)
+    assert figure.legends[0].get_texts()[0].get_text() == "inside Theorem 10's interval"

@@ -6,12 +6,13 @@ over other axes than (n, d), which is no curve in the plane of n and d; if the r
 fractions are drawn against n/d.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import (
@@ -37,7 +38,9 @@ FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 ANSWERS = ["yes", "no", "undecided"]
 OFFSET = 0.012
-"""Shift along x between the lines of neighbouring text values of y, as a part of the length of the axis."""
+SPREAD = 0.08
+"""Shift along x between the lines of neighbouring text values of y, and at most between the first and the last, as
+parts of the length of the axis, whose margins are a twentieth."""
 
 
 def is_profile(diagram: Diagram) -> bool:
@@ -81,7 +84,10 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
     elif scale_of(diagram).logarithmic and (diagram.table["value"].dropna() > 0).all():
         ax.set_yscale("log")
         if diagram.table["value"].notna().any():
-            label_log(ax.yaxis, *_positive_range(diagram))
+            label_log(ax.yaxis, *(diagram.sweep.report.limits or _positive_range(diagram)))
+    if diagram.sweep.report.limits and not diagram.proportion:
+        ax.set_ylim(scale_of(diagram).limits)
+    theory: list[Any] = []
     if _left_empty(ax, panel):
         return []
     for i, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
@@ -99,8 +105,9 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         if diagram.proportion:
             _draw_undecided(ax, diagram, cells, x)
         if axis.kind != "even" and len(x) > 1:
-            _draw_theory(ax, diagram, panel, y, style["color"], exact)
-    return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL if diagram.proportion else RANGE)]
+            theory += _draw_theory(ax, diagram, panel, y, style["color"], exact)
+        _draw_values_beyond(ax, x, cells["value"].to_numpy(dtype=float), style["color"])
+    return [*theory, *ax.get_legend_handles_labels()[0], interval_handle(INTERVAL if diagram.proportion else RANGE)]
 
 
 def _draw_undecided(ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array) -> None:
@@ -134,22 +141,43 @@ def _positive_range(diagram: Diagram) -> tuple[float, float]:
 
 def _shifted(axis: Axis, x: Array, i: int, count: int) -> Array:
     """Shift the points of line i of `count` along x, so that error bars at the same x do not coincide."""
-    shift = (i - (count - 1) / 2) * OFFSET
+    shift = (i - (count - 1) / 2) * min(OFFSET, SPREAD / max(count - 1, 1))
     if axis.kind == "log":
         return x * float(axis.at.max() / axis.at.min()) ** shift
     return x + shift * float(np.ptp(axis.at))
 
 
-def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> None:
-    """Draw the rows' predictions in the colour of their line, theory curves in black, ratios as vertical lines."""
+def _draw_values_beyond(ax: Axes, x: Array, values: Array, colour: str) -> None:
+    """Draw an arrow at the upper end of the axis for each value above it."""
+    top = ax.get_ylim()[1]
+    above = values > top
+    if above.any():  # an artist without points that is not clipped would spoil the layout of the sheet
+        ax.plot(np.asarray(x)[above], np.full(above.sum(), top), "^", color=colour, ms=5, clip_on=False, scaley=False)
+
+
+def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> list[Any]:
+    """Draw the rows' predictions in the colour of their line, theory curves in black, ratios as vertical lines.
+
+    A curve whose values are 0 and 1 is the range of x where it is 1. Returns the legend entries.
+    """
+    handles: list[Any] = []
     for line in theory_along(diagram, panel, y, x, ax.get_xscale() == "log"):
         dash = {"rows": DASHES[1 + line.rank], "curve": DASHES[line.rank % 4], "ratio": DASHES[1]}[line.source]
         ink = {"rows": colour, "curve": "black", "ratio": CURVES[line.rank % 4]}[line.source]
         style: dict[str, Any] = {"linestyle": dash, "lw": 0.9, "color": ink, "label": line.label}
+        at, values = line.points.T
+        key = "black" if line.source == "rows" and len(panel.y) > 1 else ink
         if line.source == "ratio":
-            ax.axvline(float(line.points[0, 0]), **style)
+            ax.axvline(float(at[0]), **style)
+        elif line.source == "curve" and set(values) <= {0.0, 1.0}:
+            style = {"color": "0.85", "lw": 4, "label": line.label}
+            key = "0.85"
+            if (inside := at[values == 1.0]).size:
+                ax.axvspan(inside[0], inside[-1], color="0.85", zorder=0)
         else:
-            ax.plot(*line.points.T, **style)
+            ax.plot(at, values, **style)
+        handles.append(Line2D([], [], **style | {"color": key}))
+    return handles
 
 
 def is_ragged(diagram: Diagram) -> bool:
@@ -166,7 +194,8 @@ def draw_ratios(analysis: Analysis) -> Figure:
     """Draw success fractions against n/d with Wilson intervals, and the pooled threshold's interval as a grey band."""
     diagram = analysis.diagram
     panels = [diagram.panels[i] for i in diagram.drawn]
-    with panel_sheet(diagram, panels, aspect=0.8, share="y") as sheet:
+    share: Literal["rows", "y"] = "y" if diagram.layout.columns is None else "rows"
+    with panel_sheet(diagram, panels, aspect=0.8, share=share) as sheet:
         ratios = Axis(
             sorted({n / d for panel in panels for n, d in zip(panel.cells["n"], panel.cells["d"], strict=True)})
         )

@@ -38,11 +38,14 @@ SHARED_AXES: dict[str, tuple[Any, Any]] = {
     "y": (False, True),
     "none": (False, False),
     "columns": ("col", "col"),
+    "rows": ("row", True),
 }
 AROUND_PANELS = 1.1
 """Inches of a figure's width that labels at the left and a colour bar at the right take from all panels together."""
 PANEL_BAR = 0.7
 """Inches that a colour bar of one panel takes at its right, with its labels."""
+HIGHEST = 9.0
+"""Largest height of all panels in inches: a page. More rows of panels are less high."""
 BAR_LINES = 3.5
 """Lines of text that a colour bar takes below a panel."""
 FEW_TICKS = 4
@@ -203,7 +206,7 @@ def sheet(
     style: Style,
     aspect: float = 0.74,
     columns: int | None = None,
-    share: Literal["both", "y", "none", "columns"] = "both",
+    share: Literal["both", "y", "none", "columns", "rows"] = "both",
     grid: NamedGrid | None = None,
 ) -> Iterator[Sheet]:
     """Make a figure of `count` panels, each `aspect` times as high as wide; inside the context its style is in force.
@@ -217,6 +220,7 @@ def sheet(
         up, across, places = len(grid.rows), len(grid.columns), list(grid.places)
     with matplotlib.rc_context(style.rc):
         wide = style.width(across)
+        aspect = min(aspect, HIGHEST * across / (up * wide))
         figure = Figure(figsize=(wide, wide / across * aspect * up + 0.35), layout="constrained")
         FigureCanvasAgg(figure)
         sharex, sharey = SHARED_AXES[share]
@@ -243,7 +247,7 @@ def panel_sheet(
     panels: Sequence[Panel],
     title: str | None = None,
     aspect: float = 0.74,
-    share: Literal["both", "y"] = "both",
+    share: Literal["both", "y", "rows"] = "both",
 ) -> AbstractContextManager[Sheet]:
     """Make a figure for panels of a diagram, with the heading, the style and the grid of panels of its config."""
     heading = diagram.heading if title is None else title
@@ -265,10 +269,11 @@ def _draw_legend(drawn: Sheet) -> float:
 
 
 def legend_columns(labels: Sequence[str], room: float, size: float) -> int:
-    """Return the number of columns, at most five, in which a legend of these labels fits into `room` inches."""
+    """Return the number of columns, at most five and equally long, in which a legend fits into `room` inches."""
     widths = [text_width(label, size) + LEGEND_MARK * size / 72 for label in labels]
     for columns in range(min(5, len(labels)), 1, -1):
-        if sum(float(part.max()) for part in np.array_split(np.array(widths), columns)) <= room:
+        full = ceil(len(labels) / ceil(len(labels) / columns)) == columns  # all columns but the last have equal length
+        if full and sum(float(part.max()) for part in np.array_split(np.array(widths), columns)) <= room:
             return columns
     return 1
 
