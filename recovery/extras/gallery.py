@@ -210,12 +210,13 @@ def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
 
 
 def in_short(shown: Sequence[Shown]) -> str:
-    """Summarise in three sentences the sizes of figures, the verdicts of their claims, and their total run time."""
+    """Summarise in three sentences the verdicts of the claims, the sizes of the figures, and their total run time."""
     sizes = Counter(one.size.words.split(":")[0] for one in shown)
     verdicts = _verdicts(shown)
+    others = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdict != "supported")
     return (
+        f"{verdicts['supported']} of {verdicts.total()} claims agree with the measurement ({others}). "
         f"{len(shown)} figures: {', '.join(f'{count} {size}' for size, count in sizes.most_common())}. "
-        f"Claims: {', '.join(f'{verdicts[verdict]} {verdict}' for verdict in VERDICTS)}. "
         f"Time: {duration(sum(one.seconds for one in shown))} of one core."
     )
 

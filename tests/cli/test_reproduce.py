@@ -72,6 +72,7 @@ def test_bars_of_a_claim_do_not_end_a_cell(tmp_path: Path) -> None:
     assert r"| [x](#x) | \|P2\| " in " ".join(page.split())
     assert r"| [![\|x\|](pictures/small/x.png)](#x)<br>[x](#x)<br>1 supported |" in " ".join(page.split())
     assert "- **supported**: ||w|| falls (P2). Measured: it does." in page
+    assert "1 of 1 claims agree with the measurement (0 contradicted, 0 inconclusive, 0 not tested)." in page
 
 
 @pytest.mark.deep
