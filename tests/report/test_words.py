@@ -201,3 +201,20 @@ def test_the_key_names_the_law_and_draws_an_error_bar_as_one() -> None:
     assert {"Wendel: P = 1/2", "Wendel: P = 5 % and 95 %"} <= set(entries)
     assert isinstance(entries["50 % at each d, with 95 % interval"], ErrorbarContainer | LineCollection)
     assert figure.get_suptitle() == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0, "start = 0"),
+        (1, "start = 1"),
+        (True, "start"),
+        (False, "no start"),
+        (None, "no start"),
+        ("far", "far start"),
+    ],
+)
+def test_numbers_stay_numbers_in_titles(value: Any, words: str) -> None:
+    """0 equals False, and 1 equals True: the titles of starts 0 and 1 were `no start` and `start`."""
+    assert PLAIN.words("method.start", value) == words
+    assert PLAIN.words("start", [value]) == PLAIN.pair("start", [value])

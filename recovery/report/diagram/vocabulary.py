@@ -202,12 +202,15 @@ class Script:
 
     def _phrase(self, name: str, value: Any) -> str:
         """Return the words of a value that is no number; empty if the name has none."""
-        text = {None: "none", True: "true", False: "none"}.get(value, value) if not isinstance(value, str) else value
+        if value is None or isinstance(value, bool | np.bool_):
+            value = "true" if value else "none"
+        if not isinstance(value, str):
+            return ""
         for key in (name, name.split(".")[-1]):
-            if words := PHRASES.get(f"{key}={text}"):
+            if words := PHRASES.get(f"{key}={value}"):
                 return self.own(words)
-            if key in NOUNS and isinstance(text, str):
-                first = {"none": "no ", "true": ""}.get(text, f"{self.value(text)} ")
+            if key in NOUNS:
+                first = {"none": "no ", "true": ""}.get(value, f"{self.value(value)} ")
                 return first + self.own(NOUNS[key])
         return ""
 

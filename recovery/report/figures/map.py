@@ -8,9 +8,11 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, Normalize
+from matplotlib.container import Container
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
@@ -190,7 +192,8 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
         error = np.maximum([middle - seen[:, 0], seen[:, 1] - middle], 0)
         bars |= {"xerr": error} if across else {"yerr": error}
-        entry = ax.errorbar(*((middle, at) if across else (at, middle)), **style, **bars)
+        x, y = (middle, at) if across else (at, middle)
+        entry: Artist | Container = ax.errorbar(x, y, **style, **bars)
     else:
         style |= {"ms": 3.0, "mew": 0.6}
         band = ax.hlines(at, *seen.T, zorder=4.9, color="black", linewidth=0.9)
