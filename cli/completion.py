@@ -66,7 +66,7 @@ def styles(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
     pairs = [
         f"{name}={value}"
         for name, kind in get_type_hints(StyleSpec).items()
-        for value in get_args(kind) or ("true", "false")
+        for value in [value for value in get_args(kind) if isinstance(value, str)] or ("true", "false")
     ]
     return [pair for pair in pairs if pair.startswith(incomplete)]
 
