@@ -26,6 +26,7 @@ class Curve:
     `function` takes one array for each of `axes` (dotted paths of coordinates, in that order), broadcasts, and returns
     a probability, or a ratio such as n/d. A plot over two axes shows its contour at `level`; a plot over one axis shows
     its values. With level None it has no contour. contour: the name of the contour in a key, instead of the label.
+    interval: the values are 1 inside an interval and 0 outside; a plot over one axis shades the interval.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Curve:
     level: float | None = 0.5
     axes: tuple[str, ...] = ("n", "d")
     contour: str = ""
+    interval: bool = False
 
 
 def _at_angle(limit: Callable[..., Array], degrees: ArrayLike) -> Array:
@@ -69,7 +71,14 @@ CURVES: dict[str, Curve] = {
         Curve("theorem5", "lower bound on P(NIC-L)", "P1 Theorem 5", theorem5),
         Curve("theorem7_failure", "upper bound on P(recovered), n < 2d", "P1 Theorem 7", theorem7_failure),
         Curve("theorem11", "lower bound on P(NNIC-1)", "P1 Theorem 11", theorem11),
-        Curve("theorem10", "inside Theorem 10's interval", "P1 Theorem 10", _theorem10, 0.5, ("method.beta", "noise")),
+        Curve(
+            "theorem10",
+            "inside Theorem 10's interval",
+            "P1 Theorem 10",
+            _theorem10,
+            axes=("method.beta", "noise"),
+            interval=True,
+        ),
         Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, solved to 10 digits", strong_margin, 1.0),
         Curve("theta_star_paper", "strong recovery as printed, n = 7.613 d", "P1 Remark 3", np.divide, PAPER_RATIO),
         Curve("strong_width", "g(theta) of Theorem 9", "P1 (113)", strong_width, 1.0, ("theta",)),

@@ -99,7 +99,18 @@ def test_points_of_many_lines_stay_inside_and_values_above_the_limits_are_arrows
     assert [len(line.get_xdata()) for line in arrows] == [3]
 
 
-def test_a_curve_of_zeros_and_ones_is_a_range() -> None:
+def test_a_probability_that_is_0_or_1_at_every_cell_is_drawn_as_a_line() -> None:
+    """Wendel's law is 1 at n <= d, and was drawn as a band over these n."""
+    rows = wendel_rows(n=[20, 40, 60], d=[400], replicates=2)
+    figure = main_figure(Analysis(Diagram.of(grid(rows, report={"value": "recovered", "curves": ["wendel"]}))))[
+        1
+    ].draw()
+    (ax,) = figure.axes
+    assert not ax.patches
+    assert "black" in [line.get_color() for line in ax.lines if len(line.get_xdata()) > 3]
+
+
+def test_an_interval_is_shaded() -> None:
     rows = wendel_rows(n=[40], d=[10], noise=[0.0], **{"method.beta": [0.1, 0.5, 0.9, 1.3, 1.7]})
     report = {"value": "recovered", "x": "method.beta", "curves": ["theorem10"]}
     figure = main_figure(Analysis(Diagram.of(grid(rows, report=report))))[1].draw()

@@ -164,12 +164,12 @@ def _probit(chance: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class Along:
-    """A theory line along x: points (x, value), shape (k, 2). A ratio has one point, whose value is NaN. rank: the
-    number of the line in its source."""
+    """A theory line along x: points (x, value), shape (k, 2). A ratio has one point, whose value is NaN; an interval
+    has the values 1 inside and 0 outside. rank: the number of the line in its source."""
 
     label: str
     points: Array
-    source: Literal["rows", "curve", "ratio"]
+    source: Literal["rows", "curve", "interval", "ratio"]
     rank: int
 
 
@@ -217,7 +217,8 @@ def _named(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
     for rank, curve in enumerate(named_curves(diagram)):
         values = _values(curve, diagram, rows, along)
         if values is not None:
-            predictions.append(Along(curve.label, np.stack([along, values], 1), "curve", rank))
+            source: Literal["curve", "interval"] = "interval" if curve.interval else "curve"
+            predictions.append(Along(curve.label, np.stack([along, values], 1), source, rank))
     return predictions
 
 

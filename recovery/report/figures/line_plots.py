@@ -156,24 +156,24 @@ def _draw_values_beyond(ax: Axes, x: Array, values: Array, colour: str) -> None:
 
 
 def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> list[Any]:
-    """Draw the rows' predictions in the colour of their line, theory curves in black, ratios as vertical lines.
-
-    A curve whose values are 0 and 1 is the range of x where it is 1. Returns the legend entries.
-    """
+    """Draw predictions of rows in the colour of their line, theory curves in black, ratios as vertical lines, and
+    intervals as grey bands. Returns the legend entries."""
     handles: list[Any] = []
     for line in theory_along(diagram, panel, y, x, ax.get_xscale() == "log"):
-        dash = {"rows": DASHES[1 + line.rank], "curve": DASHES[line.rank % 4], "ratio": DASHES[1]}[line.source]
-        ink = {"rows": colour, "curve": "black", "ratio": CURVES[line.rank % 4]}[line.source]
-        style: dict[str, Any] = {"linestyle": dash, "lw": 0.9, "color": ink, "label": line.label}
+        dash, ink, width = {
+            "rows": (DASHES[1 + line.rank], colour, 0.9),
+            "curve": (DASHES[line.rank % 4], "black", 0.9),
+            "interval": (DASHES[0], "0.85", 4.0),
+            "ratio": (DASHES[1], CURVES[line.rank % 4], 0.9),
+        }[line.source]
+        style: dict[str, Any] = {"linestyle": dash, "lw": width, "color": ink, "label": line.label}
         at, values = line.points.T
         key = "black" if line.source == "rows" and len(panel.y) > 1 else ink
         if line.source == "ratio":
             ax.axvline(float(at[0]), **style)
-        elif line.source == "curve" and set(values) <= {0.0, 1.0}:
-            style = {"color": "0.85", "lw": 4, "label": line.label}
-            key = "0.85"
+        elif line.source == "interval":
             if (inside := at[values == 1.0]).size:
-                ax.axvspan(inside[0], inside[-1], color="0.85", zorder=0)
+                ax.axvspan(inside[0], inside[-1], color=ink, zorder=0)
         else:
             ax.plot(at, values, **style)
         handles.append(Line2D([], [], **style | {"color": key}))
