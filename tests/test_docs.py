@@ -14,14 +14,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from docs.generate import PAGES
-from docs.steps import FENCE, NAMED, blocks
+from docs.steps import FENCE, NAMED, TABLE, blocks
 from recovery.cli.main import main
 from recovery.config import load
 
@@ -172,6 +174,25 @@ def is_true(text: str, folder: Path) -> None:
 def test_commands_that_are_only_shown_exist(page: Path) -> None:
     for arguments in commands(page, "console"):
         exists(arguments)
+
+
+def test_the_recipes_of_the_cookbook_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`recover check` accepts each sweep of the page with its `--set`; its file of claims fits stored rows."""
+    page = DOCS / "cookbook.md"
+    (tmp_path / "table.csv").write_text(TABLE)
+    for _, text in blocks(page):
+        if file := NAMED.match(text):
+            (tmp_path / file[1]).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert sum(line.startswith("I want") for line in page.read_text().splitlines()) >= 20
+    steps = [["report", str(ROOT / "results/papers/p1-fig06"), "--claims", "mine.yaml"]]
+    for _, command, *rest in commands(page, "console"):
+        if command == "sweep":
+            sets = [word for pair in pairwise(rest) if pair[0] == "--set" for word in pair]
+            steps.append(["check", rest[0], *sets])
+    for step in steps:
+        result = CliRunner().invoke(main, step)
+        assert result.exit_code == 0, (step, result.output)
 
 
 def test_the_readme_is_short_and_shows_a_config_that_ships() -> None:
