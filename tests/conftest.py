@@ -1,6 +1,7 @@
 """Settings of all tests: no deadlines, and a summary of the tools that are missing."""
 
 import gc
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from .needs import waiting
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+os.environ.update(RAY_worker_niceness="0")  # at the low priority that Ray gives, its workers would wait for other tests
 
 HEAVY = {"browser", "slurm", "wheel"}
 """Fixtures that start a browser or daemons, or build a package."""

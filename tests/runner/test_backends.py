@@ -79,16 +79,6 @@ def test_dask_serves_no_page_to_other_machines_and_needs_no_port_of_its_own(tmp_
     assert all(host.startswith("127.") for host, _ in seen[0] - before)
 
 
-@pytest.mark.deep
-def test_ray_gives_the_same_rows(tmp_path: Path) -> None:
-    config = write_config(tmp_path)
-    sweep(config, tmp_path / "plain")
-    command = [sys.executable, "-m", "recovery.cli", "sweep", config, "--out", tmp_path / "ray", "--jobs", "2"]
-    done = subprocess.run([*command, "--backend", "ray"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    pd.testing.assert_frame_equal(rows(tmp_path / "ray"), rows(tmp_path / "plain"))
-
-
 def test_a_backend_that_is_not_installed_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ParameterError, match=r"recover\[dask\]"):

@@ -25,7 +25,7 @@ from .kills import start, stored_ids
 from .sweeps import rows, sweep, write_config
 
 pytestmark = pytest.mark.deep
-TRIALS = 360
+TRIALS = 240
 LOST = "run the same command to continue"
 
 
@@ -52,11 +52,18 @@ def killed_while_it_runs(process: subprocess.Popen[str], out: Path, victims: Cal
     return stderr
 
 
-def goes_on(config: Path, out: Path) -> None:
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """The rows of an undisturbed sweep."""
+    folder = tmp_path_factory.mktemp("plain")
+    sweep(config_of(folder), folder / "out", jobs=4, backend="threading")
+    return rows(folder / "out")
+
+
+def goes_on(config: Path, out: Path, plain: pd.DataFrame) -> None:
     """The same command ends with the rows of an undisturbed sweep."""
     assert sweep(config, out, jobs=2).stored == {"ok": TRIALS}
-    sweep(config, out.parent / "plain", jobs=4, backend="threading")
-    pd.testing.assert_frame_equal(rows(out), rows(out.parent / "plain"))
+    pd.testing.assert_frame_equal(rows(out), plain)
 
 
 @contextmanager
@@ -87,8 +94,13 @@ def below(process: subprocess.Popen[Any], name: str) -> list[int]:
 @pytest.mark.parametrize(
     ("name", "status"), [("ray::run_remotely", 0), ("raylet", 75), ("gcs_server", 75), ("ray_cluster import serve", 75)]
 )
-def test_a_ray_cluster_that_loses(name: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker: ray runs its tasks again. The raylet, the server of the cluster's state, or the driver: all is lost."""
+def test_a_ray_cluster_that_loses(
+    name: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: pd.DataFrame
+) -> None:
+    """A worker: ray runs its tasks again, and gives the rows of any backend.
+
+    The raylet, the server of the cluster's state, or the driver: all is lost.
+    """
     if name == "gcs_server":  # else ray waits a minute for it
         monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "15")
     config, out = config_of(tmp_path), tmp_path / "out"
@@ -98,7 +110,7 @@ def test_a_ray_cluster_that_loses(name: str, status: int, tmp_path: Path, monkey
     assert (LOST in stderr) == (status == 75), stderr
     if status == 0:
         assert set(stored_ids(out).values()) == {1}
-    goes_on(config, out)
+    goes_on(config, out, plain)
 
 
 @pytest.fixture
@@ -121,14 +133,16 @@ def dask_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[di
 
 
 @pytest.mark.parametrize(("lost", "status"), [("worker", 0), ("scheduler", 75)])
-def test_a_dask_cluster_that_loses(lost: str, status: int, tmp_path: Path, dask_cluster: dict[str, list[int]]) -> None:
+def test_a_dask_cluster_that_loses(
+    lost: str, status: int, tmp_path: Path, dask_cluster: dict[str, list[int]], plain: pd.DataFrame
+) -> None:
     """One of its two workers, half of the machine: the other runs its trials. Or the scheduler: all is lost."""
     config, out = config_of(tmp_path), tmp_path / "out"
     process = start(config, "--out", out, "--backend", "dask", "--quiet")
     stderr = killed_while_it_runs(process, out, lambda: dask_cluster[lost])
     assert process.returncode == status, stderr
     assert (LOST in stderr) == (status == 75), stderr
-    goes_on(config, out)
+    goes_on(config, out, plain)
 
 
 def all_of(process: subprocess.Popen[bytes]) -> list[int]:
@@ -164,7 +178,7 @@ def ray_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
 
 
 def test_a_ray_cluster_that_loses_half_of_its_machines(
-    tmp_path: Path, ray_nodes: list[subprocess.Popen[bytes]]
+    tmp_path: Path, ray_nodes: list[subprocess.Popen[bytes]], plain: pd.DataFrame
 ) -> None:
     """The other node runs what it had, and each trial is stored once."""
     config, out = config_of(tmp_path), tmp_path / "out"
@@ -172,7 +186,7 @@ def test_a_ray_cluster_that_loses_half_of_its_machines(
     stderr = killed_while_it_runs(process, out, lambda: all_of(ray_nodes[1]))
     assert process.returncode == 0, stderr
     assert set(stored_ids(out).values()) == {1}
-    goes_on(config, out)
+    goes_on(config, out, plain)
 
 
 @pytest.mark.parametrize(("backend", "variable"), [("dask", "DASK_SCHEDULER_ADDRESS"), ("ray", "RAY_ADDRESS")])
