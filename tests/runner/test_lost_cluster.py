@@ -25,7 +25,7 @@ from .kills import start, stored_ids
 from .sweeps import rows, sweep, write_config
 
 pytestmark = pytest.mark.deep
-TRIALS = 240
+TRIALS = 360
 LOST = "run the same command to continue"
 
 
