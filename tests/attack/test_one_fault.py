@@ -13,9 +13,8 @@ from .one_fault import FUNCTIONS, SCENARIOS, Run, attack, built, commands, fault
 
 pytestmark = pytest.mark.deep
 WRONG = {"lost", "doubled", "traceback", "hang", "wrong"}
-LONG = ("report", "rerun")
-"""Scenarios that draw pictures or load user code, so that a command takes seconds."""
-FEW = ("open", "write", "rename", "unlink", "list")
+FEW = ("open", "write", "rename", "list")
+"""Functions whose faults are tried in the deep suite; the soak tries each function."""
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +26,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 @pytest.mark.parametrize(
     ("name", "functions"),
-    [pytest.param(name, FEW if name in LONG else FUNCTIONS, id=name) for name in SCENARIOS]
-    + [pytest.param(name, FUNCTIONS, id=f"{name}, all", marks=pytest.mark.soak) for name in LONG],
+    [pytest.param(name, FEW, id=name) for name in SCENARIOS]
+    + [pytest.param(name, FUNCTIONS, id=f"{name}, all", marks=pytest.mark.soak) for name in SCENARIOS],
 )
 def test_a_fault_of_each_function_loses_nothing(tmp_path: Path, name: str, functions: Sequence[str], run: Run) -> None:
     every = [fault.split()[0] for fault in faults(name, prepared(name, tmp_path, run)[0])]

@@ -10,7 +10,9 @@ from .cells import cells
 from .verdicts import fates
 
 
-@pytest.mark.parametrize("draws", first(1, [range(16), range(16, 100)]), ids=len)
+@pytest.mark.parametrize(
+    "draws", [*first(1, [range(16), range(16, 50)]), pytest.param(range(50, 250), marks=pytest.mark.soak)], ids=len
+)
 def test_no_verdict_is_false(draws: range) -> None:
     found = [(seed, *fate) for seed in draws for fate in fates(seed)]
     assert [each for each in found if each[-1].startswith(("false", "open", "exception"))] == []

@@ -124,15 +124,15 @@ def test_a_title_has_a_bounded_length(out: Path, tmp_path: Path, field: str) -> 
     load(write_config(tmp_path, **{field: "x" * 1000}))
 
 
-def bombs() -> dict[str, pa.Table]:
+def bombs() -> dict[str, Callable[[], pa.Table]]:
     """Tables of 3 GiB whose values repeat, so that their parts have some kilobytes."""
     many = 8_000_000
     zeros, ids = pa.array(np.zeros(many)), pa.repeat("a" * 16, many)
     ends = np.arange(0, 1001) * 400_000
     return {
-        "columns": pa.table({"trial_id": ids, **{f"x{i}": zeros for i in range(50)}}),
-        "text": pa.table({"trial_id": ["a" * 16] * 300, "text": ["a" * 10_000_000] * 300}),
-        "lists": pa.table(
+        "columns": lambda: pa.table({"trial_id": ids, **{f"x{i}": zeros for i in range(50)}}),
+        "text": lambda: pa.table({"trial_id": ["a" * 16] * 300, "text": ["a" * 10_000_000] * 300}),
+        "lists": lambda: pa.table(
             {"trial_id": ["a" * 16] * 1000, "x": pa.ListArray.from_arrays(ends, pa.array(np.zeros(4 * 10**8)))}
         ),
     }
@@ -141,7 +141,7 @@ def bombs() -> dict[str, pa.Table]:
 @pytest.mark.deep
 @pytest.mark.parametrize("bomb", ["columns", "text", "lists"])
 def test_the_memory_of_a_part_is_bounded_before_it_is_read(tmp_path: Path, bomb: str) -> None:
-    path = write_part(tmp_path, bombs()[bomb])
+    path = write_part(tmp_path, bombs()[bomb]())
     assert path.stat().st_size < 3_000_000
     before = pa.total_allocated_bytes()
     part = read_part(path)

@@ -106,15 +106,15 @@ def test_multipliers_of_a_skip_connection_prove_nothing() -> None:
     assert found.low <= optimum * (1 + SECOND)
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("name", ["p1-fig07", "p1-fig20", "p1-fig23", "p1-fig24"])
-def test_stored_optima_of_the_papers_are_proved(name: str) -> None:
-    """Fifty stored trials with noise or a penalty for each figure, with n d <= 1000, and one with n d = 5000."""
+@pytest.mark.parametrize("count", [pytest.param(10, marks=pytest.mark.deep), pytest.param(50, marks=pytest.mark.soak)])
+def test_stored_optima_of_the_papers_are_proved(name: str, count: int) -> None:
+    """`count` stored trials with noise or a penalty for each figure, with n d <= 1000, and one with n d = 5000."""
     grid = read(ROOT / "results" / "papers" / name)
     frame, trials = grid.frame, {trial.id: trial for trial in planned_trials(grid, trust=False)}
     frame = frame[frame["verdict"].isna() & (frame["certificate"] == "gap")]
     size = frame["n"] * frame["d"]
-    rows = pd.concat([frame[size <= 1000].sample(50, random_state=3), frame[size == 5000].iloc[:1]])
+    rows = pd.concat([frame[size <= 1000].sample(count, random_state=3), frame[size == 5000].iloc[:1]])
     checked = [
         check(trials[trial], {"verdict": None, "certificate": "gap", "objective": objective})
         for trial, objective in zip(rows["trial_id"], rows["objective"], strict=True)

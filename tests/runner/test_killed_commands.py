@@ -116,6 +116,7 @@ def test_a_kill_loses_nothing_and_the_rest_is_run(tmp_path: Path, way: str) -> N
     pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
 
 
+@pytest.mark.soak
 def test_killed_reproductions_end_in_the_same_figures(tmp_path: Path) -> None:
     """Kills while a figure is run and while the gallery is drawn."""
     figures = ("p1-fig03", "p2-fig01")

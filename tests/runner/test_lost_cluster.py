@@ -92,7 +92,13 @@ def below(process: subprocess.Popen[Any], name: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("name", "status"), [("ray::run_remotely", 0), ("raylet", 75), ("gcs_server", 75), ("ray_cluster import serve", 75)]
+    ("name", "status"),
+    [
+        ("ray::run_remotely", 0),
+        ("raylet", 75),
+        pytest.param("gcs_server", 75, marks=pytest.mark.soak),
+        pytest.param("ray_cluster import serve", 75, marks=pytest.mark.soak),
+    ],
 )
 def test_a_ray_cluster_that_loses(
     name: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: pd.DataFrame
@@ -177,6 +183,7 @@ def ray_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
                 node.wait()
 
 
+@pytest.mark.soak
 def test_a_ray_cluster_that_loses_half_of_its_machines(
     tmp_path: Path, ray_nodes: list[subprocess.Popen[bytes]], plain: pd.DataFrame
 ) -> None:
