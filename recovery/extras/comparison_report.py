@@ -37,7 +37,7 @@ def draw_differences(comparisons: Sequence[Comparison]) -> Figure:
     # use it
     if not alone:
         first = replace(first, layout=replace(layout, columns=None))
-    title = comparisons[0].title if alone else f"each sweep minus {comparisons[0].names[0]}"
+    title = comparisons[0].title if alone else f"differences from {comparisons[0].names[0]}"
     with panel_sheet(first, [panel for _, panel in drawn], title) as sheet:
         for i, ((one, panel), ax) in enumerate(zip(drawn, sheet.axes, strict=True)):
             mesh = draw_cells(ax, panel, panel.matrix("difference"), Normalize(-reach, reach), DIFFERENCES)
@@ -61,7 +61,7 @@ def _ring_label(comparisons: Sequence[Comparison]) -> str:
 def comparison_page(comparisons: Sequence[Comparison]) -> str:
     """Return the HTML page of comparisons; a control selects the comparison that the maps show."""
     alone = len(comparisons) == 1
-    title = comparisons[0].title if alone else f"Each sweep minus {comparisons[0].names[0]}"
+    title = comparisons[0].title if alone else f"Differences from {comparisons[0].names[0]}"
     described = [f"<p>{escape(line)}</p>" for line in before(comparisons)]
     for name, heads, rows in tables(comparisons):
         numbers = tuple(range(len(heads) - 4, len(heads)))

@@ -31,7 +31,7 @@ def in_words(comparisons: Sequence[Comparison], most: int) -> list[str]:
 def before(comparisons: Sequence[Comparison]) -> list[str]:
     """Return the lines above the tables: what is compared, how many trials, and whether they are paired."""
     one, alone = comparisons[0], len(comparisons) == 1
-    title = one.title if alone else f"each sweep minus {one.names[0]}"
+    title = one.title if alone else f"differences from {one.names[0]}"
     lines = [f"{one.first.quantity.label}: {title}"]
     for comparison in comparisons:
         name = "" if alone else f"{comparison.names[1]}: "
@@ -42,7 +42,7 @@ def before(comparisons: Sequence[Comparison]) -> list[str]:
             how = f"not paired, because {' and '.join(comparison.unpaired)}"
         cells = f"{name}{many(len(comparison.cells), 'common cell')}, {how}"
         lines.append(
-            f"{cells}; {many(comparison.unmatched, 'cell')} in one sweep only" if comparison.unmatched else cells
+            f"{cells}; {many(comparison.unmatched, 'cell')} on one side only" if comparison.unmatched else cells
         )
         lines += [f"{name}{field}: {a} in the first, {b} in the second" for field, (a, b) in comparison.fixed.items()]
     return lines
@@ -107,7 +107,7 @@ def after(comparisons: Sequence[Comparison]) -> list[str]:
     """Return the lines below the tables: largest differences, and how many grid cells differ."""
     lines = []
     if len(comparisons) > 1 and any(one.paired for one in comparisons):
-        lines.append(f"exact p of the overall table: multiplied by {len(comparisons)} sweeps (Bonferroni)")
+        lines.append(f"exact p of the overall table: multiplied by {len(comparisons)} comparisons (Bonferroni)")
     for comparison in comparisons:
         name = "" if len(comparisons) == 1 else f"{comparison.names[1]}: "
         lines += [f"{name}{text}" for text in (*_largest(comparison), *_cells_in_words(comparison))]

@@ -117,7 +117,7 @@ def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
     paths = [store(one, tmp_path / name, name=name) for name, one in (("a", rows), ("b", always), ("c", never))]
     result = run_command("compare", *paths, "--out", tmp_path / "c.csv")
     assert result.exit_code == 0, result.output
-    assert "recovered: each sweep minus a" in result.stdout
+    assert "recovered: differences from a" in result.stdout
     assert [line.split()[0] for line in result.stdout.split("All cells:\n")[1].splitlines()[2:4]] == ["b", "c"]
     assert "  c, d = " in result.stdout
     cells = pd.read_csv(tmp_path / "c.csv")
@@ -126,7 +126,7 @@ def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
         assert run_command("compare", *paths, "--out", out).exit_code == 0
         assert out.stat().st_size > 500
     page = (tmp_path / "c.html").read_text()
-    assert "<h1>Each sweep minus a</h1>" in page
+    assert "<h1>Differences from a</h1>" in page
     assert page.split('id="cells-differ"')[1].count("<tr>") == (1 + len(cells)) + 4
     alone = run_command("compare", paths[0])
     assert (alone.exit_code, "a: a comparison needs at least two results folders" in alone.stderr) == (2, True)
