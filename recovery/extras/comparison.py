@@ -184,6 +184,11 @@ def compare_two(first: Diagram, second: Diagram, tolerance: float | None = None)
     keys += [name for name in second.layout.keys if name in first.frame and name not in keys]
     fixed = _differing_fields(first, second, keys)
     left, right = _values(first, keys), _values(second, keys)
+    for diagram, side in ((first, left), (second, right)):
+        if not len(side) and len(diagram.frame):
+            raise ReportError(
+                f"{diagram.name}: no finished trial measures {first.quantity}; choose another quantity with --value"
+            )
     unpaired = tuple(_unpaired(first, second, fixed))
     if not unpaired and any(rows.duplicated([*keys, "replicate"]).any() for rows in (left, right)):
         unpaired = ("several trials of a grid cell have the same replicate",)

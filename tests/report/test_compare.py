@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binomtest, false_discovery_control
 
 from recovery.errors import ReportError
-from recovery.extras.comparison import Comparison, compare_each, compare_two, stacked
+from recovery.extras.comparison import Comparison, compare_each, compare_two, sides_of, stacked
 from recovery.extras.comparison_report import draw_differences
 from recovery.extras.comparison_words import in_words
 from recovery.report.diagram.diagram import Diagram
@@ -70,6 +70,14 @@ def test_many_equal_cells_raise_no_false_discoveries_and_a_true_one_is_found() -
     changed = (second["n"] == 200) & (second["d"] == 20)
     second.loc[changed, "recovered"] = False
     assert both(first, second, seed=2).different[["n", "d"]].to_numpy().tolist() == [[200, 20]]
+
+
+def test_a_side_that_does_not_measure_the_quantity_is_named() -> None:
+    """With noise a program has no verdict, so `recovered` is missing in each row."""
+    rows = wendel_rows(n=[20, 40], d=[10], replicates=4, ensemble=["gaussian", "haar"])
+    rows["recovered"] = rows["recovered"].astype("boolean").mask(rows["ensemble"] == "haar")
+    with pytest.raises(ReportError, match="haar: no finished trial measures recovered; choose another quantity"):
+        compare_two(*sides_of(Diagram.of(grid(rows, seed=1)), "ensemble"))
 
 
 def test_numbers_are_compared_by_the_sign_test() -> None:

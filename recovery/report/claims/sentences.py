@@ -85,7 +85,7 @@ def unknown_words(pooled: Threshold, what: str) -> str:
     if np.isfinite(low):
         return f"the grid ends before the transition: {what} lies above {pooled.along.what} = {low:.3g}"
     if pooled.panel.undefined:
-        return "not measured"
+        return "not measured; --value chooses a quantity that these trials measure"
     answered = (pooled.panel.cells["yes"] + pooled.panel.cells["no"] > 0).any()
     return f"the grid does not show where {what} lies" if answered else "no finished trials"
 
