@@ -28,6 +28,9 @@ def command(results: Path, where: str | None, out: Path | None, limit: int, trus
     if out is not None:
         click.echo(f"{written(rows, out)}: {len(rows)} trials")
         return
+    if rows.empty:
+        click.echo(f"no trial satisfies: {where}" if where else "no trial is stored", err=True)
+        return
     click.echo(table_of(rows.head(limit), results, named))
     if len(rows) > limit:
         click.echo(f"{limit} of {len(rows)} trials; --limit or --out gives all", err=True)

@@ -102,6 +102,12 @@ def test_an_unknown_trial_is_a_message(out: Path) -> None:
     assert "no trial id starts with 'zzz'" in result.stderr
 
 
+def test_a_condition_that_no_trial_satisfies_is_named(out: Path) -> None:
+    done = recover("trials", out, "--where", "n > 10000")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == "no trial satisfies: n > 10000\n"
+
+
 def test_verify_names_a_damaged_part(out: Path) -> None:
     path = list_parts(out / "trials")[0]
     path.write_bytes(path.read_bytes()[:-5])
