@@ -4,9 +4,8 @@ are cut.
     python -m benchmarks.contact [NAME ...]
 
 Sweeps are thinned to a few values of each axis and three replicates, and stopped after `SECONDS`; what is missing
-stays a hole at its place. Grids, pictures and reports go to results/contact, where a second run goes on with the
-sweeps; sheets to docs/contact, those of named configs to results/contact. What fails is named and counted, and the rest
-goes on.
+stays a hole at its place. Grids, pictures, reports and sheets go to results/contact, where a second run goes on with
+the sweeps. What fails is named and counted, and the rest goes on.
 """
 
 import copy
@@ -184,7 +183,7 @@ def drawn(name: str, out: Path) -> tuple[list[Path], int]:
     return pictures, count
 
 
-def main(out: Path, place: Path, names: Sequence[str]) -> int:
+def main(out: Path, names: Sequence[str]) -> int:
     """Run, draw, measure and paste; the number of faults."""
     pictures: list[Path] = []
     count = 0
@@ -204,9 +203,8 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
             wrong, found = 1, []
         pictures += found
         count += wrong
-    place.mkdir(parents=True, exist_ok=True)
     for i, sheet in enumerate(sheets(pictures)):
-        sheet.save(place / f"sheet-{i + 1}.png", optimize=True)
+        sheet.save(out / f"sheet-{i + 1}.png", optimize=True)
     seconds = time.perf_counter() - start
     print(
         f"{len(sweeps)} configs, {len(pictures)} figures, {count} faults (texts cut or overlapping, "
@@ -217,4 +215,4 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     results = Path("results/contact")
-    sys.exit(main(results, results if sys.argv[1:] else Path("docs/contact"), sys.argv[1:]) > 0)
+    sys.exit(main(results, sys.argv[1:]) > 0)

@@ -66,7 +66,8 @@ def styles(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
     pairs = [
         f"{name}={value}"
         for name, kind in get_type_hints(StyleSpec).items()
-        for value in [value for value in get_args(kind) if isinstance(value, str)] or ("true", "false")
+        for value in [value for part in (kind, *get_args(kind)) for value in get_args(part) if isinstance(value, str)]
+        or (["true", "false"] if bool in get_args(kind) else [""])
     ]
     return [pair for pair in pairs if pair.startswith(incomplete)]
 

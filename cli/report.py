@@ -34,6 +34,13 @@ from . import completion, options
     help="Override a key of the config's report.style, such as width=slide; repeatable.",
 )
 @click.option(
+    "--columns",
+    multiple=True,
+    metavar="COLUMN",
+    shell_complete=completion.measured,
+    help="A measured column to add to the cells of csv, latex and markdown, or all; repeatable.",
+)
+@click.option(
     "--claims",
     "own_claims",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -47,6 +54,7 @@ def command(
     values: tuple[str, ...],
     out: Path | None,
     style: tuple[str, ...],
+    columns: tuple[str, ...],
     own_claims: Path | None,
     check_claims: bool,
 ) -> None:
@@ -58,12 +66,13 @@ def command(
     recover report results/a --value 'max_deviation<=1e-3' --format pdf
     recover report results/a --value recovered --value seconds      side by side
     recover report results/a --out figure.pdf --style width=column --style fonts=latex
-    recover report results/a --format csv > cells.csv
+    recover report results/a --format csv --columns all > cells.csv
+    recover report results/a --format latex             the table of thresholds
     recover report results/a --claims mine.yaml         print verdicts, and write nothing
     """
     from recovery.report.command import report
 
-    analyses = report(results, kind, values, out, style, own_claims)
+    analyses = report(results, kind, values, out, style, own_claims, columns)
     for analysis in analyses:
         options.warn_rows(analysis.diagram.grid, stale=True)
     if (check_claims or own_claims) and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):

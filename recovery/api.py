@@ -5,11 +5,12 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 from joblib import cpu_count
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 from recovery.config import Sweep
@@ -99,16 +100,29 @@ class Results:
         """Return the claims of the config as a table, each with its estimate and verdict."""
         return pd.DataFrame([vars(claim) for claim in self.analysis().claims])
 
-    def plot(self, value: str | Sequence[str] | None = None, ax: Axes | None = None, panel: int = 0) -> Figure:
-        """Return the diagram as a matplotlib figure; with `ax`, only one panel of it is drawn, into `ax`."""
+    @overload
+    def plot(self, value: str | Sequence[str] | None = None) -> Figure: ...
+
+    @overload
+    def plot(
+        self, value: str | Sequence[str] | None = None, *, ax: Axes, panel: int = 0, key: bool = True
+    ) -> ScalarMappable | None: ...
+
+    def plot(
+        self,
+        value: str | Sequence[str] | None = None,
+        ax: Axes | None = None,
+        panel: int = 0,
+        key: bool = True,
+    ) -> Figure | ScalarMappable | None:
+        """Return the diagram as a matplotlib figure.
+
+        With `ax`, one panel is drawn into it, with a colour bar and a key unless `key` is false, and the cells of the
+        map are returned for a colour bar of your own; None for lines.
+        """
         show_figures()
         analysis = self.analysis(value)
-        if ax is None:
-            return main_figure(analysis)[1].draw()
-        draw_into(ax, analysis, panel)
-        figure = ax.get_figure(root=True)
-        assert figure is not None, "the Axes belong to no figure"
-        return figure
+        return main_figure(analysis)[1].draw() if ax is None else draw_into(ax, analysis, panel, key)
 
     def chart(self, value: str | None = None) -> "ConcatChart":
         """Return the diagram as an Altair chart, with the numbers of each cell in a tooltip."""

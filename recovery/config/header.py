@@ -119,14 +119,21 @@ CurveSpec = Annotated[
 Line = NamedCurve | RatioCurve | FileCurve | ExpressionCurve | FunctionCurve | AtCurve | PointsCurve
 
 
+LENGTH = r"(\d+(?:\.\d+)?) ?(mm|cm|in|pt)"
+Length = Annotated[str, Field(pattern=f"^{LENGTH}$", description="a length such as 86mm (mm, cm, in or pt)")]
+
+
 @dataclass(frozen=True)
 class StyleSpec:
-    """The style of figures. width: of a journal's column or page, or of a slide; `auto` is a column for one panel and a
-    page for more. fonts: `latex` imitates the fonts of a LaTeX article. title: whether the title is drawn; by default
-    unless the width is `column`, because journals print captions."""
+    """The style of figures. width: of a journal's column or page, of a slide, or a length; `auto` is a column for one
+    panel and a page for more. fonts: `latex` imitates the fonts of a LaTeX article. font_size: of the text in points,
+    which lines follow. rc: the file of a style sheet of Matplotlib, whose settings come last. title: whether the title
+    is drawn; by default unless the width is `column` or a length, because journals print captions."""
 
-    width: Literal["auto", "column", "page", "slide"] = "auto"
+    width: Literal["auto", "column", "page", "slide"] | Length = "auto"
     fonts: Literal["sans", "serif", "latex"] = "sans"
+    font_size: Annotated[float, Interval(ge=4, le=40)] | None = None
+    rc: str | None = None
     colours: Literal["cividis", "viridis", "inferno", "gray"] = "cividis"
     title: bool | None = None
 
@@ -139,13 +146,21 @@ def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
         source = f"--style {text}"
         if not equals:
             raise refusal(source, "allowed: KEY=VALUE, such as `--style width=slide`")
-        value[key.strip()] = {"true": True, "false": False}.get(chosen.strip().lower(), chosen.strip())
+        value[key.strip()] = _plain(chosen.strip())
         try:
             style = build(StyleSpec, value)
         except Invalid as error:
             place = Place(0, 0, 0, source)
             raise ConfigError(Problem(place, ".".join(map(str, f.path)), f.text) for f in error.faults) from None
     return style
+
+
+def _plain(text: str) -> Any:
+    """Return the value of an option: true or false, a number, or text."""
+    try:
+        return {"true": True, "false": False}[text.lower()] if text.isalpha() else float(text)
+    except (KeyError, ValueError):
+        return text
 
 
 @dataclass(frozen=True)

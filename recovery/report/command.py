@@ -31,9 +31,9 @@ from recovery.store.round_files import ROUNDS, encode_round
 from recovery.store.sweepfile import encode
 from recovery.user import user_sources
 
-TEXTS: dict[str, Callable[[list[Analysis]], str]] = {
+TEXTS: dict[str, Callable[[list[Analysis], Sequence[str]], str]] = {
     "csv": as_csv,
-    "json": as_json,
+    "json": lambda analyses, columns: as_json(analyses),
     "latex": as_latex,
     "markdown": as_markdown,
 }
@@ -51,6 +51,7 @@ def report(
     out: Path | None,
     style: Sequence[str] = (),
     claims: Path | None = None,
+    columns: Sequence[str] = (),
 ) -> list[Analysis]:
     """Render the grids of results folders, and return their analyses.
 
@@ -58,11 +59,14 @@ def report(
     pictures to RESULTS/report/, unless `out` names a file, or a folder for several pictures. value: one or several
     values instead of the config's. style: `KEY=VALUE` options that override `report.style`. claims: a file of claims
     that replace those of the config; without `kind` and `out` only their verdicts are printed, and nothing is written.
-    Raises `StoreError`, `ConfigError` and `ReportError`.
+    columns: measured columns of grid cells that CSV adds to the shown values, `all` for every one; LaTeX and Markdown
+    have the cells only with them. Raises `StoreError`, `ConfigError` and `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
     if claims is not None and out is None and kind is not None and kind not in (*TEXTS, "terminal"):
         raise ReportError(f"--claims writes nothing into a results folder; give --out FILE for the format {kind}")
+    if columns and kind not in ("csv", "latex", "markdown"):
+        raise ReportError("--columns is for the formats csv, latex and markdown; give one of them as --format")
     if out is not None and len(results) > 1 and (kind or "png") in PICTURES:
         if out.is_file() or (out.suffix.lstrip(".") in PICTURES and not out.is_dir()):
             raise ReportError(
@@ -76,7 +80,7 @@ def report(
         for analysis in analyses:
             sys.stdout.write("".join(f"{claim.sentence}\n" for claim in analysis.claims))
     elif kind in TEXTS:
-        _print_or_write(TEXTS[kind](analyses), out)
+        _print_or_write(TEXTS[kind](analyses, columns), out)
     elif kind == "html":
         from recovery.report.page import report_page  # imported here, because matplotlib is slow to import
 
@@ -216,7 +220,7 @@ def bundle(analysis: Analysis) -> bytes:
         **{f"{ROUNDS}/{name}": data for name, data in map(encode_round, diagram.grid.rounds)},
         "config.json": document.encode(),
         "report/report.html": report_page([analysis]).encode(),
-        "report/cells.csv": as_csv([analysis]).encode(),
+        "report/cells.csv": as_csv([analysis], ["all"]).encode(),
         "report/report.json": as_json([analysis]).encode(),
         **{f"report/{name}.{kind}": render(drawn[name], kind) for name in drawn for kind in ("png", "svg", "pdf")},
         "CITATION.cff": citation(analysis).encode(),

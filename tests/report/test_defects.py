@@ -22,7 +22,7 @@ from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.report.claims import Analysis
 from recovery.report.claims.sentences import in_words
-from recovery.report.diagram import PLAIN, Axis, Diagram
+from recovery.report.diagram import INTERVAL, PLAIN, Axis, Diagram
 from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.line_plots import draw_profile, draw_ratios
 from recovery.report.figures.style import Style, wrapped
@@ -248,11 +248,24 @@ def test_a_panel_is_drawn_on_axes_of_ones_own(kind: str) -> None:
     assert main_figure(results.analysis())[0] == kind
     figure = Figure()
     left, right = figure.subplots(1, 2)
-    assert results.plot(ax=right) is figure
+    mappable = results.plot(ax=right)
+    assert (mappable is not None) is (kind == "map")
     assert not left.has_data()
     assert right.has_data()
     assert right.get_xlabel() == ("$n/d$" if kind == "ratios" else "$n$")
     assert right.get_ylabel() == ("$d$" if kind == "map" else "fraction recovered")
+    key = right.get_legend()
+    assert key is not None
+    assert ("Wendel: P = 1/2" if kind == "map" else INTERVAL) in [text.get_text() for text in key.get_texts()]
+    if mappable is not None:
+        (bar,) = set(figure.axes) - {left, right}
+        assert mappable.colorbar.ax is bar
+        assert bar.get_ylabel() == "fraction recovered"
+    bare = Figure()
+    ax = bare.subplots()
+    results.plot(ax=ax, key=False)
+    assert bare.axes == [ax]
+    assert ax.get_legend() is None
 
 
 def test_a_threshold_is_never_negative() -> None:

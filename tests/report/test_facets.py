@@ -143,7 +143,7 @@ def test_the_command_and_the_notebook_take_several_values(tmp_path: Path) -> Non
     assert "colour is not a column of this grid" in wrong.output
     figure = Figure()
     Results(grid(small())).plot(["recovered", "seconds"], ax=figure.subplots())  # one panel: of the first
-    assert len(figure.axes) == 1
+    assert [ax.get_ylabel() for ax in figure.axes] == ["$d$", "fraction recovered"]
 
 
 def _texts(svg: str) -> list[str]:

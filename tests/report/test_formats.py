@@ -63,13 +63,65 @@ def test_options_of_style_reach_the_figure_and_mistakes_are_named(results: Path,
     assert run(results, "--style", "wide").exit_code == 2
 
 
+def test_a_picture_has_the_width_the_font_size_and_the_style_sheet_asked_for(results: Path, tmp_path: Path) -> None:
+    def svg(*style: str) -> str:
+        out = tmp_path / "x.svg"
+        chosen = [word for one in style for word in ("--style", one)]
+        ran = run(results, "--out", out, *chosen)
+        assert ran.exit_code == 0, ran.output
+        return out.read_text()
+
+    sheet = tmp_path / "mine.mplstyle"
+    sheet.write_text("axes.titlesize: large\naxes.facecolor: 123456\n")
+    assert f'width="{72 * 86 / 25.4:.6f}pt"' in svg("width=86mm")
+    assert f'width="{72 * 245 / 72.27:.6f}pt"' in svg("width=245 pt")
+    assert "Drawn from the law" not in svg("width=9cm")  # journals print captions
+    sizes = {size: svg(f"font_size={size}") for size in (6, 12)}
+    assert "font-size: 6.4px" in sizes[6]  # labels of axes: 8 points where text has 7.5
+    assert "font-size: 12.8px" in sizes[12]
+    assert "#123456" in svg(f"rc={sheet}", "width=86mm")
+    sheet.write_text("no style sheet\n")
+    for path, words in ((sheet, "has no setting"), (tmp_path / "none", "no file")):
+        wrong = run(results, "--out", tmp_path / "x.png", "--style", f"rc={path}")
+        assert (wrong.exit_code, words in wrong.output) == (2, True)
+
+
 def test_latex_and_markdown_have_thresholds_beside_claims(tmp_path: Path) -> None:
     claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.5, "source": "P1"}
     results = store(wendel_rows(), tmp_path / "claimed", claims=[claim])
     latex, markdown = (run(results, "--format", kind).stdout for kind in ("latex", "markdown"))
     assert r"\begin{tabular}" in latex
     assert r"\toprule" in latex
-    for text in (latex, markdown):
-        assert "2 ± 0.5" in text
+    for text, stated in ((latex, r"2 $\pm$ 0.5"), (markdown, "2 ± 0.5")):
+        assert stated in text
         assert "supported" in text
-    assert markdown.count("\n## ") == 2  # claims, cells; thresholds come first
+    assert markdown.count("\n## ") == 1  # claims; thresholds come first
+
+
+def test_latex_has_numbers_at_the_right_and_cells_on_request(tmp_path: Path) -> None:
+    results = store(wendel_rows(noise=[0.0, 0.1]), tmp_path / "noisy")
+    latex = run(results, "--format", "latex").stdout
+    assert latex.count(r"\begin{tabular}") == 1
+    assert r"\begin{tabular}{llrr}" in latex  # value and panel; threshold and interval
+    assert r"$\sigma$ = 0.1" in latex
+    cells = run(results, "--format", "latex", "--columns", "recovered").stdout
+    assert cells.startswith(latex)
+    assert cells.count(r"\begin{tabular}") == 2
+    assert r"recovered\_fraction" in cells
+
+
+def test_csv_has_the_shown_value_and_more_columns_on_request(tmp_path: Path) -> None:
+    results = store(wendel_rows(), tmp_path / "wide")
+    heads = [
+        run(results, "--format", "csv", *more).stdout.splitlines()[0]
+        for more in ((), ("--columns", "seconds"), ("--columns", "max_deviation<=1e-3"), ("--columns", "all"))
+    ]
+    few, more, event, every = ([name.strip('"') for name in head.split(",")] for head in heads)
+    answers = ("yes", "no", "undecided", "fraction", "low", "high", "level", "worst", "best")
+    assert few == ["d", "n", "trials", "ok", "failed", "missing", *(f"recovered_{name}" for name in answers)]
+    assert "seconds_median" in more
+    assert "max_deviation<=0.001_fraction" in event
+    assert {*few, *more, "n50", "n50_low", "absolute_distance_median"} < {*every}
+    wrong = run(results, "--format", "csv", "--columns", "secons")
+    assert (wrong.exit_code, "did you mean 'seconds'" in wrong.output) == (2, True)
+    assert "csv, latex and markdown" in run(results, "--format", "png", "--columns", "all").output

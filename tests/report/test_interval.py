@@ -46,7 +46,7 @@ def test_an_adaptive_sweep_shows_its_own_level_everywhere(tests: int, level: flo
     for records in (document["thresholds"], document["sizes"]):
         assert [record["level"] for record in records] == pytest.approx([level] * len(records))
         assert {"estimate", "low", "high"} <= set(records[0])
-    assert pd.read_csv(StringIO(as_csv([analysis])))["n50_level"].unique() == pytest.approx([level])
+    assert pd.read_csv(StringIO(as_csv([analysis], ["all"])))["n50_level"].unique() == pytest.approx([level])
     shown = [text.getvalue(), picture, report_page([analysis]), as_latex([analysis]), *thresholds(analysis)]
     for report in (*shown, analysis.claims[0].measured):
         assert words in report.replace("\\%", "%")

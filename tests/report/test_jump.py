@@ -126,6 +126,6 @@ def test_a_jump_is_in_every_format() -> None:
     assert record["before"] > record["after"]
     assert len(record) <= 15
     assert "three quarters of the way" in as_json([analysis])
-    assert "n50_low" in as_csv([analysis]).splitlines()[0]
+    assert "n50_low" in as_csv([analysis], ["all"]).splitlines()[0]
     assert f"{record['estimate']:.3f}" in as_markdown([analysis])
     assert "the midpoint at n/d" in report_page([analysis])

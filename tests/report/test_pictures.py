@@ -82,6 +82,11 @@ def test_no_text_is_cut_or_lies_over_another(draw: Callable[[], Figure]) -> None
     assert faults(draw()) == []
 
 
+def test_labels_of_narrow_panels_with_large_text_stand_clear_of_each_other() -> None:
+    style = {"width": "86mm", "font_size": 9}
+    assert faults(drawn(analysed(wendel_rows(n=range(10, 401, 10), ensemble=FOUR), report={"style": style}))) == []
+
+
 def test_the_measure_of_texts_can_fail() -> None:
     figure = several_panels()
     figure.text(0.99, 0.5, "cut off at the right")

@@ -95,6 +95,7 @@ KINDS = [
     ("png", b"\x89PNG"),
     pytest.param("svg", b"<?xml", marks=pytest.mark.deep),
     pytest.param("pdf", b"%PDF", marks=pytest.mark.deep),
+    pytest.param("eps", b"%!PS", marks=pytest.mark.deep),
 ]
 
 

@@ -65,7 +65,8 @@ def test_wilsons_interval_is_scipys() -> None:
 
 
 def test_the_interval_of_a_cell_is_wilsons(unequal: Grid) -> None:
-    table = cell_table(Diagram.of(unequal))
+    diagram = Diagram.of(unequal)
+    table = cell_table(diagram, [diagram.quantity])
     assert sorted(table["trials"].unique()) == [4, 2000]
     low, _ = wilson(table["recovered_yes"], table["recovered_no"])
     np.testing.assert_allclose(table["recovered_low"], low)

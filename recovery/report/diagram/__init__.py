@@ -9,6 +9,7 @@ from recovery.report.diagram.scale import Scale, have_one_scale, scale_of, scale
 from recovery.report.diagram.theory_lines import lines, named_curves, theory_along
 from recovery.report.diagram.threshold_axis import ThresholdAxis
 from recovery.report.diagram.vocabulary import (
+    GREEK,
     INTERVAL,
     NOT_MEASURED,
     PLAIN,
@@ -28,6 +29,7 @@ from recovery.report.diagram.vocabulary import (
 )
 
 __all__ = [
+    "GREEK",
     "INTERVAL",
     "MOST_TICKS",
     "NOT_MEASURED",

@@ -100,19 +100,17 @@ INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
 _MATHEMATICS = re.compile(r"\$([^$]*)\$")
 _NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "mu", "nu", "xi", "rho")
-_GREEK = {
-    name: lookup(f"GREEK SMALL LETTER {name}") for name in (*_NAMES, "sigma", "tau", "phi", "chi", "psi", "omega")
-}
+GREEK = {name: lookup(f"GREEK SMALL LETTER {name}") for name in (*_NAMES, "sigma", "tau", "phi", "chi", "psi", "omega")}
 """Names of Greek letters, which coordinates may have, and the letters."""
-_GREEK_WORD = re.compile(rf"(?<![A-Za-z.])({'|'.join(_GREEK)})(?![A-Za-z(])")
-LETTERS |= {name: rf"$\{name}$" for name in _GREEK}
-_SIGNS = {rf"\{name}": letter for name, letter in _GREEK.items()} | {r"\times": "×", "^": ""}
+_GREEK_WORD = re.compile(rf"(?<![A-Za-z.])({'|'.join(GREEK)})(?![A-Za-z(])")
+LETTERS |= {name: rf"$\{name}$" for name in GREEK}
+_SIGNS = {rf"\{name}": letter for name, letter in GREEK.items()} | {r"\times": "×", "^": ""}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def greek(text: str) -> str:
     """Return text with the names of Greek letters as letters: `rho = 2 * delta` becomes `ρ = 2 * δ`."""
-    return _GREEK_WORD.sub(lambda name: _GREEK[name[1]], text)
+    return _GREEK_WORD.sub(lambda name: GREEK[name[1]], text)
 
 
 def unmarked(text: str) -> str:

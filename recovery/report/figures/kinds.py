@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 from recovery.errors import ReportError
@@ -163,13 +164,23 @@ def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
     return page.figure
 
 
-def draw_into(ax: Axes, analysis: Analysis, panel: int = 0) -> None:
-    """Draw one panel of the main figure on the caller's axes, with axis labels and without a title."""
+def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) -> ScalarMappable | None:
+    """Draw one panel of the main figure on the caller's axes, with axis labels and without a title.
+
+    Returns the cells of a map, from which a colour bar can be made. key: draw the colour bar and the key, too.
+    """
     name = main_kind(analysis)
-    _draw_main_panel(ax, analysis, name, panel)
+    mesh: ScalarMappable | None
+    mesh, handles = _draw_main_panel(ax, analysis, name, panel)
     across, up = _axis_labels(name, analysis.diagram)
     ax.set_xlabel(across)
     ax.set_ylabel(up)
+    if key and mesh is not None:
+        scale = scales_of(analysis.diagram)[panel]
+        ax.figure.colorbar(mesh, ax=ax, label=scale.label, extend=scale.extend)
+    if key and handles:
+        ax.legend(handles=list(handles), loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
+    return mesh
 
 
 def _draw_main_panel(ax: Axes, analysis: Analysis, kind: str, i: int) -> tuple[Any, Sequence[Any]]:

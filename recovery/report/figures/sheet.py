@@ -20,9 +20,11 @@ from matplotlib.lines import Line2D
 
 from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Diagram, Layout, Panel, Script, letters
 from recovery.report.figures.style import (
+    AROUND_PANELS,
     FILES,
     NO_BREAK_SPACE,
     Style,
+    font_size,
     label_log,
     plain,
     script_of,
@@ -40,8 +42,6 @@ SHARED_AXES: dict[str, tuple[Any, Any]] = {
     "columns": ("col", "col"),
     "rows": ("row", True),
 }
-AROUND_PANELS = 1.1
-"""Inches of a figure's width that labels at the left and a colour bar at the right take from all panels together."""
 PANEL_BAR = 0.7
 """Inches that a colour bar of one panel takes at its right, with its labels."""
 HIGHEST = 9.0
@@ -119,7 +119,7 @@ class Sheet:
         self.titles[i] = (f"({letters(i)}) {title}".rstrip() if lettered else title, right)
 
     def _name_row(self, ax: Axes, words: str) -> None:
-        size = float(matplotlib.rcParams["axes.titlesize"])
+        size = font_size("axes.titlesize")
         text = "\n".join(wrapped(words, size, 0.8 * self.panel_width * self.aspect))
         ax.text(1.03, 0.5, text, transform=ax.transAxes, rotation=270, va="center", ha="left", fontsize=size)
 
@@ -128,7 +128,7 @@ class Sheet:
 
         The right-hand texts share the line of the titles, or are all placed below them if one panel is too narrow.
         """
-        size, small = (float(matplotlib.rcParams["axes.titlesize"]), 6.5 * self.style.magnification)
+        size, small = (font_size("axes.titlesize"), 6.5 * self.style.magnification)
         around = AROUND_PANELS * self.style.magnification * (1.0 if self.grid is None else 1.6)
         bars = PANEL_BAR * self.style.magnification if self.rows_with_bars and self.grid is None else 0.0
         room = (float(self.figure.get_figwidth()) - around) / self.columns - 0.1 - bars
@@ -154,7 +154,7 @@ class Sheet:
 
     def label_one(self, i: int, x: str, y: str) -> None:
         """Label the axes of panel i; an empty name leaves its axis unlabelled."""
-        lines = wrapped(y, float(matplotlib.rcParams["axes.labelsize"]), 0.85 * self.panel_width * self.aspect)
+        lines = wrapped(y, font_size("axes.labelsize"), 0.85 * self.panel_width * self.aspect)
         if x:
             self.axes[i].set_xlabel(x)
             self.axes[i].tick_params(labelbottom=True)
@@ -185,7 +185,7 @@ class Sheet:
         bar = self.figure.colorbar(
             mesh,
             ax=axes,
-            label="\n".join(wrapped(label, float(matplotlib.rcParams["axes.labelsize"]), 0.8 * shrink * room)),
+            label="\n".join(wrapped(label, font_size("axes.labelsize"), 0.8 * shrink * room)),
             location="bottom" if below else "right",
             shrink=shrink,
             aspect=24,
@@ -235,7 +235,7 @@ def sheet(
             highest[row] = max(highest[row], height)
         lines += sum(highest) - 1.0 + (BAR_LINES * len(drawn.rows_with_bars) if grid is not None else 0.0)
         if title and style.titled:
-            size = float(matplotlib.rcParams["figure.titlesize"])
+            size = font_size("figure.titlesize")
             title_lines = wrapped(plain(title), size, 0.94 * wide)
             figure.suptitle("\n".join(title_lines))
             lines += 1.3 * len(title_lines)
@@ -259,7 +259,7 @@ def _draw_legend(drawn: Sheet) -> float:
     """Draw the legend in as many columns as fit, and return its height in lines of text."""
     if not drawn.legend:
         return 0.0
-    size = float(matplotlib.rcParams["legend.fontsize"])
+    size = font_size("legend.fontsize")
     room = 0.97 * float(drawn.figure.get_figwidth())
     texts = [wrapped(label, size, room - LEGEND_MARK * size / 72) for label in drawn.legend]
     columns = legend_columns([max(lines, key=len) for lines in texts], room, size)
@@ -291,12 +291,12 @@ def write_not_measured(ax: Axes) -> None:
 
 
 def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
-    """Return the figure as a png, svg or pdf file, at print resolution or `dots` per inch.
+    """Return the figure as a png, svg, pdf or eps file, at print resolution or `dots` per inch.
 
-    The same figure always gives the same bytes.
+    The same figure always gives the same bytes, so the date of an eps file is removed.
     """
     dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = BytesIO()
     with matplotlib.rc_context(FILES):
         figure.savefig(buffer, format=kind, metadata=dates.get(kind), dpi=dots or FILES["savefig.dpi"])
-    return buffer.getvalue()
+    return re.sub(rb"%%CreationDate: .*\n", b"", buffer.getvalue(), count=1) if kind == "eps" else buffer.getvalue()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 from numbers import Real
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
@@ -15,10 +16,10 @@ from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.cbook import is_math_text
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.mathtext import MathTextParser
-from matplotlib.path import Path
+from matplotlib.path import Path as Outline
 from matplotlib.textpath import text_to_path
 
-from recovery.config.header import StyleSpec
+from recovery.config.header import LENGTH, StyleSpec
 from recovery.errors import ReportError
 from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks
 
@@ -29,6 +30,10 @@ LABEL_GAP = 0.04
 """Inches between two neighbouring tick labels, at least: the width of a blank."""
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Width of a figure in inches: a journal column, a journal page, a 16:9 slide."""
+AROUND_PANELS = 1.1
+"""Inches of a figure's width that labels at the left and a colour bar at the right take from all panels together."""
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+"""Length of a unit; a point is TeX's, in which LaTeX states the width of a column."""
 MAGNIFICATION = {"slide": 1.5}
 """Factor by which text and lines grow on slides, which are read from a distance."""
 FONTS: dict[str, dict[str, str]] = {
@@ -86,23 +91,49 @@ class Style:
     def width(self, columns: int) -> float:
         """Return the width in inches of a figure with this number of panels in a row."""
         width = self.spec.width
+        if length := re.match(LENGTH, width):
+            return float(length[1]) * INCHES[length[2]]
         return WIDTHS[width if width != "auto" else "column" if columns == 1 else "page"]
 
     @property
     def titled(self) -> bool:
         """Whether the title is drawn."""
-        return self.spec.width != "column" if self.spec.title is None else self.spec.title
+        return self.spec.width in ("auto", "page", "slide") if self.spec.title is None else self.spec.title
 
     @property
     def magnification(self) -> float:
         """The factor applied to the sizes of text and lines."""
-        return MAGNIFICATION.get(self.spec.width, 1.0)
+        size = self.spec.font_size
+        return MAGNIFICATION.get(self.spec.width, 1.0) if size is None else size / SIZES["font.size"]
 
     @property
     def rc(self) -> Any:
-        """The settings as matplotlib's rcParams."""
+        """The settings as matplotlib's rcParams. Raises `ReportError` for a style sheet that cannot be used."""
         sizes = {name: size * self.magnification for name, size in SIZES.items()}
-        return {**FILES, **FONTS[self.spec.fonts], **sizes, "lines.linewidth": 0.9 * self.magnification}
+        own = {**FILES, **FONTS[self.spec.fonts], **sizes, "lines.linewidth": 0.9 * self.magnification}
+        return own | (style_sheet(Path(self.spec.rc)) if self.spec.rc else {})
+
+
+def style_sheet(path: Path) -> dict[str, Any]:
+    """Return the settings of a style sheet of Matplotlib. Raises `ReportError`."""
+    if not path.is_file():
+        raise ReportError(f"report.style.rc: no file {str(path)!r}; give the path of a style sheet of Matplotlib")
+    try:
+        params: Any = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
+    except (OSError, ValueError) as error:
+        raise ReportError(f"report.style.rc: {path} is no style sheet of Matplotlib: {error}; correct it") from None
+    found = dict(params)
+    if not found:
+        raise ReportError(f"report.style.rc: {path} has no setting of Matplotlib, such as `axes.grid: True`; add one")
+    if found.get("text.usetex"):
+        raise ReportError(f"report.style.rc: {path} sets text.usetex; remove it, and set `fonts: latex`")
+    return found
+
+
+def font_size(name: str) -> float:
+    """Return the size in points of the text that a setting such as `axes.titlesize` is for."""
+    params: Any = matplotlib.rcParams
+    return float(FontProperties(size=params[name]).get_size_in_points())
 
 
 def style_of(diagram: Diagram) -> Style:
@@ -173,7 +204,7 @@ def _text_width(text: str, size: float, family: str) -> float:
     points, codes = text_to_path.get_text_path(FontProperties(family=[family]), shown, is_math_text(shown))
     # the width of a text is measured from the points of its path. Control points lie within the extent of the glyphs;
     # the point stored with CLOSEPOLY is arbitrary and left out
-    across = np.reshape(points, (-1, 2))[np.not_equal(codes, Path.CLOSEPOLY), 0]
+    across = np.reshape(points, (-1, 2))[np.not_equal(codes, Outline.CLOSEPOLY), 0]
     return float(np.ptp(across)) * size / text_to_path.FONT_SCALE / 72 if len(across) else 0.0
 
 
@@ -201,9 +232,13 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     ticks = [] if list(axis.values) == [None] else [(at, MATH.value(value)) for at, value in axis.ticks]
     if which == "x":
-        size = FontProperties(size=matplotlib.rcParams["xtick.labelsize"]).get_size_in_points()
+        size = font_size("xtick.labelsize")
         if axis.kind != "even":
-            room = ax.get_window_extent().width / ax.figure.dpi
+            spec, room = ax.get_subplotspec(), ax.get_window_extent().width / ax.figure.dpi
+            if spec is not None:
+                around = AROUND_PANELS * font_size("font.size") / SIZES["font.size"]
+                share = (ax.figure.bbox.width / ax.figure.dpi - around) / spec.get_gridspec().ncols
+                room = min(room, share - 0.1)
             ticks = _without_overlap(ticks, axis, room, size)
         elif sum(text_width(label, size) for _, label in ticks) > WIDEST_LABELS:
             ax.tick_params(axis="x", rotation=30)

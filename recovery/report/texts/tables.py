@@ -1,6 +1,8 @@
 """Reports as CSV and JSON, with every measured column of the grid, and as LaTeX and Markdown tables."""
 
 import json
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +16,7 @@ from pyarrow import csv
 
 from recovery.interval import LEVEL
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
@@ -25,15 +27,26 @@ ROWS = 50_000
 PIECE = 20_000
 """Entries of a column joined to JSON at once. Python's own encoder is several times slower."""
 
+ALL = "all"
+"""The word for every measured column."""
+LATEX = {letter: rf"\{name}" for name, letter in GREEK.items()} | {
+    "±": r"\pm",
+    "≤": r"\le",
+    "≥": r"\ge",
+    "∞": r"\infty",
+}
+"""Signs in reports, and their names in LaTeX's mathematics."""
+_NUMBER = re.compile(r"(undetermined|((above|below|[<>]=) )?[-+]?\.?\d.*)?")
 
-def cell_table(diagram: Diagram) -> pd.DataFrame:
-    """Return one row per grid cell: coordinates, counts, and the summary of each measured column.
+
+def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame:
+    """Return one row per grid cell: coordinates, counts, and the summary of each quantity.
 
     A proportion has its counts, fraction, Wilson interval with its level, and the range that unfinished trials allow. A
     number has its count, mean, median and range.
     """
     blocks = [diagram.cells.keys, diagram.cells.counts()]
-    for quantity in diagram.measured:
+    for quantity in quantities:
         tally = diagram.tally(quantity).drop(columns=["value", "undefined"])
         if quantity.proportion(diagram.frame):
             with np.errstate(invalid="ignore"):
@@ -46,14 +59,27 @@ def cell_table(diagram: Diagram) -> pd.DataFrame:
     return pd.concat(blocks, axis=1)
 
 
-def as_csv(analyses: list[Analysis]) -> str:
-    """Return the cells of all grids under one header. With several grids, the first column is the sweep."""
-    diagrams = [analysis.diagram for analysis in analyses]
-    tables = [cell_table(analysis.diagram).join(_crossings(analysis)) for analysis in analyses]
-    if len(tables) > 1:
-        for table, diagram in zip(tables, diagrams, strict=True):
-            table.insert(0, "sweep", diagram.name)
+def as_csv(analyses: list[Analysis], columns: Sequence[str] = ()) -> str:
+    """Return the cells of all grids under one header. With several grids, the first column is the sweep.
+
+    Cells have the shown values and `columns`; `all` adds every measured column and the threshold of each slice.
+    """
+    tables = []
+    for analysis in analyses:
+        table = cell_table(analysis.diagram, quantities(analysis.diagram, columns))
+        table = table.join(_crossings(analysis)) if ALL in columns else table
+        if len(analyses) > 1:
+            table.insert(0, "sweep", analysis.diagram.name)
+        tables.append(table)
     return csv_text(pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables.pop())
+
+
+def quantities(diagram: Diagram, columns: Sequence[str]) -> list[Quantity]:
+    """Return the shown quantities, then the named ones, or every measured one for `all`. Raises `ReportError`."""
+    named = [default_quantity(diagram.frame, name, diagram.grid.columns) for name in columns if name != ALL]
+    labelled = [one.labelled(diagram.sweep.report.labels) for one in named]
+    every = diagram.measured if ALL in columns else []
+    return list(dict.fromkeys([diagram.quantity, *diagram.beside, *labelled, *every]))
 
 
 def _crossings(analysis: Analysis) -> pd.DataFrame:
@@ -83,39 +109,45 @@ def csv_text(table: pd.DataFrame) -> str:
     return str(buffer.getbuffer(), "utf-8")
 
 
-def as_latex(analyses: list[Analysis]) -> str:
-    """Return thresholds, claims, tables of means and cells as tables of the LaTeX package booktabs."""
-    return _tables(analyses, "latex_booktabs", "% ").replace(" +- ", r" $\pm$ ")
+def as_latex(analyses: list[Analysis], columns: Sequence[str] = ()) -> str:
+    """Return thresholds, claims and means, and with `columns` the cells, as tables of the LaTeX package booktabs."""
+    text = _tables(analyses, columns, "latex_booktabs", "% ").replace(" +- ", " ± ")
+    return "".join(f"${LATEX[letter]}$" if letter in LATEX else letter for letter in text)
 
 
-def as_markdown(analyses: list[Analysis]) -> str:
-    """Return thresholds, claims, tables of means and cells as Markdown tables."""
-    return _tables(analyses, "github", "## ")
+def as_markdown(analyses: list[Analysis], columns: Sequence[str] = ()) -> str:
+    """Return thresholds, claims and means, and with `columns` the cells, as Markdown tables."""
+    return _tables(analyses, columns, "github", "## ")
 
 
-def _tables(analyses: list[Analysis], style: str, before: str) -> str:
+def _tables(analyses: list[Analysis], columns: Sequence[str], style: str, before: str) -> str:
     from tabulate import tabulate  # imported here, because CSV and JSON do not need tabulate
 
     parts = []
+    words = markdown_text if style == "github" else printable
     for analysis in analyses:
         diagram = analysis.diagram
-        claims = pd.DataFrame([asdict(claim) for claim in analysis.claims])
-        keys = [*diagram.layout.keys, "trials", "ok", "failed", "missing"]
-        shown = [name for name in diagram.table if name in (*keys, "yes", "no", "undecided", "value")]
         named = {
-            "thresholds": pd.DataFrame(threshold_rows(analysis)),
-            "claims": claims,
+            "thresholds": _without_empty(pd.DataFrame(threshold_rows(analysis))),
+            "claims": pd.DataFrame([asdict(claim) for claim in analysis.claims]),
             **{mean_title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
             "columns chosen": pd.DataFrame(chosen_rows(diagram)),
-            f"cells: {diagram.measured_label}": diagram.table[shown],
+            "cells": cell_table(diagram, quantities(diagram, columns)) if columns else pd.DataFrame(),
         }
         for name, table in named.items():
             if len(table):
-                words = markdown_text if style == "github" else printable
                 rows = [[words(_shown(value)) for value in row] for row in table.itertuples(index=False, name=None)]
-                text = tabulate(rows, headers=list(map(words, table.columns)), tablefmt=style, disable_numparse=True)
+                numbers = [name != "claims" and all(map(_NUMBER.fullmatch, of)) for of in zip(*rows, strict=True)]
+                align = ["right" if one else "left" for one in numbers]
+                heads = [words(str(head)) for head in table.columns]
+                text = tabulate(rows, headers=heads, tablefmt=style, disable_numparse=True, colalign=align)
                 parts.append(f"{before}{words(f'{diagram.heading}: {name}')}\n\n{text}\n")
     return "\n".join(parts)
+
+
+def _without_empty(table: pd.DataFrame) -> pd.DataFrame:
+    """Drop the columns without any text, such as `stated` of thresholds about which no claim is made."""
+    return table.loc[:, table.ne("").any()]
 
 
 def _shown(value: Any) -> str:
@@ -153,7 +185,7 @@ def _document(analysis: Analysis) -> str:
         "sweep_json": dict(diagram.grid.sweep),
     }
     text = json.dumps(document, allow_nan=False, default=str)
-    return f'{text[:-1]}, "cells": {json_columns(cell_table(diagram))}}}'
+    return f'{text[:-1]}, "cells": {json_columns(cell_table(diagram, diagram.measured))}}}'
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
