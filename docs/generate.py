@@ -39,17 +39,24 @@ MEANINGS: dict[str, str] = YAML(typ="safe").load(DOCS / "parameters.yaml")
 PARAMETER = re.compile(r"(?:^|(?<=[.;]\s))(\w+(?:, \w+)*): ")
 FIRST: dict[str, str] = YAML(typ="safe").load(DOCS / "components.yaml")
 """Introduction of each component's page: its purpose, and an example in Python."""
+FORMULAS: dict[str, str] = YAML(typ="safe").load(DOCS / "formulas.yaml")
+TYPESET = re.compile("(" + "|".join(map(re.escape, sorted(FORMULAS, key=len, reverse=True))) + ")")
 MADE_OF_GRIDS = "<!-- made by docs/generate.py of its template and of what is in results/papers -->\n"
 MADE_OF_DATA = "<!-- made by docs/generate.py of the entries in docs/coverage; a test checks them -->\n"
-TEMPLATES = ("findings", "claims", "tables")
+FINDINGS = ("findings", *(f"findings/{page}" for page in ("over-all-patterns", "training", *PAPERS)))
+TEMPLATES = (*FINDINGS, "claims", "tables")
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
 
 
 def plain(text: str) -> str:
-    """Text whose stars, brackets and underscores stay what they are; code in backticks is left alone."""
+    """Typeset the formulas of a text and keep its other stars, brackets and underscores; code in backticks stays."""
     parts = text.split("`")
-    parts[::2] = [re.sub(r"([*<_\[\]~$])", r"\\\1", part) for part in parts[::2]]
+    parts[::2] = ["".join(map(_typeset, TYPESET.split(part))) for part in parts[::2]]
     return "`".join(parts)
+
+
+def _typeset(part: str) -> str:
+    return f"${FORMULAS[part]}$" if part in FORMULAS else re.sub(r"([*<_\[\]~$])", r"\\\1", part)
 
 
 def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:

@@ -21,6 +21,7 @@
 - `{{agreement rows GRIDS}}`, `columns`, `median`: the same for each row or column of the tables; the median of |z|.
 - `{{within DRAWS GRIDS}}`: the same, if each mean of the source were over DRAWS draws with our spread.
 - `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
+- `{{coverage PAPER}}`: a table of the statements of a paper by verdict.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
 """
 
@@ -34,6 +35,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, norm, t
 
+from docs.statements import by_verdict
 from recovery.config.claims import TableClaim, ThresholdClaim
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
@@ -87,6 +89,8 @@ def _value(asked: str) -> str:
         if text not in (ROOT / file).read_text():
             raise ValueError(f"{file} does not have {text!r}")
         return text
+    if verb == "coverage":
+        return by_verdict(rest)
     if verb == "verdict":
         grid, number = rest.split()
         return gallery()[grid][int(number) - 1]

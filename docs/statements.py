@@ -103,3 +103,12 @@ def coverage(paper: str) -> list[tuple[str, ...]]:
         )
         for entry in entries(paper)
     ]
+
+
+def by_verdict(paper: str) -> str:
+    """Return a table of the statements of a paper: each verdict with its number and names."""
+    named: dict[str, list[str]] = {}
+    for entry in entries(paper):
+        named.setdefault(entry.verdict, []).append(entry.statement)
+    lines = [f"| {verdict} | {len(named[verdict])} | {'; '.join(named[verdict])} |" for verdict in sorted(named)]
+    return "\n".join(["| verdict | number | statements |", "|---|---|---|", *lines])

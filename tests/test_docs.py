@@ -22,7 +22,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from docs.generate import PAGES
+from docs.generate import FORMULAS, PAGES
 from docs.steps import FENCE, NAMED, TABLE, blocks
 from recovery.cli.main import main
 from recovery.config import load
@@ -239,6 +239,11 @@ def test_the_numbers_of_the_performance_page_are_those_of_its_tables() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_generated_pages_are_those_of_the_program(page: str) -> None:
     assert (DOCS / "reference" / page).read_text() == PAGES[page](), "run `python -m docs.generate`"
+
+
+def test_each_formula_of_the_docstrings_is_typeset_somewhere() -> None:
+    text = "".join((DOCS / "reference" / page).read_text() for page in PAGES)
+    assert [plain for plain, latex in FORMULAS.items() if f"${latex}$" not in text] == []
 
 
 @pytest.mark.deep

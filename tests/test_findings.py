@@ -1,15 +1,15 @@
-"""The numbers in docs/findings.md are read from stored rows when the page is generated."""
+"""The numbers on the pages of findings are read from stored rows when the page is generated."""
 
 import pytest
 from scipy.stats import beta
 
-from docs.generate import DOCS, TEMPLATES, measured
+from docs.generate import DOCS, FINDINGS, TEMPLATES, measured
 from docs.measured import GRIDS, filled, typed
 from recovery.errors import StoreError
 from recovery.store import read
 
 
-@pytest.mark.parametrize("page", ["findings", "tables"])
+@pytest.mark.parametrize("page", [*FINDINGS, "tables"])
 def test_no_number_stands_without_its_grid(page: str) -> None:
     assert typed((DOCS / f"{page}.template").read_text()) == []
 

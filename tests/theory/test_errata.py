@@ -1,4 +1,4 @@
-"""Slips of P1 that arithmetic shows, one test each; docs/findings.md lists them."""
+"""Slips of P1 that arithmetic shows, one test each; docs/findings/P1.md lists them."""
 
 from fractions import Fraction
 
