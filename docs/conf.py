@@ -8,6 +8,7 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
 from docs.layers import drawing
+from docs.terms import link_terms, name_terms
 
 project = "recover"
 author = "the authors of recover"
@@ -47,6 +48,8 @@ def _draw_layers(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Write formulas as MathML, which browsers display without a script, and draw the layers of packages."""
+    """Write formulas as MathML, which needs no script, draw the layers of packages, and link words to the glossary."""
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     app.connect("builder-inited", _draw_layers)
+    app.connect("doctree-read", name_terms)
+    app.connect("doctree-resolved", link_terms)

@@ -24,6 +24,7 @@ from click.testing import CliRunner
 
 from docs.generate import FORMULAS, PAGES
 from docs.steps import FENCE, NAMED, TABLE, blocks
+from docs.terms import definitions
 from recovery.cli.main import main
 from recovery.config import load
 
@@ -239,6 +240,12 @@ def test_the_numbers_of_the_performance_page_are_those_of_its_tables() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_generated_pages_are_those_of_the_program(page: str) -> None:
     assert (DOCS / "reference" / page).read_text() == PAGES[page](), "run `python -m docs.generate`"
+
+
+def test_each_word_of_the_glossary_has_a_first_sentence_that_a_tooltip_can_show() -> None:
+    found = definitions()
+    assert len(found) >= (DOCS / "glossary.md").read_text().count("\n: ") > 55
+    assert [word for word, meaning in found.items() if not re.fullmatch(r"[^\\*]{10,}\.", meaning)] == []
 
 
 def test_each_formula_of_the_docstrings_is_typeset_somewhere() -> None:
