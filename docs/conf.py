@@ -7,6 +7,7 @@ from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
+from docs.gallery import show_configs
 from docs.layers import drawing
 from docs.terms import link_terms, name_terms
 
@@ -48,8 +49,9 @@ def _draw_layers(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Write formulas as MathML, which needs no script, draw the layers of packages, and link words to the glossary."""
+    """Write formulas as MathML, draw the layers, show configs in the gallery, and link words to the glossary."""
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     app.connect("builder-inited", _draw_layers)
+    app.connect("doctree-read", show_configs)
     app.connect("doctree-read", name_terms)
     app.connect("doctree-resolved", link_terms)

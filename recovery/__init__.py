@@ -15,7 +15,7 @@ Each name is imported when it is first used, so importing `recovery` alone is fa
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from recovery.api import load, read, run
