@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields as fields_of
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +109,20 @@ def parameters(section: str, name: str, cls: type, tag: str) -> Iterator[tuple[s
             yield f"`{field}`", plain(meaning), allowed(schema), default
 
 
+@cache
+def configs() -> dict[str, dict[str, Any]]:
+    """The content of each shipped config."""
+    return {path.stem: YAML(typ="safe").load(path) for path in sorted(CONFIGS.glob("*.yaml"))}
+
+
 def example(tag: str, name: str, section: str) -> str:
     """The first config that ships with the component, and how it names it there; '' where none has it."""
-    for path in sorted(CONFIGS.glob("*.yaml")):
-        for part in parts_of(YAML(typ="safe").load(path).get(section), tag):
+    for config, content in configs().items():
+        for part in parts_of(content.get(section), tag):
             if part.get(tag) == name and not any(isinstance(value, dict) for value in part.values()):
                 text = json.dumps(part, ensure_ascii=False).replace('"', "")
                 text = f"[{text}]" if section == "claims" else text
-                return f"`{section}: {text}`, in `recover sweep {path.stem}`"
+                return f"`{section}: {text}`, in `recover sweep {config}`"
     return ""
 
 

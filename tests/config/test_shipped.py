@@ -71,10 +71,10 @@ def test_the_papers_figures_have_the_papers_size(name: str, trials: int) -> None
     assert load(name).size == trials
 
 
-def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about() -> None:
+def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about(loaded: Loaded) -> None:
     """The pattern set of recovery or of an isometry condition: `patterns`, or the coordinate `patterns.kind`."""
     programs = ("min_norm", "isometry", "regularized")
-    for sweep in load_shipped()[0]:
+    for sweep in loaded[0]:
         kinds = {name for name in programs if f"kind: {name}" in CONFIGS[sweep.name].read_text()}
         for claim in sweep.claims if kinds else ():
             theorem = re.search(r"Theorem|Proposition|Corollary", claim.source)
