@@ -306,7 +306,43 @@ def test_details_stay_on_the_screen_of_a_phone(browser: Any, page: tuple[str, Di
             opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_the_page_begins_with_the_answer_and_has_thresholds_before_claims(page: tuple[str, Diagram]) -> None:
+    text, diagram = page
+    (answer,) = re.findall(r'<p class="answer">(.*?)</p>', text)
+    assert re.fullmatch(r"n/d at 50 %: \d\.\d+ to \d\.\d+ in 2 panels; 2 claims: 1 \w+, 1 \w+", answer)
+    assert text.index(answer) < text.index('id="maps"') < text.index(">Thresholds<") < text.index(">Claims<")
+    lines = re.findall(r'<tr><td data-name="panel">(\w+)</td><td data-name="n/d at 50 %" class="number">', text)
+    assert lines == ["Gaussian", "Haar"]  # a line per panel
+    assert [panel.title for panel in diagram.panels] == lines
+    words = [name.strip() for name in re.findall(r"<label>(?:<span[^>]*>)?([\w ]+)", text)]
+    assert words[5:] == ["x axis", "y axis", "x scale", "y scale", "Value scale", "Panel"]
+
+
+def test_the_figure_has_the_whole_width_and_details_appear_below_it(opened: Any) -> None:
+    boxes = (
+        "return ['maps', 'detail'].map((id) => document.getElementById(id).getBoundingClientRect().toJSON())"
+        ".concat(document.body.getBoundingClientRect().toJSON())"
+    )
+    figure, details, body = opened.execute_script(boxes)
+    assert details["height"] == 0  # nothing is selected
+    assert figure["width"] > 0.9 * body["width"]
+    opened.execute_script("document.getElementById('maps').focus()")
+    WebDriverWait(opened, 20).until(lambda driver: detail(driver))
+    after, details, _ = opened.execute_script(boxes)
+    assert (after["width"], after["height"]) == (figure["width"], figure["height"])
+    assert 0 < details["height"] < 350
+
+
+def test_fingers_read_of_tapping_and_mice_of_pointing(opened: Any) -> None:
+    touch, said = opened.execute_script(
+        "return [matchMedia('(hover: none)').matches, document.getElementById('keys').innerText]"
+    )
+    assert said.startswith("Tap a cell" if touch else "Point at a cell")
+    assert ("Tap a cell" in said) != ("Point at a cell" in said)
+
+
 def test_what_is_said_of_a_threshold_stands_in_a_few_lines(opened: Any) -> None:
+    opened.execute_script("document.querySelector('td.long').closest('details').open = true")
     said, line = opened.execute_script(
         "const cell = document.querySelector('td.long'), style = getComputedStyle(cell);"
         "return [cell.clientWidth, parseFloat(style.fontSize)]"

@@ -265,10 +265,7 @@ class Page {
     const box = byId("detail");
     box.replaceChildren();
     box.classList.toggle("idle", !focus);
-    if (!focus) {
-      box.append(element("p", "Point at a cell, or move to the figure with the Tab key and use the arrow keys."));
-      return;
-    }
+    if (!focus) return;
     const panel = view.shown[focus.panel];
     const i = view.cell(panel, focus.ix, focus.iy);
     const where = [
@@ -282,7 +279,11 @@ class Page {
       return;
     }
     const list = element("dl");
-    for (const [name, text] of factsOf(view, i)) list.append(element("dt", name), element("dd", text));
+    for (const [name, text] of factsOf(view, i)) {
+      const fact = element("div");
+      fact.append(element("dt", name), element("dd", text));
+      list.append(fact);
+    }
     box.append(list);
     const commands = replays(grid, i);
     if (commands.length) {

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections import Counter
 from html import escape
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from recovery.config.sweep import plain_document
-from recovery.interval import Interval
-from recovery.report.claims import Analysis, in_words
-from recovery.report.diagram import PLAIN
+from recovery.interval import Interval, interval_words
+from recovery.report.claims import Analysis, form_of, in_words, measured
+from recovery.report.diagram import PLAIN, greek
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
 from recovery.report.page.cell_values import FINE
 from recovery.report.page.encodings import Json
@@ -20,6 +21,7 @@ from recovery.report.page.html import document, pictures, table
 from recovery.report.page.payload import payload
 from recovery.report.statistics import slices_in_words
 from recovery.report.texts.rows import threshold_rows
+from recovery.text import many
 
 MOST_FAILURES = 200
 
@@ -28,17 +30,17 @@ def report_page(analyses: list[Analysis]) -> str:
     """Return the HTML report of one or several grids, as one page."""
     places, charts = _fits(analyses)
     body = [
-        '<a class="skip" href="#claims">Skip the maps</a>',
+        '<a class="skip" href="#thresholds">Skip the maps</a>',
         *[_heading(analysis) for analysis in analyses],
         CONTROLS,
         MAPS,
         TABLE,
         _pictures(analyses),
-        '<h2 id="claims">Claims</h2>',
-        _claims(analyses),
-        "<h2>Thresholds</h2>",
+        '<h2 id="thresholds">Thresholds</h2>',
         _thresholds(analyses),
         places,
+        "<h2>Claims</h2>",
+        _claims(analyses),
         "<h2>Unfinished trials</h2>",
         _failures(analyses),
         "<h2>How to reproduce this page</h2>",
@@ -73,21 +75,22 @@ CONTROLS = f"""<div class="controls">
 <label>Plot <select id="form"></select></label>
 <label>x axis <select id="x"></select></label>
 <label><span id="y-name">y axis</span> <select id="y"></select></label>
+<label>x scale <select id="sx"></select></label>
+<label>y scale <select id="sy"></select></label>
+<label>Value scale <select id="sc"></select></label>
 <label>Panel <select id="panel"></select></label>
-<label>Scale of x <select id="sx"></select></label>
-<label>Scale of y <select id="sy"></select></label>
-<label>Scale of the value <select id="sc"></select></label>
 </div>"""
 
 MAPS = """<h2 id="shown"></h2>
 <noscript><p>The figures need JavaScript; the tables below do not.</p></noscript>
-<p id="keys" class="soft">Point at a cell, or focus the figure and use the arrow keys; Page Up and Page Down change the
-panel. Click a cell, or press Enter, to pin it.</p>
+<p id="keys" class="soft"><span class="touch">Tap a cell to see its numbers.</span>
+<span class="mouse">Point at a cell, or focus the figure and use the arrow keys; Page Up and Page Down change the panel.
+Click a cell, or press Enter, to pin it.</span></p>
 <div class="stage">
 <div>
 <div class="maps" id="maps" tabindex="0" role="application" aria-describedby="keys"></div>
 <p id="about" class="soft"></p>
-<div class="files" role="group" aria-label="Save this view">Save this view as
+<div class="files" role="group" aria-label="Download this view">Download
 <button id="save-svg">SVG</button> <button id="save-png">PNG</button> <button id="save-csv">CSV</button>
 <button id="save-json">JSON</button></div>
 </div>
@@ -102,10 +105,29 @@ TABLE = """<details id="cell-table"><summary>Table of the grid cells</summary>
 def _heading(analysis: Analysis) -> str:
     diagram = analysis.diagram
     source = diagram.sweep.source
-    parts = [f"<h1>{escape(diagram.heading)}</h1>", f"<p>{escape(diagram.summary())}."]
+    parts = [f"<h1>{escape(diagram.heading)}</h1>"]
+    if answer := _answer(analysis):
+        parts.append(f'<p class="answer">{escape(answer)}</p>')
+    parts.append(f"<p>{escape(diagram.summary())}.")
     if source:
         parts.append(f' <span class="soft">{escape(str(source))}</span>')
     return "".join(parts) + "</p>"
+
+
+def _answer(analysis: Analysis) -> str:
+    """Return the estimates and the verdicts of a grid in one line: `n/d at 50 % = 1.993; 2 of 3 claims supported`."""
+    parts, along = [], analysis.diagram.along
+    known = [one for one in analysis.pooled if one.interval.known]
+    if len(known) == 1 and known[0].constant:
+        parts.append(f"{greek(along.what)} at {along.percent} = {known[0].interval:{form_of(along)}}")
+    elif known:
+        low, high = (end(one.interval.estimate for one in known) for end in (min, max))
+        span = f"{low:{form_of(along)}} to {high:{form_of(along)}}"
+        parts.append(f"{greek(along.what)} at {along.percent}: {span} in {many(len(known), 'panel')}")
+    if verdicts := Counter(claim.verdict for claim in analysis.claims):
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+        parts.append(f"{many(len(analysis.claims), 'claim')}: {counts}")
+    return "; ".join(parts)
 
 
 def _claims(analyses: list[Analysis]) -> str:
@@ -123,10 +145,14 @@ def _claims(analyses: list[Analysis]) -> str:
 
 
 def _thresholds(analyses: list[Analysis]) -> str:
-    rows = [
-        [_name(analyses, analysis, threshold.panel.title), f'<td class="long">{escape(in_words(threshold))}</td>']
+    pooled = [
+        (_name(analyses, analysis, threshold.panel.title), threshold)
         for analysis in analyses
         for threshold in analysis.pooled
+    ]
+    rows = [
+        [name, escape(measured(one)), escape(one.interval.ends(form_of(one.along)) if one.interval.known else "")]
+        for name, one in pooled
     ]
     single = "".join(_of_slices(analysis) for analysis in analyses if not analysis.pooled)
     if not rows:
@@ -137,7 +163,11 @@ def _thresholds(analyses: list[Analysis]) -> str:
         f"<p class='soft'>The {what} at which the isotonic regression of the fraction on {x} crosses {along.percent}: "
         f"estimates at each {by}, pooled as one number. Intervals by the bootstrap and by the scatter over {by}.</p>"
     )
-    parts = [note, *map(_left_out, analyses), table(["panel", "threshold"], rows), _sizes(analyses)]
+    levels = interval_words({one.interval.level for _, one in pooled})
+    lines = table(["panel", f"{greek(along.what)} at {along.percent}", levels], rows, numbers=(1, 2))
+    words = [[name, f'<td class="long">{escape(in_words(one))}</td>'] for name, one in pooled]
+    in_full = f"<details><summary>In words</summary>{table(['panel', 'threshold'], words)}</details>"
+    parts = [note, *map(_left_out, analyses), lines, in_full, _sizes(analyses)]
     return "".join([*parts, single])
 
 
