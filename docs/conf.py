@@ -30,7 +30,8 @@ html_css_files = ["recover.css"]
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left"}
 html_math_renderer = "mathml"
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 80
 autodoc_typehints_format = "short"
 
 
