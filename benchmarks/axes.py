@@ -1,13 +1,12 @@
 """Coverage of thresholds along axes other than n, by simulation: slice by slice, and pooled over slices.
 
-    python -m benchmarks.axes [GRIDS]
+    python -m benchmarks.axes [--grids 1000]
 
 Each law is the probability of success along x; the truth is the x at which it equals the probability. Slices share the
 truth where they are pooled. The table has the shares of grids without an estimate and of intervals that cover.
 """
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,15 +14,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from benchmarks import written
+from benchmarks import arguments, table, written
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Panel, ThresholdAxis
 from recovery.report.statistics import pooled
 from recovery.report.statistics.crossings import crossings
 from recovery.report.statistics.pooled import of_slices
 from recovery.types import Array
-
-GRIDS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,27 +99,27 @@ def pooled_interval(law: Law, replicates: int, seed: int) -> tuple[Interval, flo
     return pooled(drawn, LEVEL, ThresholdAxis("x", "y", "x")).interval, float(truths[0])
 
 
-def main(grids: int) -> None:
-    """Write the table."""
-    lines = [
-        "| law | probability | replicates | slices without | slices cover | pooled without | pooled covers |",
-        "|---|---|---|---|---|---|---|",
-    ]
+COLUMNS = ("law", "probability", "replicates", "slices without", "slices cover", "pooled without", "pooled covers")
+
+
+def rows(grids: int) -> Iterator[list[str]]:
+    """Yield the cells of each row."""
     for name, law in LAWS.items():
         for probability in (0.5, 0.9):
             for replicates in (5, 20):
                 single = [pair for seed in range(grids) for pair in slice_intervals(law, replicates, seed, probability)]
-                row = [name, f"{probability:g}", f"{replicates}", *_shares(single)]
                 whole = [pooled_interval(law, replicates, seed) for seed in range(grids)] if probability == 0.5 else []
-                lines.append("| " + " | ".join([*row, *(_shares(whole) if whole else ("", ""))]) + " |")
-    written(__file__, [f"{grids} grids per row.", "", *lines])
+                yield [name, f"{probability:g}", f"{replicates}", *_shares(single), *_shares(whole)]
 
 
 def _shares(pairs: list[tuple[Interval, float]]) -> tuple[str, str]:
+    if not pairs:
+        return "", ""
     without = np.mean([not interval.known for interval, _ in pairs])
     covers = np.mean([interval.low <= truth <= interval.high for interval, truth in pairs])
     return f"{without:.3f}", f"{covers:.3f}"
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else GRIDS)
+    GRIDS = arguments(__doc__, grids=1000).grids
+    written(__file__, [f"{GRIDS} grids per row.", "", *table(COLUMNS, rows(GRIDS))])

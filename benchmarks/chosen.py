@@ -1,24 +1,19 @@
 """`recover select` on tables whose answer is known, or can be argued with: 300 columns of every kind, of which five
 matter, and the data sets that scikit-learn ships.
 
-    python -m benchmarks.chosen [FOLDER]
-
-Tables and answers go to the folder (results/chosen); a table of them is written to chosen.md.
+    python -m benchmarks.chosen
 """
 
 import json
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from sklearn import datasets
 
-from benchmarks import written
-
-SHIPPED = {"diabetes": "target", "iris": "petal width (cm)", "wine": "flavanoids", "breast_cancer": "target"}
-"""Data sets, and the column that is explained."""
+import recovery
+from benchmarks import table, written
+from benchmarks.rivals import SHIPPED
 
 
 def wide(n: int = 1000, seed: int = 0) -> pd.DataFrame:
@@ -52,29 +47,17 @@ def wide(n: int = 1000, seed: int = 0) -> pd.DataFrame:
     return table[[*rng.permutation(table.columns.drop("y")), "y"]]
 
 
-def main(out: Path) -> None:
-    """Write the tables, ask for their columns, and print the answers."""
-    out.mkdir(parents=True, exist_ok=True)
-    tables = {"wide": (wide(), "y")}
-    for name, target in SHIPPED.items():
-        tables[name] = (getattr(datasets, f"load_{name}")(as_frame=True).frame, target)
-    lines = [
-        "| table | rows | columns | chosen, in how many splits | network's R2 | forest's |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, (table, target) in tables.items():
-        path = out / f"{name}.csv"
-        table.to_csv(path, index=False)
-        command = [sys.executable, "-m", "cli", "select", str(path), "--target", target, "--out", str(out / name)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        (out / f"{name}.txt").write_text(done.stdout)
-        found = json.loads((out / name / "selection.json").read_text())
+def rows() -> Iterator[list[object]]:
+    """Yield the chosen columns of each table, and how well the network and a forest predict the target."""
+    tables = {name: getattr(datasets, f"load_{name}")(as_frame=True).frame for name in SHIPPED}
+    for name, data in {"wide": wide(), **tables}.items():
+        found = json.loads(recovery.select_columns(data, SHIPPED.get(name, "y")).as_json())
         network = [(one["column"], one["network"]) for one in found["columns"]]
         chosen = ", ".join(f"{column} {one['frequency']:.0%}" for column, one in network if one["chosen"])
-        r2 = (f"{np.mean(found['r2'][one]):.2f}" for one in ("network", "forest"))
-        lines.append(f"| {name} | {len(table)} | {len(network)} | {chosen} | {' | '.join(r2)} |")
-    written(__file__, lines)
+        r2 = [f"{np.mean(found['r2'][one]):.2f}" for one in ("network", "forest")]
+        yield [name, len(data), len(network), chosen, *r2]
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "results/chosen"))
+    columns = ("table", "rows", "columns", "chosen, in how many splits", "network's R2", "forest's")
+    written(__file__, table(columns, rows()))

@@ -1,14 +1,13 @@
 """How often is a true claim contradicted, and a false one? 17 kinds of claims, 8 laws each.
 
-    python -m benchmarks.claims --out after.csv                    counts of the checkout
-    python -m benchmarks.claims --before before.csv after.csv      the table, beside the counts of another checkout
+    python -m benchmarks.claims [--grids 200] --out COUNTS.csv      counts only, for another checkout
+    python -m benchmarks.claims --before COUNTS.csv [--after COUNTS.csv]      the table, beside earlier counts
 
 Laws of numbers have two grid cells of 10 or 40 trials. Laws of events have the chance curves of `benchmarks.truths`,
 10 values of n, 3 of d and 10 or 40 trials. The wrong claims of numbers are 0.8 standard deviations off.
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from benchmarks import written
+from benchmarks import arguments, table, written
 from benchmarks.truths import CURVES
 from recovery.report.claims.analysis import results
 from recovery.report.diagram import Diagram
@@ -138,41 +137,29 @@ def counts(grids: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["kind", "law", "trials", "grids", "false", "right"])
 
 
-def table(now: pd.DataFrame, before: pd.DataFrame) -> list[str]:
-    """Return the lines of the table: rates of all laws, and power for the laws where the earlier interval is valid."""
-    lines = [
-        "| kind | grids | false contradictions | earlier | worst law | valid laws of 40 trials | right | earlier |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+COLUMNS = (
+    *("kind", "grids", "false contradictions", "earlier", "worst law", "valid laws of 40 trials", "right", "earlier"),
+)
+
+
+def rows(now: pd.DataFrame, before: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    """Yield a row per kind: rates of all laws, and power for the laws where the earlier interval is valid."""
     both = now.merge(before, on=["kind", "law", "trials"], suffixes=("", "_before"))
     for kind, part in both.groupby("kind", sort=False):
         laws = part.groupby("law")[["false", "grids"]].sum()
         worst: Any = (laws["false"] / laws["grids"]).idxmax()
         valid = part[(part["trials"] == TRIALS[1]) & (part["false_before"] <= VALID * part["grids_before"])]
-        rates = [part[f"false{end}"].sum() / part[f"grids{end}"].sum() for end in ("", "_before")]
-        power = [valid[f"right{end}"].sum() / max(valid[f"grids{end}"].sum(), 1) for end in ("", "_before")]
+        rates = [f"{part[f'false{end}'].sum() / part[f'grids{end}'].sum():.2%}" for end in ("", "_before")]
+        power = [f"{valid[f'right{end}'].sum() / max(valid[f'grids{end}'].sum(), 1):.2f}" for end in ("", "_before")]
         shown = f"{worst}, {laws.loc[worst, 'false']} of {laws.loc[worst, 'grids']}"
-        lines.append(
-            f"| {kind} | {part['grids'].sum()} | {rates[0]:.2%} | {rates[1]:.2%} | {shown} "
-            f"| {valid['law'].nunique()} | {power[0]:.2f} | {power[1]:.2f} |"
-        )
-    return lines
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("after", nargs="?", type=Path)
-    parser.add_argument("--grids", type=int, default=200)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--before", type=Path)
-    given = parser.parse_args()
-    if given.out:
-        counts(given.grids).to_csv(given.out, index=False)
-        return
-    now = counts(given.grids) if given.after is None else pd.read_csv(given.after)
-    before = now if given.before is None else pd.read_csv(given.before)
-    written(Path(__file__), ["True and wrong claims of 17 kinds.", "", *table(now, before)])
+        yield kind, part["grids"].sum(), *rates, shown, valid["law"].nunique(), *power
 
 
 if __name__ == "__main__":
-    main()
+    given = arguments(__doc__, grids=200, out=Path(), before=Path(), after=Path())
+    now = counts(given.grids) if given.after == Path() else pd.read_csv(given.after)
+    if given.out != Path():
+        now.to_csv(given.out, index=False)
+    else:
+        before = now if given.before == Path() else pd.read_csv(given.before)
+        written(__file__, ["True and wrong claims of 17 kinds.", "", *table(COLUMNS, rows(now, before))])

@@ -12,8 +12,7 @@ import copy
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from itertools import combinations
@@ -128,91 +127,81 @@ def _box(text: Text, canvas: FigureCanvasAgg) -> Bbox:
     return Bbox([[box.x0, box.y0 + box.height * empty / (words.count("\n") + 1)], [box.x1, box.y1]])
 
 
-def sheets(pictures: Sequence[Path]) -> list[Image.Image]:
-    """The pictures side by side on as many sheets as they need."""
-    pages: list[list[tuple[Image.Image, int, int]]] = [[]]
+def sheets(pictures: Sequence[Path]) -> Iterator[Image.Image]:
+    """Yield the pictures side by side on as many sheets as they need."""
+    page: list[tuple[Image.Image, tuple[int, int]]] = []
     x = y = high = 0
-    for path in pictures:
-        picture = Image.open(path).convert("RGB")
-        if x + picture.width > SHEET[0]:
+    for picture in [*(Image.open(path).convert("RGB") for path in pictures), None]:
+        if picture and x + picture.width > SHEET[0]:
             x, y, high = 0, y + high + GAP, 0
-        if y + picture.height > SHEET[1]:
-            pages.append([])
-            x = y = high = 0
-        pages[-1].append((picture, x, y))
-        x, high = x + picture.width + GAP, max(high, picture.height)
-    found = []
-    for page in pages:
-        sheet = Image.new("RGB", (SHEET[0], max(y + picture.height for picture, _, y in page)), "#cccccc")
-        for picture, x, y in page:
-            sheet.paste(picture, (x, y))
-        found.append(sheet.quantize(128))
-    return found
+        if page and (picture is None or y + picture.height > SHEET[1]):
+            sheet = Image.new("RGB", (SHEET[0], max(top + one.height for one, (_, top) in page)), "#cccccc")
+            for one, place in page:
+                sheet.paste(one, place)
+            yield sheet.quantize(128)
+            page, x, y, high = [], 0, 0, 0
+        if picture:
+            page.append((picture, (x, y)))
+            x, high = x + picture.width + GAP, max(high, picture.height)
 
 
-def _sweep(sweep: Sweep, out: Path) -> None:
-    config, folder = out / f"{sweep.name}.json", out / sweep.name
+def run(sweep: Sweep, config: Path, folder: Path) -> None:
+    """Run a thinned sweep until it has stored something, on a busy machine for longer."""
     config.write_text(json.dumps(thinned(sweep.document), default=str))
     command = [sys.executable, "-m", "cli", "sweep", str(config), "--out", str(folder), "--jobs", "1", "--quiet"]
-    for seconds in (SECONDS, 4 * SECONDS, 16 * SECONDS):  # on a busy machine the first trial may come late
+    for seconds in (SECONDS, 4 * SECONDS, 16 * SECONDS):
         subprocess.run([*command, "--max-time", f"{seconds}s"], check=False, capture_output=True)
         if any((folder / "trials").glob("*")):
             return
 
 
-def drawn(name: str, out: Path) -> tuple[list[Path], int]:
-    """Write a stored grid in every format; of its figures the pictures, and how many texts of theirs are wrong."""
+def reported(name: str, kind: str, out: Path) -> None:
+    """Write the report of a sweep in one format."""
+    with redirect_stdout(StringIO()):
+        report([out / "grids" / name], kind, None, out / "reports" / f"{name}.{kind}")
+
+
+def drawn(name: str, out: Path, pictures: list[Path]) -> int:
+    """Draw every figure of a sweep, add it to the pictures, and return how many texts are wrong."""
     analysis = Analysis(Diagram.of(read(out / "grids" / name)))
-    pictures, count = list[Path](), 0
-    for one in REPORT:
-        try:
-            with redirect_stdout(StringIO()):
-                report([out / "grids" / name], one, None, out / "reports" / f"{name}.{one}")
-        except Exception as error:
-            print(f"{name}: format {one} failed: {type(error).__name__}: {error}", flush=True)
-            count += 1
-    kind, main_one = main_figure(analysis)
-    for suffix, drawing in {"": main_one, **figures_beside(analysis)}.items():
+    count = 0
+    for suffix, drawing in {"": main_figure(analysis)[1], **figures_beside(analysis)}.items():
         figure = drawing.draw()
         picture = out / "pictures" / f"{name}{'-' if suffix else ''}{suffix}.png"
         picture.write_bytes(render(figure, "png", DOTS))
         pictures.append(picture)
         wrong = faults(figure)
         count += len(wrong)
-        print(f"{picture.stem}: {suffix or kind}{''.join(f'{chr(10)}  {text}' for text in wrong)}", flush=True)
-    return pictures, count
+        print("\n  ".join([picture.stem, *wrong]), flush=True)
+    return count
+
+
+def attempt(name: str, function: Callable[..., int | None], *arguments: Any) -> int:
+    """Return the number of faults; an exception is printed and counts as one."""
+    try:
+        return function(*arguments) or 0
+    except Exception as error:
+        print(f"{name} failed: {type(error).__name__}: {error}", flush=True)
+        return 1
 
 
 def main(out: Path, names: Sequence[str]) -> int:
-    """Run, draw, measure and paste; the number of faults."""
-    pictures: list[Path] = []
-    count = 0
-    for folder in ("grids", "pictures", "reports"):
-        (out / folder).mkdir(parents=True, exist_ok=True)
-    start = time.perf_counter()
+    """Run, draw, measure and paste; return the number of faults."""
+    for folder in (out / "grids", out / "pictures", out / "reports"):
+        folder.mkdir(parents=True, exist_ok=True)
     sweeps, missing = load_shipped(names or None)
     for one in missing:
         print(f"{one.name}: left out, its data file is not there")
-    for sweep in sweeps:
-        name = sweep.name
-        _sweep(sweep, out / "grids")
-        try:
-            found, wrong = drawn(name, out)
-        except Exception as error:
-            print(f"{name} cannot be shown: {type(error).__name__}: {error}", flush=True)
-            wrong, found = 1, []
-        pictures += found
-        count += wrong
+    count, pictures = 0, list[Path]()
+    for name, sweep in {sweep.name: sweep for sweep in sweeps}.items():
+        run(sweep, out / "grids" / f"{name}.json", out / "grids" / name)
+        count += sum(attempt(f"{name}, {kind}", reported, name, kind, out) for kind in REPORT)
+        count += attempt(f"{name}, figures", drawn, name, out, pictures)
     for i, sheet in enumerate(sheets(pictures)):
         sheet.save(out / f"sheet-{i + 1}.png", optimize=True)
-    seconds = time.perf_counter() - start
-    print(
-        f"{len(sweeps)} configs, {len(pictures)} figures, {count} faults (texts cut or overlapping, "
-        f"formats that failed, configs that cannot be shown), {seconds:.0f} seconds"
-    )
+    print(f"{len(sweeps)} configs, {len(pictures)} figures, {count} texts cut or overlapping, or reports that failed")
     return count
 
 
 if __name__ == "__main__":
-    results = Path("results/contact")
-    sys.exit(main(results, sys.argv[1:]) > 0)
+    sys.exit(main(Path("results/contact"), sys.argv[1:]) > 0)

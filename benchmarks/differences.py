@@ -7,17 +7,16 @@ variable with correlation 0, 0.6 or 1, as two methods on the same draws do. Per 
 the 95 % intervals of the difference cover, and their mean half width.
 """
 
-import argparse
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from benchmarks import written
+from benchmarks import arguments, table, written
 from benchmarks.truths import CURVES, OFF, SIZES, N
 from recovery.report.diagram import Panel, ThresholdAxis
 from recovery.report.statistics.differences import threshold_differences
@@ -85,29 +84,9 @@ def judged(law: Law, replicates: int, seed: int) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--law", nargs="*", choices=LAWS, default=list(LAWS))
-    parser.add_argument("--replicates", nargs="*", type=int, default=(1, 5, 20))
-    parser.add_argument("--pairs", type=int, default=300)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
-    arguments = parser.parse_args()
-    lines: list[str] = []
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        for replicates, law in product(arguments.replicates, arguments.law):
-            rows = pd.DataFrame(pool.map(partial(judged, LAWS[law], replicates), range(arguments.pairs), chunksize=10))
-            means = rows.mean()
-            if not lines:
-                names = ["law", "replicates", *(str(name).replace("_", " ") for name in rows)]
-                lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-                print("\n".join(lines))
-            lines.append(f"| {law} | {replicates} | " + " | ".join(f"{value:.3f}" for value in means) + " |")
-            print(lines[-1], flush=True)
-    written(arguments.out, [HEAD, "", *lines, NOTE])
-
-
-HEAD = "Intervals of the differences between two sweeps on the same draws: 300 pairs of sweeps per row."
+COLUMNS = (
+    *("law", "replicates", "pooled", "half", "slices", "slice half", "withheld", "cells", "overall", "overall half"),
+)
 NOTE = """
 - `pooled`: the interval of the difference in n/d covers. `half`: its mean half width. `slices`: the same for n50 at
   each d, with the half width divided by d. `withheld`: slices without an estimate.
@@ -115,5 +94,16 @@ NOTE = """
 """
 
 
+def rows(laws: Sequence[str], replicates: Sequence[int], pairs: int, jobs: int) -> Iterator[list[object]]:
+    """Yield the cells of each row: means over the pairs."""
+    with ProcessPoolExecutor(jobs) as pool:
+        for count, law in product(replicates, laws):
+            found = pd.DataFrame(pool.map(partial(judged, LAWS[law], count), range(pairs), chunksize=10))
+            yield [law, count, *(f"{value:.3f}" for value in found.mean())]
+
+
 if __name__ == "__main__":
-    main()
+    given = arguments(__doc__, law=tuple(LAWS), replicates=(1, 5, 20), pairs=300, jobs=1)
+    head = f"Intervals of the differences between two sweeps on the same draws: {given.pairs} pairs of sweeps per row."
+    lines = table(COLUMNS, rows(given.law, given.replicates, given.pairs, given.jobs))
+    written(__file__, [head, "", *lines, NOTE])

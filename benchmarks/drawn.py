@@ -8,14 +8,12 @@ one thread; as in `benchmarks.peers`, a rival's tolerance is tightened until it 
 reaches it is timed.
 """
 
-import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import machine, one_thread, written
+from benchmarks import arguments, machine, one_thread, resumed, table, written
 from benchmarks.peers import Problem, ours, rival
 from recovery.programs.certificate import certify
 
@@ -51,37 +49,24 @@ def measured(seed: int, n: int, d: int, fraction: float, architecture: str, limi
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=10.0, help="processor seconds of celer on a program")
-    parser.add_argument("--to", type=Path, help="JSON file of the programs so far, which are not measured again")
-    given = parser.parse_args()
-    done = json.loads(given.to.read_text()) if given.to and given.to.exists() else []
-    with one_thread():
-        for cell in [(seed, *size) for seed in SEEDS for size in sizes(seed)][len(done) :]:
-            done.append(measured(*cell, given.limit))
-            print(done[-1], flush=True)
-            if given.to:
-                given.to.write_text(json.dumps(done))
-    lines = [
-        f"{machine()} One thread, processor time; limit {given.limit:g} s.",
-        "",
-        "| seed | at least 10x | at least 5x | least | median |",
-        "|---|---|---|---|---|",
-    ]
+    given = arguments(__doc__, limit=10.0, to=Path())
+    cases = [(seed, *size, given.limit) for seed in SEEDS for size in sizes(seed)]
+    done = resumed(given.to, cases, measured)
+    rows = []
     for seed in SEEDS:
         over = np.array([one["over"] for one in done if one["seed"] == seed])
-        least, median = over.min(), np.median(over)
-        lines.append(
-            f"| {seed} | {(over >= 10).sum()} of {len(over)} | {(over >= 5).sum()} | {least:.1f}x | {median:.0f}x |"
-        )
-    lines += ["", "| seed | program, beta / largest | recover | gap | groups | celer over recover |", "|" + "---|" * 6]
-    lines += [
-        f"| {one['seed']} | {one['program']} | {one['ms']:.3g} ms | {one['gap']:.0e} | {one['groups']} | "
-        + f"{one['over']:.1f}x{'' if one['celer'] == 'reached' else ', ' + one['celer']} |"
-        for one in done
-    ]
-    written(__file__, lines)
+        counts = f"{(over >= 10).sum()} of {len(over)}", (over >= 5).sum()
+        rows.append([seed, *counts, f"{over.min():.1f}x", f"{np.median(over):.0f}x"])
+    lines = [f"{machine()} One thread, processor time; limit {given.limit:g} s.", ""]
+    lines += [*table(("seed", "at least 10x", "at least 5x", "least", "median"), rows), ""]
+    rows = []
+    for one in done:
+        over = f"{one['over']:.1f}x{'' if one['celer'] == 'reached' else ', ' + one['celer']}"
+        rows.append([one["seed"], one["program"], f"{one['ms']:.3g} ms", f"{one['gap']:.0e}", one["groups"], over])
+    columns = ("seed", "program, beta / largest", "recover", "gap", "groups", "celer over recover")
+    written(__file__, [*lines, *table(columns, rows)])
 
 
 if __name__ == "__main__":
-    main()
+    with one_thread():
+        main()

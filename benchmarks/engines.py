@@ -11,7 +11,6 @@ task of a thousand does before its first trial, by the size of the plan. Then W 
 folder, as the sweeps of as many machines do, and it is read and compacted.
 """
 
-import argparse
 import os
 import resource
 import shutil
@@ -19,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +26,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from benchmarks import machine, written
+from benchmarks import arguments, machine, table, written
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
@@ -39,10 +38,10 @@ from recovery.store.parts import list_parts, read_parts, write_part
 from tests.runner.slurm import PROGRAMS, one_node
 
 ENGINES = ("processes", "threading", "dask", "ray", "slurm", "processes")
+SLURM = all(map(shutil.which, PROGRAMS))
 PLANNED = (1_000, 100_000, 10_000_000)
 TASKS = 32
 """Tasks of a SLURM array with 1 trial per task."""
-PLANS = (1_000, 100_000, 10_000_000)
 SHARD = "500/1000"
 ROWS = 20
 """Rows per part."""
@@ -80,32 +79,42 @@ class Wait:
         return Measurement(recovered=True)
 
 
-def command(*words: object) -> float:
-    """Wall seconds of `recover`."""
-    clock = time.perf_counter()
+def recover(*words: object, environment: Mapping[str, str] | None = None) -> str:
+    """Return what `recover` prints."""
     line = [sys.executable, "-m", "recovery.cli", *map(str, words)]
-    subprocess.run(line, check=True, capture_output=True, text=True)
+    return subprocess.run(line, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def seconds_of(function: Callable[..., object], *words: object) -> float:
+    """Return the wall seconds of a call."""
+    clock = time.perf_counter()
+    function(*words)
     return time.perf_counter() - clock
 
 
-def engine_row(engine: str, folder: Path, trials: int) -> str:
-    """A sweep's start and end without its trials, and what a trial costs between the first and the last."""
-    config, out = folder / "config.yaml", folder / "out"
-    config.write_text(CONFIG.format(replicates=trials, seconds=0.0))
+def config(folder: Path, replicates: int, seconds: float = 0.0) -> Path:
+    """Write the config of a sweep whose trials wait, and return its path."""
+    path = folder / "config.yaml"
+    path.write_text(CONFIG.format(replicates=replicates, seconds=seconds))
+    return path
+
+
+def engine_row(engine: str, folder: Path, trials: int) -> list[str]:
+    """Return the start and end of a sweep without its trials, and the cost of a trial from the first to the last."""
+    path, out = config(folder, trials), folder / "out"
     load = f"{os.getloadavg()[0]:.1f}"
     try:
         if engine == "slurm":
-            with one_node(folder / "slurm") as conf:
-                wall = submitted(config, out, "2", {**os.environ, "SLURM_CONF": str(conf)})
+            wall = submitted(folder, path, out, "2")
         else:
-            wall = command("sweep", config, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
+            wall = seconds_of(recover, "sweep", path, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
     except subprocess.CalledProcessError as error:
         said = " ".join(error.stderr.split()).replace("|", "/")
-        return f"| {engine} | {load} | ended with status {error.returncode}: {said[-MOST_WORDS:]} | | | | |"
+        return [engine, load, f"ended with status {error.returncode}: {said[-MOST_WORDS:]}", *[""] * 4]
     span = first_to_last(out, trials)
     cost = span / (trials - 1)
-    plan = " | ".join(f"{wall - span + cost * count:,.0f}" for count in PLANNED)
-    return f"| {engine} | {load} | {wall - span:.1f} | {1e3 * cost:.2f} | {plan} |"
+    plan = (f"{wall - span + cost * count:,.0f}" for count in PLANNED)
+    return [engine, load, f"{wall - span:.1f}", f"{1e3 * cost:.2f}", *plan]
 
 
 def first_to_last(out: Path, trials: int) -> float:
@@ -115,111 +124,90 @@ def first_to_last(out: Path, trials: int) -> float:
     return float((began.max() - began.min()).total_seconds())
 
 
-def waiting_rows(folder: Path) -> list[str]:
-    """How much of two workers the trials have that only wait, and so leave the processors to the runner."""
-    lines = []
+def submitted(folder: Path, path: Path, out: Path, array: str) -> float:
+    """Return the wall seconds from the end of `recover submit`, which makes a forecast, to the end of the array."""
+    with one_node(folder / "slurm") as conf:
+        environment = {**os.environ, "SLURM_CONF": str(conf)}
+        words = ("submit", path, "--array", array, "--out", out, "--now", "--time", "60")
+        queue = ["squeue", "-h", "-j", recover(*words, environment=environment).split()[-1]]
+        clock = time.perf_counter()
+        while subprocess.run(queue, capture_output=True, text=True, env=environment).stdout.strip():
+            time.sleep(0.2)
+        return time.perf_counter() - clock
+
+
+def waiting_rows(folder: Path) -> Iterator[list[str]]:
+    """Yield the efficiency of two workers on trials that only wait, and so leave the processors to the runner."""
     for seconds in WAITS:
-        trials, config, out = round(20 / seconds), folder / "config.yaml", folder / f"{seconds}"
-        config.write_text(CONFIG.format(replicates=trials, seconds=seconds))
-        command("sweep", config, "--out", out, "--jobs", 2, "--quiet")
+        trials, out = round(20 / seconds), folder / f"{seconds}"
+        recover("sweep", config(folder, trials, seconds), "--out", out, "--jobs", 2, "--quiet")
         efficiency = (trials - 1) * seconds / 2 / first_to_last(out, trials)
-        lines.append(f"| {trials:,} trials that wait {1e3 * seconds:g} ms | {efficiency:.2f} |")
-    return lines
+        yield [f"{trials:,} trials that wait {1e3 * seconds:g} ms", f"{efficiency:.2f}"]
 
 
-def submitted(config: Path, out: Path, array: str, environment: Mapping[str, str]) -> float:
-    """Wall seconds from the end of `recover submit`, which makes a forecast, to the end of the array."""
-    words = ["submit", str(config), "--array", array, "--out", str(out), "--now", "--time", "60"]
-    line = [sys.executable, "-m", "recovery.cli", *words]
-    said = subprocess.run(line, check=True, capture_output=True, text=True, env=environment).stdout
-    clock = time.perf_counter()
-    while subprocess.run(
-        ["squeue", "-h", "-j", said.split()[-1]], capture_output=True, text=True, env=environment
-    ).stdout.strip():
-        time.sleep(0.2)
-    return time.perf_counter() - clock
-
-
-def array_rows(folder: Path) -> list[str]:
-    """Measure the fixed cost of an array task, and the time that one of many tasks takes before its first trial."""
-    config = folder / "config.yaml"
-    lines = []
-    if all(map(shutil.which, PROGRAMS)):
-        config.write_text(CONFIG.format(replicates=TASKS, seconds=0.0))
-        with one_node(folder / "slurm") as conf:
-            wall = submitted(config, folder / "tasks", f"{TASKS}%2", {**os.environ, "SLURM_CONF": str(conf)})
+def array_rows(folder: Path) -> Iterator[list[str]]:
+    """Yield the fixed cost of an array task, and the time that one of many tasks takes before its first trial."""
+    if SLURM:
+        wall = submitted(folder, config(folder, TASKS), folder / "tasks", f"{TASKS}%2")
         assert len(read(folder / "tasks").frame) == TASKS
-        lines.append(f"| an array of {TASKS} tasks of one trial, two at a time: s a task | {wall / TASKS:.1f} |")
-    for trials in PLANS:
-        config.write_text(CONFIG.format(replicates=trials, seconds=0.0))
-        wall = command("sweep", config, "--out", folder / "none", "--shard", SHARD, "--dry-run")
+        yield [f"an array of {TASKS} tasks of one trial, two at a time: s a task", f"{wall / TASKS:.1f}"]
+    for trials in PLANNED:
+        words = ("sweep", config(folder, trials), "--out", folder / "none", "--shard", SHARD, "--dry-run")
+        wall = seconds_of(recover, *words)
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**10
-        lines.append(
-            f"| task {SHARD} of {trials:,} trials, to its plan: s, and MiB at most | {wall:.1f}, {most:,.0f} |"
-        )
-    return lines
+        yield [f"task {SHARD} of {trials:,} trials, to its plan: s, and MiB at most", f"{wall:.1f}, {most:,.0f}"]
 
 
-def write_some(folder: Path, table: pa.Table, writer: int, parts: int) -> None:
-    """As a sweep of another machine does: its rows, a part at a time."""
-    at = table.schema.get_field_index("trial_id")
+def write_some(folder: Path, rows: pa.Table, writer: int, parts: int) -> None:
+    """Write rows a part at a time, as a sweep of another machine does."""
+    at = rows.schema.get_field_index("trial_id")
     for part in range(parts):
-        ids = pa.array([f"{writer:04x}{part:06x}{row:06x}" for row in range(len(table))])
-        write_part(folder, table.set_column(at, "trial_id", ids))
+        ids = pa.array([f"{writer:04x}{part:06x}{row:06x}" for row in range(len(rows))])
+        write_part(folder, rows.set_column(at, "trial_id", ids))
 
 
-def folder_rows(folder: Path, writers: int, parts: int) -> list[str]:
-    config, out = folder / "config.yaml", folder / "many"
-    config.write_text(CONFIG.format(replicates=ROWS, seconds=0.0))
-    command("sweep", config, "--out", out, "--quiet")
-    tables = [table for _, table in read_parts(Folder(out).trials)[0]]
-    table = pa.concat_tables(tables)
-    processes = [
-        get_context("fork").Process(target=write_some, args=(Folder(out).trials, table, writer, parts))
-        for writer in range(writers)
-    ]
+def folder_rows(folder: Path, writers: int, parts: int) -> Iterator[list[str]]:
+    """Yield what many writers do to one folder."""
+    out = Folder(folder / "many")
+    recover("sweep", config(folder, ROWS), "--out", folder / "many", "--quiet")
+    rows = pa.concat_tables([part for _, part in read_parts(out.trials)[0]])
+    fork = get_context("fork").Process
+    processes = [fork(target=write_some, args=(out.trials, rows, writer, parts)) for writer in range(writers)]
     clock = time.perf_counter()
     for process in processes:
         process.start()
     for process in processes:
         process.join()
     wall = time.perf_counter() - clock
-    count = len(list_parts(Folder(out).trials))
+    count = len(list_parts(out.trials))
     assert count >= writers * parts
-    before = command("status", out)
-    clock = time.perf_counter()
-    compact(Folder(out))
-    compaction = time.perf_counter() - clock
-    after = command("status", out)
-    left = len(list_parts(Folder(out).trials))
-    return [
-        f"| parts that {writers} processes wrote, of {ROWS} rows | {count} |",
-        f"| parts a minute, each with its fsync | {60 * writers * parts / wall:,.0f} |",
-        f"| `recover status` of {count} parts, s | {before:.1f} |",
-        f"| `recover compact`: {count} parts to {left}, s | {compaction:.1f} |",
-        f"| `recover status` after it, s | {after:.1f} |",
-    ]
+    yield [f"parts that {writers} processes wrote, of {ROWS} rows", f"{count}"]
+    yield ["parts a minute, each with its fsync", f"{60 * writers * parts / wall:,.0f}"]
+    yield [f"`recover status` of {count} parts, s", f"{seconds_of(recover, 'status', folder / 'many'):.1f}"]
+    compaction = seconds_of(compact, out)
+    yield [f"`recover compact`: {count} parts to {len(list_parts(out.trials))}, s", f"{compaction:.1f}"]
+    yield ["`recover status` after it, s", f"{seconds_of(recover, 'status', folder / 'many'):.1f}"]
+
+
+def engine_rows(folder: Path, trials: int) -> Iterator[list[str]]:
+    """Yield a row per engine, each in a folder of its own."""
+    for i, engine in enumerate(ENGINES):
+        if engine != "slurm" or SLURM:
+            (folder / f"{i}").mkdir()
+            yield engine_row(engine, folder / f"{i}", trials)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--writers", type=int, default=64)
-    parser.add_argument("--parts", type=int, default=50)
-    given = parser.parse_args()
-    sizes = " | ".join(f"{count:,} trials, planned, s" for count in PLANNED)
+    given = arguments(__doc__, trials=1000, writers=64, parts=50)
     lines = [f"{machine()} Two workers; {given.trials} trials that compute nothing; wall time.", ""]
-    lines += [f"| engine | load before | start and end, s | ms a trial | {sizes} |", "|---" * 7 + "|"]
-    for engine in ENGINES if all(map(shutil.which, PROGRAMS)) else [name for name in ENGINES if name != "slurm"]:
-        with tempfile.TemporaryDirectory() as name:
-            lines.append(engine_row(engine, Path(name), given.trials))
-            print(lines[-1], flush=True)
+    planned = (f"{count:,} trials, planned, s" for count in PLANNED)
     with tempfile.TemporaryDirectory() as name:
-        lines += ["", "| `processes` | efficiency |", "|---|---|", *waiting_rows(Path(name))]
-    with tempfile.TemporaryDirectory() as name:
-        lines += ["", "| many tasks | |", "|---|---|", *array_rows(Path(name))]
-    with tempfile.TemporaryDirectory() as name:
-        lines += ["", "| one folder | |", "|---|---|", *folder_rows(Path(name), given.writers, given.parts)]
+        folder = Path(name)
+        columns = ("engine", "load before", "start and end, s", "ms a trial", *planned)
+        lines += [*table(columns, engine_rows(folder, given.trials)), ""]
+        lines += [*table(("`processes`", "efficiency"), waiting_rows(folder)), ""]
+        lines += [*table(("many tasks", ""), array_rows(folder)), ""]
+        lines += table(("one folder", ""), folder_rows(folder, given.writers, given.parts))
     written(__file__, lines)
 
 

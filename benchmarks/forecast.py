@@ -8,11 +8,12 @@ guessed cost, half uniformly; the estimate is the mean of time / probability. If
 
 import argparse
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import machine, written
+from benchmarks import machine, table, written
 from recovery.config import Sweep, load_shipped
 from recovery.runner.batches import cost
 from recovery.runner.forecast import time_sweep, time_trial
@@ -57,25 +58,30 @@ def _error(drawn: list[float]) -> float:
     return float(np.std(drawn, ddof=1) / np.sqrt(len(drawn)) / np.mean(drawn))
 
 
+def rows(sweeps: Iterable[Sweep], seconds: float, times: list[tuple[str, float, float]]) -> Iterator[list[str]]:
+    """Yield the cells of each row; add the name, the forecast and the estimate to the times."""
+    for sweep in sweeps:
+        forecast = time_sweep(sweep).work
+        whole, error, timed = measured(sweep, seconds)
+        WORKERS.end_idle()
+        times.append((sweep.name, forecast, whole))
+        shown = f"{whole:.3g} s +- {error:.0%}, {timed} trials" if whole == whole else f"a trial > {SLOWEST:g} s"
+        yield [sweep.name, f"{forecast:.3g} s", shown, f"{forecast / whole:.2f}"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0, help="seconds of timing per config")
     parser.add_argument("names", nargs="*", help="configs: names or files; by default all")
     given = parser.parse_args()
-    lines, ratios = ["| config | forecast | measured | forecast / measured |", "|---|---|---|---|"], []
-    sweeps = [] if given.names else load_shipped()[0]
-    for sweep in [*sweeps, *map(load, given.names or sorted(OTHERS.glob("*.yaml")))]:
-        forecast = time_sweep(sweep).work
-        whole, error, timed = measured(sweep, given.seconds)
-        WORKERS.end_idle()
-        ratios.append(forecast / whole)
-        beside = f"{whole:.3g} s +- {error:.0%}, {timed} trials" if whole == whole else f"a trial > {SLOWEST:g} s"
-        lines.append(f"| {sweep.name} | {forecast:.3g} s | {beside} | {ratios[-1]:.2f} |")
-        print(lines[-1], flush=True)
-    known = np.array([ratio for ratio in ratios if ratio == ratio])
-    near = int(np.count_nonzero((known <= NEAR) & (known >= 1 / NEAR)))
-    lines += ["", f"Within a factor of {NEAR:g}: {near} of {len(known)}. Processor time, one thread, {machine()}"]
-    written(__file__, lines, kept=not given.names)
+    times: list[tuple[str, float, float]] = []
+    sweeps = [*([] if given.names else load_shipped()[0]), *map(load, given.names or sorted(OTHERS.glob("*.yaml")))]
+    lines = table(("config", "forecast", "measured", "forecast / measured"), rows(sweeps, given.seconds, times))
+    ratios = np.array([forecast / whole for _, forecast, whole in times if whole == whole])
+    near = int(np.count_nonzero((ratios <= NEAR) & (ratios >= 1 / NEAR)))
+    paper = sum(whole for name, _, whole in times if name.startswith("p1-"))
+    last = f"Within a factor of {NEAR:g}: {near} of {len(ratios)}. All sweeps of P1: {paper / 3600:.1f} hours."
+    written(__file__, [*lines, "", f"{last} Processor time, one thread, {machine()}"], kept=not given.names)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """Large grids: how long commands take on 10^4 to 10^6 cells of an own method that computes nothing, and their memory.
 
-    python -m benchmarks.large [--quick] [--keep FOLDER]
+    python -m benchmarks.large
 
 Rows that `status`, `report` and a sweep that goes on find are written as a sweep writes them, without running their
 trials. Growth is the power of the number of cells, from the smallest to the largest grid.
 """
 
-import argparse
 import math
 import os
 import signal
@@ -22,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from benchmarks import machine, written
+from benchmarks import machine, table, written
 from recovery.config import Sweep
 from recovery.runner.loading import load
 from recovery.runner.plan import content_of
@@ -72,7 +71,7 @@ class Used(NamedTuple):
         return f"{self.wall:.2f} s, {self.processor:.2f} s, {self.memory:.2f} GiB"
 
 
-def used(folder: Path, arguments: Sequence[object], done: Callable[[], bool] | None = None, status: int = 0) -> Used:
+def used(folder: Path, arguments: Sequence[object], done: Callable[[], bool] | None = None) -> Used:
     """Measure `recover` until it ends, or until a condition holds, at which it is stopped."""
     clock = time.perf_counter()
     call = [sys.executable, "-m", "recovery.cli", *map(str, arguments)]
@@ -86,7 +85,7 @@ def used(folder: Path, arguments: Sequence[object], done: Callable[[], bool] | N
             if done():
                 wall = time.perf_counter() - clock
                 process.send_signal(signal.SIGTERM)
-    assert os.waitstatus_to_exitcode(ended) in ((75, 0, -signal.SIGTERM) if done else (status,)), ended
+    assert os.waitstatus_to_exitcode(ended) in ((75, 0, -signal.SIGTERM) if done else (0,)), ended
     wall = wall or time.perf_counter() - clock
     return Used(wall, spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 2**20)
 
@@ -146,28 +145,20 @@ def stored(out: Path) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small grids, for trying the script")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work there, and leave the grids")
-    arguments = parser.parse_args()
-    sides = (10, 32) if arguments.quick else SIDES
     with TemporaryDirectory() as scratch:
-        folder = (arguments.keep or Path(scratch)).resolve()
-        measured = [measure(folder, side) for side in sides]
-    lines = [
-        "| " + " | ".join(["command", *(f"{side**2:,} cells" for side in sides), "growth"]) + " |",
-        "|---" * (2 + len(sides)) + "|",
-    ]
+        folder = Path(scratch).resolve()
+        measured = [measure(folder, side) for side in SIDES]
+    rows = []
     for name in measured[0]:
         times = [one[name] for one in measured]
-        power = math.log(times[-1].processor / times[0].processor) / math.log((sides[-1] / sides[0]) ** 2)
-        lines.append("| " + " | ".join([name, *map(str, times), f"{power:.2f}"]) + " |")
-    lines += [
-        "",
+        power = math.log(times[-1].processor / times[0].processor) / math.log((SIDES[-1] / SIDES[0]) ** 2)
+        rows.append([name, *times, f"{power:.2f}"])
+    note = (
         "Wall time, processor time of all processes that the command waits for, and the memory of the largest; one run "
-        f"each, one job. Growth: the power of the number of cells in the processor time. {machine()}",
-    ]
-    written(__file__, lines, kept=not arguments.quick)
+        f"each, one job. Growth: the power of the number of cells in the processor time. {machine()}"
+    )
+    lines = table(["command", *(f"{side**2:,} cells" for side in SIDES), "growth"], rows)
+    written(__file__, [*lines, "", note])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Regularised gated programs: ours against solvers that experts would take, on the same instance to the same gap.
 
-uv pip install 'recover[peers]'; python -m benchmarks.peers [--quick] [--limit S] [--to FILE]      writes peers.md
+uv pip install 'recover[peers]'; python -m benchmarks.peers [--limit S] [--to FILE]      writes peers.md
 
 celer and skglm (coordinate descent on working sets), adelie (group elastic net), pyscnn (the field's own package:
 R-FISTA, and its augmented Lagrangian for exact programs) and Clarabel by cvxpy, noise 0.1: architecture `relu`, and
@@ -12,7 +12,6 @@ is stopped; the cell then has the least gap so far. Ours asks for the same gap, 
 """
 
 import argparse
-import json
 import math
 import resource
 import signal
@@ -21,11 +20,12 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import machine, one_thread, written
+from benchmarks import machine, one_thread, resumed, table, written
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import patterns_of
 from recovery.programs.architecture import ARCHITECTURES
@@ -40,7 +40,6 @@ from recovery.types import Array
 
 SIZES = ((220, 60), (400, 25), (400, 60), (800, 20))
 SKIPS = ((400, 25), (800, 20))
-QUICK = ((60, 10), (80, 20))
 FRACTIONS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 """beta over the least one at which all weights are zero."""
 EXACT = (100, 25, 1e-2)
@@ -80,14 +79,9 @@ def celer(problem: Problem) -> Callable[[float], Array]:
     A = problem.blocks()
 
     def solve(tolerance: float) -> Array:
-        model = GroupLasso(
-            groups=problem.d,
-            alpha=problem.beta / problem.n,
-            tol=tolerance,
-            fit_intercept=False,
-            max_iter=100_000,
-            max_epochs=1_000_000,
-        )
+        most = {"max_iter": 100_000, "max_epochs": 1_000_000}
+        penalty = problem.beta / problem.n
+        model = GroupLasso(groups=problem.d, alpha=penalty, tol=tolerance, fit_intercept=False, **most)
         return model.fit(A, problem.y).coef_.reshape(-1, problem.d)
 
     return solve
@@ -120,16 +114,9 @@ def adelie(problem: Problem) -> Callable[[float], Array]:
 
     def solve(tolerance: float) -> Array:
         state = ad.grpnet(
-            A,
-            ad.glm.gaussian(problem.y),
-            groups=starts,
-            penalty=np.ones(len(starts)),
-            lmda_path=np.array([problem.beta / problem.n]),
-            intercept=False,
-            tol=tolerance,
-            max_iters=10**9,
-            early_exit=False,
-            progress_bar=False,
+            *(A, ad.glm.gaussian(problem.y)),
+            **{"groups": starts, "penalty": np.ones(len(starts)), "lmda_path": np.array([problem.beta / problem.n])},
+            **{"intercept": False, "tol": tolerance, "max_iters": 10**9, "early_exit": False, "progress_bar": False},
         )
         return np.asarray(state.betas[-1].todense()).reshape(-1, problem.d)
 
@@ -150,17 +137,9 @@ def pyscnn(problem: Problem, exact: bool = False) -> Callable[[float], Array]:
         else:
             model = ConvexGatedReLU(problem.gates)
             solver = RFISTA(model, max_iters=10**7, tol=tolerance)
-        model, _ = optimize_model(
-            model,
-            solver,
-            Metrics(),
-            problem.X,
-            problem.y,
-            regularizer=NeuronGL1(problem.beta / problem.n),
-            return_convex=True,
-            unitize_data=False,
-            dtype="float64",
-        )
+        penalty = NeuronGL1(problem.beta / problem.n)
+        how = {"regularizer": penalty, "return_convex": True, "unitize_data": False, "dtype": "float64"}
+        model, _ = optimize_model(model, solver, Metrics(), problem.X, problem.y, **how)
         return np.concatenate([np.asarray(part).reshape(-1, problem.d) for part in model.parameters])
 
     return solve
@@ -233,7 +212,8 @@ def ours(problem: Problem, least: float = GAP) -> tuple[float, Solution]:
     return float(np.median(seconds)), solution
 
 
-def row(n: int, d: int, fraction: float, architecture: str, names: Collection[str], limit: float) -> str:
+def row(n: int, d: int, fraction: float, architecture: str, names: Collection[str], limit: float) -> list[str]:
+    """Return the cells of one row."""
     problem = Problem(n, d, fraction, architecture)
     seconds, solution = ours(problem)
     certificate = certify(problem.program, solution)
@@ -248,29 +228,25 @@ def row(n: int, d: int, fraction: float, architecture: str, names: Collection[st
             theirs, gap = ended
             least = "" if gap <= GAP else f", gap {gap:.0e} at best"
             cells.append(f"{theirs:.3g} s: {theirs / seconds:,.1f}x{least}")
-    return (
-        f"| {architecture} ({n}, {d}), {fraction:.0e} | {1e3 * seconds:.3g} ms, gap {certificate.gap:.0e}, "
-        f"{certificate.active_groups} groups | " + " | ".join(cells) + " |"
-    )
+    own = f"{1e3 * seconds:.3g} ms, gap {certificate.gap:.0e}, {certificate.active_groups} groups"
+    return [f"{architecture} ({n}, {d}), {fraction:.0e}", own, *cells]
 
 
-def cells(quick: bool) -> Iterator[tuple[int, int, float, str, Collection[str]]]:
-    """Arguments of `row` for each row."""
-    sizes = QUICK if quick else SIZES
-    for architecture, some in (("relu", sizes), ("relu_skip", QUICK if quick else SKIPS)):
-        for n, d in some:
-            for fraction in FRACTIONS:
-                everyone = architecture == "relu" and (n, d) == sizes[0] and fraction in (1e-1, 1e-3)
-                yield n, d, fraction, architecture, list(RIVALS) if everyone else EVERYWHERE
+def cells() -> Iterator[tuple[int, int, float, str, Collection[str]]]:
+    """Yield arguments of `row` for each row."""
+    for architecture, sizes in (("relu", SIZES), ("relu_skip", SKIPS)):
+        for (n, d), fraction in product(sizes, FRACTIONS):
+            everyone = architecture == "relu" and (n, d) == SIZES[0] and fraction in (1e-1, 1e-3)
+            yield n, d, fraction, architecture, list(RIVALS) if everyone else EVERYWHERE
 
 
-def exact_lines() -> Iterator[str]:
-    """The exact program: pyscnn's augmented Lagrangian, tighter by TIGHTER^2 from one run to the next.
+def exact_rows() -> Iterator[list[str]]:
+    """Yield a row per run of pyscnn's augmented Lagrangian on the exact program, tighter by TIGHTER^2 each.
 
-    Beside each run is ours to a tenth of how far its objective is above the optimum, and at its tightest.
+    Next to it is ours to a tenth of how far its objective is above the optimum, and at its tightest.
     """
     problem = Problem(*EXACT)
-    program, (n, d, fraction) = problem.exact, EXACT
+    program = problem.exact
 
     def timed(tolerance: float) -> tuple[float, float]:
         seconds = []
@@ -283,56 +259,39 @@ def exact_lines() -> Iterator[str]:
 
     best = certify(program, solve_cones(program)).objective  # compiles too
     whole, gap = timed(1e-8)
-    yield f"Exact program, ({n}, {d}), {fraction:.0e}: ours {1e3 * whole:.3g} ms, gap {gap:.0e}."
-    yield ""
-    yield "| tolerance of pyscnn's AL | s | over ours | objective above ours | cones violated by | over ours, gap |"
-    yield "|---|---|---|---|---|---|"
+    yield ["ours", f"{whole:.3g}", "1x", "", "", f"1x, {gap:.0e}"]
     solve = pyscnn(problem, exact=True)
     for tolerance in AL_TOLERANCES:
         start = time.process_time()
         W = solve(tolerance)
         theirs = time.process_time() - start
         above = program.objective(W) / best - 1
-        ours_so, gap = timed(max(0.1 * above, 1e-8))
-        yield (
-            f"| {tolerance:.0e} | {theirs:.3g} | {theirs / whole:,.0f}x | {above:.1e} | "
-            f"{program.cone_violation(W):.0e} | {theirs / ours_so:,.0f}x, {gap:.0e} |"
-        )
+        own, gap = timed(max(0.1 * above, 1e-8))
+        times = (f"{theirs:.3g}", f"{theirs / whole:,.0f}x", f"{above:.1e}", f"{program.cone_violation(W):.0e}")
+        yield [f"{tolerance:.0e}", *times, f"{theirs / own:,.0f}x, {gap:.0e}"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two small sizes, for trying the script")
     parser.add_argument("--limit", type=float, default=30.0, help="processor seconds of a rival on an instance")
-    parser.add_argument(
-        "--one", nargs=5, metavar=("RIVAL", "N", "D", "FRACTION", "ARCHITECTURE"), help="one rival's runs"
-    )
+    parser.add_argument("--one", nargs=5, metavar=("RIVAL", "N", "D", "FRACTION", "ARCHITECTURE"), help="its runs")
     parser.add_argument("--gap", type=float, default=GAP, help="relative gap that the rival has to reach")
-    parser.add_argument("--to", type=Path, help="JSON file of the rows so far, which are not measured again")
+    parser.add_argument("--to", type=Path, default=Path(), help="JSON file of the rows so far")
     given = parser.parse_args()
-    with one_thread():
-        if given.one:
-            name, n, d, fraction, architecture = given.one
-            for line in runs(name, int(n), int(d), float(fraction), architecture, given.limit, given.gap):
-                print("run", line, flush=True)
-            return
-        done = json.loads(given.to.read_text()) if given.to and given.to.exists() else []
-        for cell in list(cells(given.quick))[len(done) :]:
-            done.append(row(*cell, given.limit))
-            print(done[-1], flush=True)
-            if given.to:
-                given.to.write_text(json.dumps(done))
-        lines = [
-            f"{machine()} One thread, processor time; limit {given.limit:g} s.",
-            "",
-            "| architecture (n, d), beta / largest | recover | " + " | ".join(RIVALS) + " |",
-            "|" + "---|" * (2 + len(RIVALS)),
-            *done,
-            "",
-            *exact_lines(),
-        ]
-    written(__file__, lines, kept=not given.quick)
+    if given.one:
+        name, n, d, fraction, architecture = given.one
+        for line in runs(name, int(n), int(d), float(fraction), architecture, given.limit, given.gap):
+            print("run", line, flush=True)
+        return
+    rows = resumed(given.to, [(*cell, given.limit) for cell in cells()], row)
+    lines = [f"{machine()} One thread, processor time; limit {given.limit:g} s.", ""]
+    lines += [*table(("architecture (n, d), beta / largest", "recover", *RIVALS), rows), ""]
+    n, d, fraction = EXACT
+    columns = ("tolerance of pyscnn's AL", "s", "over ours", "objective above ours", "cones violated by")
+    lines += [f"Exact program, ({n}, {d}), {fraction:.0e}:", "", *table((*columns, "over ours, gap"), exact_rows())]
+    written(__file__, lines)
 
 
 if __name__ == "__main__":
-    main()
+    with one_thread():
+        main()

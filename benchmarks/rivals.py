@@ -1,6 +1,6 @@
 """Which columns of a stranger's table are chosen: `recovery.select_columns` against packages that are kept.
 
-uv pip install 'recover[rivals]'; python -m benchmarks.rivals [TABLE ...]      writes rivals.md, a table at a time
+uv pip install 'recover[rivals]'; python -m benchmarks.rivals [TABLE ...]      prints rows; all tables: writes rivals.md
 
 LassoCV takes what is not zero. Boruta (Kursa and Rudnicki 2010; package boruta) asks a forest of depth 5. LassoNet
 (Lemhadri et al. 2021; package lassonet, one hidden layer of 100) takes the point of its path that predicts a fifth of
@@ -11,8 +11,7 @@ column: those are wrong, and nobody knows which of the others are right. One thr
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ from sklearn.linear_model import LassoCV
 from sklearn.model_selection import KFold
 
 import recovery
-from benchmarks import machine, one_thread
+from benchmarks import machine, one_thread, table, written
 from recovery.types import Array, Mask
 
 SHIPPED = {"diabetes": "target", "iris": "petal width (cm)", "wine": "flavanoids", "breast_cancer": "target"}
@@ -96,34 +95,24 @@ def lassonet(X: Array, y: Array) -> dict[str, Mask]:
 METHODS = (ours, lasso, boruta, lassonet)
 
 
-def line(name: str) -> list[str]:
-    table, right = drawn(name) if name in DRAWN else shipped(name)
-    X, y = table.drop(columns="y").to_numpy(float), table["y"].to_numpy(float)
-    X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
-    lines = []
-    for method in METHODS:
-        start = time.process_time()
-        found = method(X, y)
-        seconds = time.process_time() - start
-        for label, chosen in found.items():
-            good, bad = int(chosen[:right].sum()), int(chosen[right:].sum())
-            lines.append(f"| {name}, {len(X)} x {X.shape[1]} | {label} | {good} of {right} | {bad} | {seconds:.0f} s |")
-    return lines
-
-
-def main() -> None:
-    path = Path(__file__).with_suffix(".md")
-    head = ["| table | chosen by | right, or own | wrong | processor time |", "|---|---|---|---|---|"]
-    stored = path.read_text() if path.exists() else ""
-    kept = stored.splitlines() if machine() in stored else []
-    for name in sys.argv[1:] or [*DRAWN, *SHIPPED]:
-        with one_thread(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            lines = line(name)
-        kept = [row for row in kept if row.startswith("| ") and not row.startswith((f"| {name},", head[0]))] + lines
-        print("\n".join(lines), flush=True)
-        path.write_text("\n".join([*head, *kept, "", f"One thread, {machine()}"]) + "\n")
+def rows(names: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the choice of each method on each table."""
+    for name in names:
+        data, right = drawn(name) if name in DRAWN else shipped(name)
+        X, y = data.drop(columns="y").to_numpy(float), data["y"].to_numpy(float)
+        X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
+        for method in METHODS:
+            start = time.process_time()
+            found = method(X, y)
+            seconds = f"{time.process_time() - start:.0f} s"
+            for label, chosen in found.items():
+                good, bad = int(chosen[:right].sum()), int(chosen[right:].sum())
+                yield [f"{name}, {len(X)} x {X.shape[1]}", label, f"{good} of {right}", f"{bad}", seconds]
 
 
 if __name__ == "__main__":
-    main()
+    columns = ("table", "chosen by", "right, or own", "wrong", "processor time")
+    with one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lines = table(columns, rows(sys.argv[1:] or [*DRAWN, *SHIPPED]))
+    written(__file__, [*lines, "", f"One thread, {machine()}"], kept=len(sys.argv) == 1)

@@ -9,18 +9,18 @@ true and false claims are judged, and how often "ratio +- 0.15" is decided. Each
 done, and one that stands there is not measured again. Each grid has a seed of its own, so jobs change nothing.
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtr
 
-from benchmarks import commit, written
+from benchmarks import arguments, commit, table, written
 from recovery.report.claims.threshold import judge_panel
 from recovery.report.diagram import Panel
 from recovery.report.statistics import pooled
@@ -134,54 +134,15 @@ def measure(truth: str, replicates: int, grids: int, pool: ProcessPoolExecutor) 
 
 
 COLUMNS = {
-    "truth": "truth",
-    "replicates": "replicates",
-    "grids": "grids",
-    "covers": "covers",
-    "given": "given",
-    "bias": "bias",
-    "error": "spread",
-    "half": "half width",
-    "decided": "+-0.15 decided",
-    "true_contradicted": "true contradicted",
-    "false_held": "false held",
-    "true_held": "true held",
-    "false_contradicted": "false contradicted",
-    "drift": "drift seen",
-    "sizes": "n50 at each d covers",
+    **{name: name for name in ("truth", "replicates", "grids", "covers", "given", "bias")},
+    **{"error": "spread", "half": "half width", "decided": "+-0.15 decided"},
+    **{name: name.replace("_", " ") for name in ("true_contradicted", "false_held", "true_held", "false_contradicted")},
+    **{"drift": "drift seen", "sizes": "n50 at each d covers"},
 }
+"""Measured name -> heading."""
 
 
-def line(row: dict[str, object]) -> str:
-    """One row of the table."""
-    return "| " + " | ".join(f"{v:.3f}" if isinstance(v, float) else str(v) for v in map(row.get, COLUMNS)) + " |"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--truth", nargs="*", choices=TRUTHS, default=TRUTHS)
-    parser.add_argument("--replicates", nargs="*", type=int, default=REPLICATES)
-    parser.add_argument("--grids", type=int, default=250)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
-    arguments = parser.parse_args()
-    known = pd.read_csv(arguments.out) if arguments.out.exists() else pd.DataFrame(columns=list(COLUMNS))
-    known = known[(known["grids"] == arguments.grids) & (known.get("commit") == commit())]
-    lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + "---|" * len(COLUMNS)]
-    print("\n".join(lines))
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        for replicates, truth in product(arguments.replicates, arguments.truth):
-            there = known[(known["truth"] == truth) & (known["replicates"] == replicates)]
-            if not len(there):
-                there = pd.DataFrame([measure(truth, replicates, arguments.grids, pool) | {"commit": commit()}])
-                known = pd.concat([known, there], ignore_index=True) if len(known) else there
-                known.to_csv(arguments.out, index=False, float_format="%.6g")
-            lines.append(line({str(name): value for name, value in there.iloc[0].to_dict().items()}))
-            print(lines[-1], flush=True)
-    written(arguments.out, [HEAD, "", *lines, NOTE])
-
-
-HEAD = """Thresholds and claims on n = 10, 20, ..., 400 and ten sizes d, with the ratios 1.93, 2.00, 2.03 and 2.07."""
+HEAD = "Thresholds and claims on n = 10, 20, ..., 400 and ten sizes d, with the ratios 1.93, 2.00, 2.03 and 2.07."
 NOTE = """
 - `given`: a threshold has an estimate. `bias` and `spread` of the estimate; `half width` of the 95 % interval.
 - True claims: ratio +- 0.02, 0.1, 0.3, and one that is 0.1 off +- 0.15. False ones miss by 0.01 to 0.3.
@@ -191,5 +152,22 @@ NOTE = """
 """
 
 
+def rows(given: Any) -> Iterator[list[str]]:
+    """Yield the cells of each row; add it to the CSV when it is measured."""
+    known = pd.read_csv(given.out) if given.out.exists() else pd.DataFrame(columns=list(COLUMNS))
+    known = known[(known["grids"] == given.grids) & (known.get("commit") == commit())]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for replicates, truth in product(given.replicates, given.truth):
+            found = known[(known["truth"] == truth) & (known["replicates"] == replicates)]
+            if not len(found):
+                found = pd.DataFrame([measure(truth, replicates, given.grids, pool) | {"commit": commit()}])
+                known = pd.concat([known, found], ignore_index=True) if len(known) else found
+                known.to_csv(given.out, index=False, float_format="%.6g")
+            cells = [found.iloc[0].to_dict()[name] for name in COLUMNS]
+            yield [f"{value:.3f}" if isinstance(value, float) else str(value) for value in cells]
+
+
 if __name__ == "__main__":
-    main()
+    out = Path(__file__).with_suffix(".csv")
+    options = arguments(__doc__, truth=TRUTHS, replicates=REPLICATES, grids=250, jobs=1, out=out)
+    written(options.out, [HEAD, "", *table(tuple(COLUMNS.values()), rows(options)), NOTE])

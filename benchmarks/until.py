@@ -8,15 +8,14 @@ sweep refines a grid of n = 40, 80, ..., 400; one stays on n = 10, 20, ..., 400.
 several spacings, and its fewest replicates whose usual 95 % interval is as short as required, with the fewest trials.
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmarks import commit, written
+from benchmarks import arguments, commit, table, written
 from benchmarks.truths import CURVES, OFF, RATIOS, SIZES, N, _ratios
 from recovery.config.refinement import middle
 from recovery.config.sampling import Until
@@ -148,40 +147,10 @@ def measured(seed: int, half: float, replicates: int) -> dict[str, object]:
     }
 
 
-def lines(rows: pd.DataFrame) -> list[str]:
-    """A line for each truth, and one for all."""
-    names = ["truth", "sweeps", "met", "covers", "half width", "tests", "rounds", "trials", "unrefined", "even grid"]
-    names.append("of its trials")
-    table = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
-    for name, part in [*rows.groupby("truth", sort=False), ("all", rows)]:
-        half = ((part["high"] - part["low"]) / 2).mean()
-        both = part[part["met"].astype(bool) & np.isfinite(part["fixed"])]
-        ratio = float(np.exp(np.log(both["trials"] / both["fixed"]).mean())) if len(both) else np.nan
-        shares = [f"{value:.3f}" for value in (part["met"].mean(), part["covers"].mean())]
-        means = [f"{half:.4f}", *(f"{part[column].mean():.2f}" for column in ("tests", "rounds"))]
-        medians = [f"{part[column].median():.0f}" for column in ("trials", "unrefined", "fixed")]
-        table.append(f"| {' | '.join([str(name), str(len(part)), *shares, *means, *medians, f'{ratio:.2f}'])} |")
-    return table
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--grids", type=int, default=300)
-    parser.add_argument("--half", type=float, default=0.05)
-    parser.add_argument("--replicates", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
-    arguments = parser.parse_args()
-    rows: list[Any] = pd.read_csv(arguments.out).to_dict("records") if arguments.out.exists() else []
-    rows = [row for row in rows if row.get("commit") == commit()]
-    for seed in range(len(rows), arguments.grids):
-        rows.append(measured(seed, arguments.half, arguments.replicates) | {"commit": commit()})
-        if seed % 10 == 9 or seed == arguments.grids - 1:
-            pd.DataFrame(rows).to_csv(arguments.out, index=False, float_format="%.6g")
-    rule = f"threshold +-{arguments.half:g}"
-    head = f"`--until '{rule}'` from {arguments.replicates} replicates of 100 cells, and the cheapest even grid."
-    written(arguments.out, [head, "", *lines(pd.DataFrame(rows)), NOTE])
-
-
+COLUMNS = (
+    *("truth", "sweeps", "met", "covers", "half width", "tests", "rounds", "trials", "unrefined", "even grid"),
+    "of its trials",
+)
 NOTE = """
 - `covers`: the interval at which the sweep stopped holds the true ratio. `met`: stopped because the rule was met.
 - `unrefined`: median trials of `--no-refine` on a grid of 400 cells.
@@ -189,6 +158,31 @@ NOTE = """
 - `of its trials`: geometric mean of trials by trials of the even grid, where both are known.
 - Where the ratio drifts, its interval has what the sizes scatter: no number of trials makes it as short as required.
 """
+
+
+def summaries(rows: pd.DataFrame) -> Iterator[list[object]]:
+    """Yield the cells of a row per truth, and of one for all."""
+    for name, part in [*rows.groupby("truth", sort=False), ("all", rows)]:
+        half = ((part["high"] - part["low"]) / 2).mean()
+        both = part[part["met"].astype(bool) & np.isfinite(part["fixed"])]
+        ratio = float(np.exp(np.log(both["trials"] / both["fixed"]).mean())) if len(both) else np.nan
+        shares = [f"{value:.3f}" for value in (part["met"].mean(), part["covers"].mean())]
+        means = [f"{half:.4f}", *(f"{part[column].mean():.2f}" for column in ("tests", "rounds"))]
+        medians = [f"{part[column].median():.0f}" for column in ("trials", "unrefined", "fixed")]
+        yield [name, len(part), *shares, *means, *medians, f"{ratio:.2f}"]
+
+
+def main() -> None:
+    given = arguments(__doc__, grids=300, half=0.05, replicates=2, out=Path(__file__).with_suffix(".csv"))
+    rows: list[Any] = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
+    rows = [row for row in rows if row.get("commit") == commit()]
+    for seed in range(len(rows), given.grids):
+        rows.append(measured(seed, given.half, given.replicates) | {"commit": commit()})
+        if seed % 10 == 9 or seed == given.grids - 1:
+            pd.DataFrame(rows).to_csv(given.out, index=False, float_format="%.6g")
+    rule = f"`--until 'threshold +-{given.half:g}'`"
+    head = f"{rule} from {given.replicates} replicates of 100 cells, and the cheapest even grid."
+    written(given.out, [head, "", *table(COLUMNS, summaries(pd.DataFrame(rows))), NOTE])
 
 
 if __name__ == "__main__":

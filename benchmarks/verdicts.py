@@ -1,22 +1,20 @@
 """Verdicts on matrices that try them: is any of them contradicted?
 
-python -m benchmarks.verdicts [--count N] [--kind KIND ...] draws N small matrices of each kind, plants a linear neuron
-and ReLU neurons, and takes verdicts under the four architectures, of gated and exact programs in turn. Each verdict has
-to be proved in ball arithmetic. What is not proved is put to two others: a verdict that cannot hold beside it may be
-proved, and Clarabel, at 1e-10 and with the operators formed, may find the optimum on the other side of the planted
-weights. Either contradicts the verdict. Counts of all kinds go to benchmarks/verdicts.md.
+    python -m benchmarks.verdicts [--count N] [--trials M] [--kind KIND ...]
+
+N small matrices of each kind, with at most M trials each: a planted linear neuron or ReLU neurons, the four
+architectures, gated and exact programs in turn. Each verdict has to be proved in ball arithmetic. Two other methods
+look at a verdict that is not proved: one that cannot hold next to it may be proved, and Clarabel, at 1e-10 and with the
+operators formed, may find the optimum on the other side of the planted weights. Either contradicts the verdict.
 """
 
-import argparse
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks import written
+from benchmarks import arguments, table, written
 from recovery.errors import RecoverError
 from recovery.extras.rigorous import EXCLUSIVE, verify_rigorously
 from recovery.instances.draw import Instance, Setting, draw
@@ -44,22 +42,14 @@ def _whole(rng: Rng, n: int, d: int) -> Array:
     return rng.integers(-1, 2, (n, d)).astype(float)
 
 
-def _gaussian(rng: Rng, n: int, d: int) -> Array:
-    return rng.standard_normal((n, d))
+def _repeated(rng: Rng, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d))[rng.integers(0, max(1, n // 2), n)]
 
 
 def _with_zero_rows(rng: Rng, n: int, d: int) -> Array:
     X = rng.standard_normal((n, d))
     X[rng.random(n) < 0.25] = 0.0
     return X
-
-
-def _repeated(rng: Rng, n: int, d: int) -> Array:
-    return rng.standard_normal((n, d))[rng.integers(0, max(1, n // 2), n)]
-
-
-def _opposite(rng: Rng, n: int, d: int) -> Array:
-    return _repeated(rng, n, d) * rng.choice([-1.0, 1.0], (n, 1))
 
 
 def _deficient(rng: Rng, n: int, d: int) -> Array:
@@ -76,26 +66,18 @@ def _nearly_repeated(rng: Rng, n: int, d: int) -> Array:
     return X
 
 
-def _uneven_rows(rng: Rng, n: int, d: int) -> Array:
-    return rng.standard_normal((n, d)) * 10.0 ** rng.integers(-10, 11, (n, 1))
-
-
-def _uneven_columns(rng: Rng, n: int, d: int) -> Array:
-    return rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 4, d)
-
-
 KINDS: dict[str, Callable[[Rng, int, int], Array]] = {
-    "Gaussian": _gaussian,
+    "Gaussian": lambda rng, n, d: rng.standard_normal((n, d)),
     "{-1, 0, 1}": _whole,
     "{0, 1}": lambda rng, n, d: rng.integers(0, 2, (n, d)).astype(float),
     "Rademacher": lambda rng, n, d: rng.choice([-1.0, 1.0], (n, d)),
     "zero rows": _with_zero_rows,
     "repeated rows": _repeated,
-    "opposite rows": _opposite,
+    "opposite rows": lambda rng, n, d: _repeated(rng, n, d) * rng.choice([-1.0, 1.0], (n, 1)),
     NEAR: _nearly_repeated,
     "rank deficient": _deficient,
-    "rows times 1e-10 to 1e10": _uneven_rows,
-    "columns times 1e-3 to 1e3": _uneven_columns,
+    "rows times 1e-10 to 1e10": lambda rng, n, d: rng.standard_normal((n, d)) * 10.0 ** rng.integers(-10, 11, (n, 1)),
+    "columns times 1e-3 to 1e3": lambda rng, n, d: rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 4, d),
 }
 """Kind -> matrix (n, d)."""
 
@@ -214,48 +196,30 @@ def outcomes(kind: str, count: int, most: int) -> Iterator[tuple[Trial, Outcome]
             yield trial, outcome(trial)
 
 
-def line(kind: str, counts: Counter[tuple[str, str]]) -> str:
-    """A kind's line of the table."""
-    cells = [", ".join(str(counts[verdict, fate]) for fate in FATES) for verdict in EXCLUSIVE]
-    wrong = sum(count for (_, fate), count in counts.items() if fate == "contradicted")
-    rest = [counts["undecided", "open"], counts["refused", "open"], wrong]
-    return "| " + " | ".join([kind, str(sum(counts.values())), *cells, *map(str, rest)]) + " |"
+MOST = {NEAR: 14}
+"""Trials per matrix if more than one: verdicts on these matrices were wrong in the past."""
+NOTE = """Verdicts that are proved in ball arithmetic; those that are not, where Clarabel's optimum agrees; and those
+that neither decides. Architectures, planted models and programs take turns."""
 
 
-MOST = {"rows 1e-3 to 1e-12 apart": 14}
-"""Trials of a matrix where it is not one: where verdicts went wrong in the past, all."""
-
-
-def write(path: Path, lines: list[str], kept: bool) -> None:
-    """Print the table and keep it."""
-    head = " | ".join(f"{verdict}: {', '.join(FATES)}" for verdict in EXCLUSIVE)
-    what = [
-        "Verdicts that are proved in ball arithmetic; those that are not, where Clarabel's optimum agrees; and those",
-        "that neither decides. Architectures, planted models and programs take turns.",
-    ]
-    table = [f"| matrices | trials | {head} | undecided | refused | contradicted |", f"|{'---|' * 8}", *lines]
-    written(path, [*what, "", *table], kept)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=500, help="matrices of each kind")
-    parser.add_argument("--trials", type=int, help="trials of each matrix, as many as there are at most")
-    parser.add_argument("--kind", choices=list(KINDS), action="append", help="this kind, printed only; repeatable")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
-    options = parser.parse_args()
-    lines = []
-    for kind in options.kind or KINDS:
-        start = time.process_time()
+def rows(kinds: Iterable[str], count: int, most: int) -> Iterator[list[object]]:
+    """Yield the counts of each kind; print each trial that is neither proved nor agrees."""
+    for kind in kinds:
         counts: Counter[tuple[str, str]] = Counter()
-        for trial, found in outcomes(kind, options.count, options.trials or MOST.get(kind, 1)):
+        for trial, found in outcomes(kind, count, most or MOST.get(kind, 1)):
             counts[found.verdict, found.fate] += 1
             if found.fate not in ("proved", "agrees"):
                 print(f"{trial}: {found.verdict} {found.fate}: {found.reason}", flush=True)
-        lines.append(line(kind, counts))
-        print(f"{lines[-1]} {time.process_time() - start:.0f} s", flush=True)
-    write(options.out, lines, kept=not options.kind)
+        cells = [", ".join(str(counts[verdict, fate]) for fate in FATES) for verdict in EXCLUSIVE]
+        wrong = sum(count for (_, fate), count in counts.items() if fate == "contradicted")
+        yield [kind, counts.total(), *cells, counts["undecided", "open"], counts["refused", "open"], wrong]
 
 
 if __name__ == "__main__":
-    main()
+    given = arguments(__doc__, count=500, trials=0, kind=tuple(KINDS))
+    head = (f"{verdict}: {', '.join(FATES)}" for verdict in EXCLUSIVE)
+    lines = table(
+        ["matrices", "trials", *head, "undecided", "refused", "contradicted"],
+        rows(given.kind, given.count, given.trials),
+    )
+    written(__file__, [NOTE, "", *lines], kept=len(given.kind) == len(KINDS))

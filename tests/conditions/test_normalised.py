@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from benchmarks.oracle import spoiled
+from benchmarks.verdicts import KINDS as MATRICES
 from recovery.conditions.oracle import exact_dual, gated_dual
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
@@ -12,7 +12,7 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.groups import Groups
 from recovery.types import Array, Mask, Rng
 
-KINDS = ("gaussian", "integers", "zero rows", "repeated rows", "opposite rows", "lower rank", "few rows")
+KINDS = ("Gaussian", "{-1, 0, 1}", "zero rows", "repeated rows", "opposite rows", "rank deficient", "few rows")
 
 
 def drawn(kind: str, seed: int) -> tuple[Groups, Array] | None:
@@ -20,7 +20,7 @@ def drawn(kind: str, seed: int) -> tuple[Groups, Array] | None:
     rng = np.random.default_rng([KINDS.index(kind), seed])
     d = int(rng.integers(2, 4))
     n = int(rng.integers(1, 3)) if kind == "few rows" else int(rng.integers(2, 8))
-    X = spoiled(kind, rng, n, d)
+    X = MATRICES.get(kind, MATRICES["Gaussian"])(rng, n, d)
     lam = rng.standard_normal(n) if seed % 3 else rng.integers(-2, 3, n).astype(float)
     try:
         return ARCHITECTURES["relu_norm"].groups(X, enumerate_cells(X)[0]), lam

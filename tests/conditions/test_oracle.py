@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from benchmarks.oracle import KINDS, spoiled
+from benchmarks.verdicts import KINDS
 from recovery.conditions.oracle import dual_terms, exact_dual, largest_neuron
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
@@ -26,13 +26,13 @@ def by_enumeration(X: Array, lam: Array, linear: Array | None = None) -> float:
 
 def drawn(kind: str, rng: Rng) -> Array:
     d, n = int(rng.integers(2, 5)), int(rng.integers(1, 11))
-    return spoiled(kind, rng, n, d)
+    return KINDS[kind](rng, n, d)
 
 
 def arrangements(kind: str, seeds: int, *key: int) -> Iterator[tuple[int, Rng, Array, Array, Mask]]:
     """Yield seed, generator, rows, weights and all cells of small arrangements."""
     for seed in range(seeds):
-        rng = np.random.default_rng([*key, KINDS.index(kind), seed])
+        rng = np.random.default_rng([*key, list(KINDS).index(kind), seed])
         X = drawn(kind, rng)
         lam = rng.standard_normal(len(X)) if seed % 3 else rng.integers(-2, 3, len(X)).astype(float)
         with suppress(ParameterError):  # all zero, or rounding decides which cells there are

@@ -22,7 +22,7 @@ from tests.conditions.test_oracle import KINDS, drawn
 def test_the_value_is_that_of_its_pattern_and_never_above_the_largest(kind: str) -> None:
     reached = 0
     for seed in range(6):
-        rng = np.random.default_rng([KINDS.index(kind), seed, 5])
+        rng = np.random.default_rng([list(KINDS).index(kind), seed, 5])
         X = drawn(kind, rng)
         weights, linear = rng.standard_normal(len(X)), rng.standard_normal(X.shape[1]) * (seed % 2)
         try:

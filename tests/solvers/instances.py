@@ -1,17 +1,24 @@
 """Small random programs, including degenerate ones, that every solver must handle."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
+from benchmarks.verdicts import KINDS
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar
 from recovery.instances.patterns import unique_patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
 from recovery.programs.program import GatedProgram
+from recovery.types import Array, Rng
 
 DATA = ("plain", "wide", "between", "rank_deficient", "repeated_rows", "one_pattern", "zero_labels")
 BETAS = (None, 1e-8, 1e-4, 1e-2, 1.0, 100.0)
+STRANGE_BETAS = (None, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
 
 
 def small_program(seed: int) -> GatedProgram:
@@ -47,3 +54,45 @@ def small_program(seed: int) -> GatedProgram:
 def zero_threshold(groups: Groups, y: np.ndarray) -> float:
     """max_g ||A_g^T y||, from which on the optimum is zero; 1 if y is zero."""
     return float(np.linalg.norm(groups.adjoint(y), axis=1).max()) or 1.0
+
+
+def _nearly_equal(rng: Rng, n: int, d: int) -> Array:
+    X = rng.standard_normal((n, d))
+    X[n // 2 :] = X[: n - n // 2] * (1.0 + 1e-9 * rng.standard_normal((n - n // 2, d)))
+    return X
+
+
+STRANGE: dict[str, Callable[[Rng, int, int], Array]] = {
+    **KINDS,
+    "nearly equal rows": _nearly_equal,
+    "whole numbers times 1e8": lambda rng, n, d: 1e8 * rng.integers(-3, 4, (n, d)),
+}
+"""Kind -> matrix (n, d)."""
+
+
+def strange_program(kind: str, seed: int) -> ExactProgram:
+    """A program over a matrix of this kind, one in six with one row, one with few, one with many."""
+    rng = np.random.default_rng([seed, 35])
+    d = int(rng.integers(1, 7))
+    n = (1, int(rng.integers(2, 6)), 40)[seed % 6] if seed % 6 < 3 else int(rng.integers(d, 4 * d + 1))
+    X = STRANGE[kind](rng, n, d)
+    architecture = list(ARCHITECTURES)[int(rng.integers(len(ARCHITECTURES)))]
+    F = ARCHITECTURES[architecture].features(X)
+    # whole directions meet rows of whole numbers exactly: there cones have no interior
+    directions = rng.standard_normal((F.shape[1], 15))
+    if seed % 2:
+        directions = np.round(directions)
+    patterns = unique_patterns(F, [F @ directions >= 0])
+    if seed % 5 == 0:  # patterns twice, and sets of rows that are no pattern: their cones may be zero alone
+        patterns = np.hstack([patterns, patterns[:, :2], rng.random((n, 3)) < 0.5])
+    if not patterns.shape[1]:
+        patterns = np.ones((n, 1), dtype=np.bool_)
+    groups = ARCHITECTURES[architecture].groups(X, patterns)
+    y = np.zeros(n)
+    for h in directions[:, : int(rng.integers(1, 4))].T:
+        y += rng.choice([-1.0, 1.0]) * np.maximum(F @ h, 0.0)
+    beta = STRANGE_BETAS[int(rng.integers(len(STRANGE_BETAS)))]
+    if beta is not None:
+        y += rng.choice([0.1, 1.0]) * np.abs(y).max(initial=0.0) * rng.standard_normal(n)
+        beta *= float(groups.adjoint_norms(y).max(initial=0.0)) or 1.0
+    return ExactProgram(replace(groups, confined=False), y, beta)

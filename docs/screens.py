@@ -1,6 +1,6 @@
 """Ten pages of the site as a browser shows them, at 1300 and 375 px, light and dark: pictures to look at.
 
-    make docs; python -m benchmarks.screens [PAGE ...]
+    make docs; python -m docs.screens [PAGE ...]
 
 Pictures go to results/contact/screens. A page that is wider than its window is said, and the exit status is then 1.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
-SITE = Path(__file__).parents[1] / "docs" / "_build" / "html"
+SITE = Path(__file__).parent / "_build" / "html"
 OUT = Path(__file__).parents[1] / "results" / "contact" / "screens"
 PAGES = (
     *("index", "install", "introduction", "tutorials/first-diagram", "findings", "papers/README", "papers/P4"),
