@@ -262,5 +262,10 @@ def test_the_site_is_built_without_a_warning_and_needs_no_other_address(tmp_path
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
+    words = set[str]()
     for page in tmp_path.rglob("*.html"):
         assert OUTSIDE.findall(page.read_text()) == [], page
+        words |= set(re.findall(r'glossary\.html#(term-[^"]+)" title="[^"]+\."', page.read_text()))
+    assert len(words) > 40
+    assert all(f'id="{word}"' in (tmp_path / "glossary.html").read_text() for word in words)
+    assert "<summary>Config</summary>" in (tmp_path / "papers" / "P4.html").read_text()

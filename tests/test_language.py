@@ -26,9 +26,9 @@ def test_no_docstring_begins_oddly_and_only_stored_texts_have_phrases_of_the_dia
     assert counts == LEFT, f"`python -m tests.language {' '.join(counts)}` prints the places"
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_first_pages_have_no_dialect(page: str) -> None:
-    assert list(map(str, search(ROOT / page))) == []
+@pytest.mark.parametrize("place", ["README.md", "CONTRIBUTING.md", "docs"])
+def test_pages_have_no_dialect(place: str) -> None:
+    assert list(map(str, search(ROOT / place))) == []
 
 
 def test_help_has_no_dialect() -> None:

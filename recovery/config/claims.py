@@ -36,10 +36,9 @@ class Scoped:
 
 @dataclass(frozen=True)
 class ThresholdClaim(Scoped):
-    """The success probability of column `of` crosses `probability`, or a numeric column jumps, where the `ratio` n/d or
-    the coordinate `along` is `value` to within `tolerance`, or between `at_least` and `at_most`, of which one may be
-    left out. The claim is about every slice unless the report pools the slices. The default probability is
-    `report.probability`.
+    """The `ratio` n/d, or the coordinate `along`, is within limits where the success probability of column `of` crosses
+    `probability`, or a numeric column jumps. The limits are `value` with `tolerance`, or `at_least`, `at_most` or both.
+    The claim is about every slice unless the report pools the slices. The default probability is `report.probability`.
     """
 
     of: str
@@ -97,10 +96,10 @@ class BoundClaim(Scoped):
 
 @dataclass(frozen=True)
 class ValueClaim(Scoped):
-    """Over all trials with the coordinates `where`, the frequency or mean of column `of`, its median, or every trial is
-    `value` to within `tolerance` or a `factor`, or at least or at most a number. Supported if the 95 % confidence
-    interval is inside these limits, contradicted if the interval at significance level `level` is outside. The mean of
-    numbers other than counts needs 30 trials, and its interval is approximate."""
+    """The `statistic` of column `of` over all trials with the coordinates `where` is within limits: `value` with a
+    `tolerance` or a `factor`, or one side. Supported if the 95 % confidence interval is inside the limits, contradicted
+    if the interval at significance level `level` is outside. The mean of numbers other than counts needs 30 trials, and
+    its interval is approximate."""
 
     of: str
     value: float | None = None
@@ -130,9 +129,9 @@ class ValueClaim(Scoped):
 
 @dataclass(frozen=True)
 class BinomialClaim(Scoped):
-    """Each trial succeeds in column `of` with the stated `probability`, independently. Contradicted by an exact
-    binomial test of all trials, or of a single grid cell, at significance level `level`; supported if the 95 %
-    confidence interval is within the `tolerance`."""
+    """Each trial succeeds in column `of` with the stated `probability`, independently. Contradicted if an
+    exact binomial test of all trials, or of a single grid cell, rejects it at significance level `level`. Supported if
+    the 95 % confidence interval is within the `tolerance`."""
 
     of: str
     probability: Annotated[float, Interval(ge=0, le=1)]
@@ -155,8 +154,8 @@ class MonotoneClaim(Scoped):
 @dataclass(frozen=True)
 class OrderClaim(Scoped):
     """Column `of` succeeds in more trials under each of the `values` of `axis` than under the next, and therefore at
-    smaller n, or is larger in more pairs of trials if it is a number; with `direction: rises` it is smaller. At
-    significance level `level`; values in a nested list are not compared with each other."""
+    smaller n. A number is larger in more pairs of trials; with `direction: rises` it is smaller. The test has
+    significance level `level`. Values in a nested list are not compared with each other."""
 
     of: str
     axis: str
@@ -167,9 +166,9 @@ class OrderClaim(Scoped):
 
 @dataclass(frozen=True)
 class TableClaim(Scoped):
-    """The mean of column `of` in each grid cell equals a number of the source's table: a row for each value of `axis`,
-    a column for each of the values `at` of `across`. error: the standard error of the source's numbers, for each
-    column or for all; errors: the standard errors of single rows.
+    """The mean of column `of` in each grid cell equals a number of the source's table, which has a row for each value
+    of `axis` and a column for each of the values `at` of `across`. error: the standard error of the source's numbers,
+    for each column or for all; errors: the standard errors of single rows.
     Contradicted if a number differs at its share of the significance level 0.001, which all numbers of the table share;
     supported if all agree.
     """
