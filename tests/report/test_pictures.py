@@ -82,6 +82,27 @@ def test_no_text_is_cut_or_lies_over_another(draw: Callable[[], Figure]) -> None
     assert faults(draw()) == []
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_map_shows_the_transition_with_a_margin_and_the_whole_grid_on_request(transposed: bool) -> None:
+    rows = wendel_rows(n=range(10, 401, 10), d=[10, 20, 30], ensemble=["gaussian", "haar"])
+    rows["recovered"] = pd.array(rows["n"] >= np.where(rows["ensemble"] == "haar", 3, 2) * rows["d"], dtype="boolean")
+    rows.loc[rows["n"] > 60, "verdict"] = "recovered"
+    report = {"x": "d", "y": "n"} if transposed else {"x": "n", "y": "d"}
+    limits = {}
+    for view in ("transition", "full"):
+        ax, *_ = drawn(analysed(rows, report={**report, "style": {"view": view}})).axes
+        limits[view] = (ax.get_ylim if transposed else ax.get_xlim)()
+        assert set((ax.get_yticks if transposed else ax.get_xticks)()) <= set(range(10, 401, 10))
+    assert limits["full"] == pytest.approx((5, 405))
+    assert limits["transition"] == pytest.approx(
+        (5, 105)
+    )  # the last change is at n = 90, and a tenth of it is one cell
+    stray = rows.index[(rows["n"] == 390) & (rows["d"] == 10)][:1]
+    rows.loc[stray, "recovered"] = False
+    ax, *_ = drawn(analysed(rows, report=report)).axes
+    assert (ax.get_ylim if transposed else ax.get_xlim)() == pytest.approx((5, 405))
+
+
 def test_labels_of_narrow_panels_with_large_text_stand_clear_of_each_other() -> None:
     style = {"width": "86mm", "font_size": 9}
     assert faults(drawn(analysed(wendel_rows(n=range(10, 401, 10), ensemble=FOUR), report={"style": style}))) == []

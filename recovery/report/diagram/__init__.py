@@ -27,6 +27,7 @@ from recovery.report.diagram.vocabulary import (
     unfinished_words,
     unmarked,
 )
+from recovery.report.diagram.window import transition
 
 __all__ = [
     "GREEK",
@@ -69,6 +70,7 @@ __all__ = [
     "scales_of",
     "shared_parts",
     "theory_along",
+    "transition",
     "undecided_words",
     "unfinished_words",
     "unmarked",

@@ -29,6 +29,7 @@ from recovery.report.diagram import (
     have_one_scale,
     lines,
     scales_of,
+    transition,
     undecided_words,
     unfinished_words,
 )
@@ -54,9 +55,10 @@ def draw_map(analysis: Analysis) -> Figure:
     diagram = analysis.diagram
     scales = scales_of(diagram)
     own_scales = not have_one_scale(scales)
+    shown = transition(diagram)
     with panel_sheet(diagram, [diagram.panels[i] for i in diagram.drawn]) as sheet:
         for place, (i, ax) in enumerate(zip(diagram.drawn, sheet.axes, strict=True)):
-            mesh, handles = draw_panel(ax, analysis, i, scales[i])
+            mesh, handles = draw_panel(ax, analysis, i, scales[i], shown)
             sheet.add(handles)
             threshold = caption(analysis.pooled[i]) if analysis.pooled else ""
             sheet.name(place, script_of(diagram).title(diagram.panels[i].where), threshold)
@@ -83,11 +85,15 @@ def draw_trials(diagram: Diagram) -> Figure:
     return sheet.figure
 
 
-def draw_panel(ax: Axes, analysis: Analysis, i: int, scale: Scale) -> tuple[Any, list[Any]]:
-    """Draw cells, marks, theory and thresholds of panel i, and return the mesh and the legend entries."""
+def draw_panel(ax: Axes, analysis: Analysis, i: int, scale: Scale, shown: slice = slice(None)) -> tuple[Any, list[Any]]:
+    """Draw cells, marks, theory and thresholds of panel i, and return the mesh and the legend entries.
+
+    shown: the places along the axis of the threshold to which the axis is limited.
+    """
     panel = analysis.diagram.panels[i]
     norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
     mesh = draw_cells(ax, panel, scale.clipped(panel.matrix("value")), norm, scale.colours)
+    _limit(ax, panel, analysis.diagram.along.transposed, shown)
     if panel.undefined:
         write_not_measured(ax)
     _draw_marks(ax, panel)
@@ -108,6 +114,15 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> A
     # fix the limits to the grid, because curves that leave the grid must not extend the axes
     ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
     return mesh
+
+
+def _limit(ax: Axes, panel: Panel, transposed: bool, shown: slice) -> None:
+    """Limit an axis to some of its values."""
+    axis = Axis(panel.y if transposed else panel.x)
+    start, stop, _ = shown.indices(len(axis.values))
+    if stop - start < len(axis.values):
+        set_axis(ax, "y" if transposed else "x", Axis(axis.values[shown], axis.kind))
+        (ax.set_ylim if transposed else ax.set_xlim)(axis.edges[start], axis.edges[stop])
 
 
 def _draw_marks(ax: Axes, panel: Panel) -> None:

@@ -147,7 +147,7 @@ def _tables(analyses: list[Analysis], columns: Sequence[str], style: str, before
 
 def _without_empty(table: pd.DataFrame) -> pd.DataFrame:
     """Drop the columns without any text, such as `stated` of thresholds about which no claim is made."""
-    return table.loc[:, table.ne("").any()]
+    return table[[name for name in table if any(table[name])]]
 
 
 def _shown(value: Any) -> str:
