@@ -119,13 +119,13 @@ class MinNorm(ConvexMethod):
 
     program: `gated`, the interpolation problem of the gated network; `exact`, the problem of the network itself.
     solver: `auto` decides without a solve where it can; `newton`, or a conic solver of cvxpy, always solves.
-    distances: also solve trials that are proved not to recover, to measure their distances.
-    confinement: for neurons normalised after the ReLU, in exact programs over sampled patterns. `row_space` restricts
+    distances: whether to solve also trials that are proved not to recover, to measure their distances.
+    confinement: limit of neurons normalised after the ReLU in exact programs, sampled patterns. `row_space` restricts
     the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
     beam: the width of a beam search for activation patterns that violate the dual of a gated program. With searched
     patterns it adds to the local searches; over all patterns it precedes each proof, so that fewer proofs are needed.
-    norm: of the weights of each group of a gated program: `l2`, `l1`, `linf`, or your own as `module:NAME`, a value of
-    `recovery.Norm`. HiGHS solves the linear programs, Clarabel the others.
+    norm: the norm of the weights of each group of a gated program: `l2`, `l1`, `linf`, or your own as `module:NAME`, a
+    value of `recovery.Norm`. HiGHS solves the linear programs, Clarabel the others.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
@@ -232,9 +232,9 @@ class Regularized(ConvexMethod):
 
     scaling: `half` is the program above, equivalent to training with weight decay beta (P1, (9)). `printed` omits the
     1/2, as P1 prints (27), (28), (211), (212): the program above at beta / 2.
-    confinement: for neurons normalised after the ReLU, in exact programs over sampled patterns. `row_space` restricts
+    confinement: limit of neurons normalised after the ReLU in exact programs, sampled patterns. `row_space` restricts
     the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
-    norm: of the weights of each group of a gated program, as in `MinNorm`.
+    norm: the norm of the weights of each group of a gated program, as in `min_norm`.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "patterns_proved", "support_recovered")

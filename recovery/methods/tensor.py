@@ -31,17 +31,17 @@ class Tensor:
 
     neurons: a number, or `planted` for the number of planted neurons. order: l; 1 needs independent weights, 2
     independent w (x) w and d <= 12. samples: `infinite` uses the exact moments of the planted network, not the rows.
-    directions: of the contractions of T_{2l+1}, one each, and of T_{2l+2}, one per pair; `auto` is min(d, 10).
+    directions: number of directions; each contracts T_{2l+1}, each pair contracts T_{2l+2}; `auto` is min(d, 10).
     decomposition: `joint`, all orders at once; `paired`, two orders by plain Jennrich as in Algorithm 4 of P4.
-    rank: `neurons` takes that many weights from the moments whatever the noise; `noise` those above the noise level.
+    rank: `neurons` takes this number of weights from the moments; `noise` takes the weights above the noise level.
     signs: `nearest`, the signs whose linear part fits the moments best; `first_moment`, Algorithm 3 of P4, for order 1.
-    regression: of outer weights and the linear part on the rows: `all_rows`, least squares on all rows; `none`, these
-    too come from the moments (with signs by the first moment and paired weights, Algorithm 6); `split`, Algorithm 5:
+    regression: how outer weights and the linear part are found: `all_rows`, least squares on all rows; `none`, from the
+    moments (with signs by the first moment and paired weights, Algorithm 6); `split`, Algorithm 5:
     moments from the first half of the rows, the function from a truncated regression on the rest.
     averages: `explained` first subtracts from the labels the part that a polynomial of degree 2 explains, which changes
     no moment; `plain` averages y He_k(x), as P4 does.
     polish: `lm` fits all parameters to the rows by Levenberg-Marquardt, with at most `evaluations` evaluations.
-    start: of the polish: `tensor`, `random` (several, as the evaluations allow), or `both`, the tensor start first.
+    start: initial point of `lm`: `tensor`, `random` (several, as the evaluations allow), `both` (`tensor` first).
     success: recovered when the parameter error is at most this.
 
     There is no command for a user's table: the moments need jointly normal columns and more rows than real tables have

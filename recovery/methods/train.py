@@ -61,11 +61,11 @@ class Train:
     center: the multiple of the planted direction that is added to every initial neuron.
     reset_state: a new optimiser at every epoch, as in the published code of P1; its figures need `true`.
     optimizer: `lbfgs` (SciPy) has no learning rate, ends by itself where the loss stops falling, and trains all layers.
-    learning_rate, schedule: the rate of each step; `theorem2` is a first step of 2, then the rate.
-    weight_decay: decoupled for adamw, an l2 term of the gradient for sgd and adam.
-    beta: adds beta/2 times the squared norm of all parameters to the loss.
+    learning_rate: the size of a step. schedule: how the size changes; `theorem2` is a first step of 2, then the rate.
+    weight_decay: factor of the weights, decoupled for adamw, an l2 term of the gradient for sgd and adam.
+    beta: weight decay in the loss, which gets beta/2 times the squared norm of all parameters.
     start: the number of the random start; each number has its own initial weights.
-    target_loss, tolerance: stop at a loss, or at a gradient norm, before the epochs are over.
+    target_loss: the loss at which training stops early. tolerance: the gradient norm at which training stops early.
     success: recovered when the relative error is at most this.
     record: the number of epochs between points of the stored trajectory, with powers of two before it; 0 stores none.
     compare: also decide whether the convex program recovers on this instance (`verdict`), and solve it for the

@@ -43,7 +43,8 @@ class Select:
     selector: `network` (l1-penalised ReLU networks), or scikit-learn's `lasso`, `omp`, `forest`, `boosting`.
     cutoff: `mixture` (two Gaussians), `kmeans`, `gap` (the largest ratio of neighbours in size), `shadow` (above all
     columns of the same table in shuffled order), `count` with `count` a number or `planted`, or `none` (all non-zero).
-    penalties, rates, neurons, epochs: the hyperparameter grid of the network, by default as in P3.
+    penalties: factors of the l1 penalty that the network tries. rates: learning rates of Adam. neurons: numbers of
+    neurons. epochs: numbers of passes over the rows; all four are those of P3 by default.
     validation: the network is chosen on one random part of `folds` (`split`), or by cross-validation and trained again
     on all rows (`cross`). refit: train again after a `split` too.
     shrinkage: the form of the penalty in Adam's steps, `subgradient` or `proximal` (exact zeros).
