@@ -61,8 +61,8 @@ def main() -> None:
     lines += [*table(("seed", "at least 10x", "at least 5x", "least", "median"), rows), ""]
     rows = []
     for one in done:
-        over = f"{one['over']:.1f}x{'' if one['celer'] == 'reached' else ', ' + one['celer']}"
-        rows.append([one["seed"], one["program"], f"{one['ms']:.3g} ms", f"{one['gap']:.0e}", one["groups"], over])
+        shown = f"{one['over']:.1f}x{'' if one['celer'] == 'reached' else ', ' + one['celer']}"
+        rows.append([one["seed"], one["program"], f"{one['ms']:.3g} ms", f"{one['gap']:.0e}", one["groups"], shown])
     columns = ("seed", "program, beta / largest", "recover", "gap", "groups", "celer over recover")
     written(__file__, [*lines, *table(columns, rows)])
 

@@ -7,7 +7,7 @@ Every panel of p3-support and p3-support-lasso with at least four such n is fitt
 law fits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.optimize import curve_fit
@@ -17,8 +17,9 @@ from benchmarks import HERE, table
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.store import read
+from recovery.types import Array
 
-LAWS = {
+LAWS: dict[str, Callable[[Array, float, float], Array]] = {
     "a + b log d": lambda d, a, b: a + b * np.log(d),
     "a + b log^4 d": lambda d, a, b: a + b * np.log(d) ** 4,
     "a + b d": lambda d, a, b: a + b * d,

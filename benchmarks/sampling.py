@@ -102,8 +102,8 @@ def simulate(n: Array, repetitions: int, seed: int) -> Iterator[list[str]]:
 
 def main() -> None:
     given = arguments(__doc__, repetitions=500, seed=0)
-    columns = ("d", "n50", "s.e. %", "95 % interval", "slope", "trials")
-    lines = [*table(columns, measured(Diagram.of(read(GRID)))), ""]
+    heads = ("d", "n50", "s.e. %", "95 % interval", "slope", "trials")
+    lines = [*table(heads, measured(Diagram.of(read(GRID)))), ""]
     wanted = [needed(d) for d in range(10, 101, 10)]
     trials = f"{wanted[0] * len(N) * len(wanted):.3g} trials"
     lines += [f"A uniform sweep needs {wanted[0]:.0f} replicates of each cell for 0.5 % at d = 10, {trials};"]

@@ -105,8 +105,8 @@ def main() -> None:
     most = stats.beta.ppf(0.95, false + 1, len(errors) - false)
     lines += ["", f"{false} of {len(errors)} identified networks are false; with 95 % confidence at most {most:.1%}."]
     lines += ["The error is the largest ||(w, b, a) - (w*, b*, a*)|| of a unit, where ||w|| = 1, signs included."]
-    columns = ("table", "units found, outcomes", "moments", "moments, polished", "random starts, polished", "forest")
-    lines += ["", "## Tables that users bring", "", *table(columns, tables())]
+    heads = ("table", "units found, outcomes", "moments", "moments, polished", "random starts, polished", "forest")
+    lines += ["", "## Tables that users bring", "", *table(heads, tables())]
     lines += [
         "",
         "Medians of 10 splits, three quarters to learn from; whitened columns; 3 units. Squared test error divided",

@@ -17,7 +17,7 @@ from recovery.config.reader import as_text
 from recovery.errors import ParameterError
 from recovery.notebook import module_text, name_of, provide
 from recovery.store import read
-from tests.cli.test_odd_input import recover
+from tests.invoke import recover
 
 CONFIG = {
     "name": "mine",

@@ -100,10 +100,10 @@ class Shown:
     claims: tuple[ClaimResult, ...] = ()
     remark: str = ""
 
-    @property
-    def verdicts(self) -> Counter[str]:
-        """The number of claims with each verdict."""
-        return Counter(claim.verdict for claim in self.claims)
+
+def verdict_counts(*claims: Sequence[ClaimResult]) -> Counter[str]:
+    """Return the number of claims with each verdict."""
+    return Counter(claim.verdict for part in claims for claim in part)
 
 
 def counted(verdicts: Counter[str]) -> str:
@@ -201,7 +201,7 @@ def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
             one.size.words,
             f"{one.size.stored} of {one.size.full}" if one.size.full else "",
             duration(one.seconds) if one.size.stored else "",
-            *_counts(one.verdicts),
+            *_counts(verdict_counts(one.claims)),
             one.remark or (f"failed trials: {failed}" if (failed := one.size.stored - one.size.ok) else ""),
         ]
         for one in shown
@@ -212,17 +212,13 @@ def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
 def in_short(shown: Sequence[Shown]) -> str:
     """Summarise in three sentences the verdicts of the claims, the sizes of the figures, and their total run time."""
     sizes = Counter(one.size.words.split(":")[0] for one in shown)
-    verdicts = _verdicts(shown)
+    verdicts = verdict_counts(*(one.claims for one in shown))
     others = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdict != "supported")
     return (
         f"{verdicts['supported']} of {verdicts.total()} claims agree with the measurement ({others}). "
         f"{len(shown)} figures: {', '.join(f'{count} {size}' for size, count in sizes.most_common())}. "
         f"Time: {duration(sum(one.seconds for one in shown))} of one core."
     )
-
-
-def _verdicts(shown: Sequence[Shown]) -> Counter[str]:
-    return sum((one.verdicts for one in shown), Counter[str]())
 
 
 def _counts(verdicts: Counter[str]) -> list[str]:
@@ -241,7 +237,7 @@ def _front(by_paper: dict[str, list[Shown]]) -> str:
             str(len(ones)),
             str(sum(one.size.words == "full" for one in ones)),
             duration(sum(one.seconds for one in ones)),
-            *_counts(_verdicts(ones)),
+            *_counts(verdict_counts(*(one.claims for one in ones))),
         ]
         for paper, ones in by_paper.items()
     ]
@@ -287,7 +283,7 @@ def _thumbnails(drawn: Sequence[Shown]) -> str:
         lines = [
             f"[![{words}]({thumbnail_path(picture)})](#{one.name})",
             f"[{one.name}](#{one.name})",
-            counted(one.verdicts) or "no claims",
+            counted(verdict_counts(one.claims)) or "no claims",
         ]
         cells.append("<br>".join(lines))
     rows = [cells[start : start + IN_A_ROW] for start in range(0, len(cells), IN_A_ROW)]

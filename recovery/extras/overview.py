@@ -2,7 +2,6 @@
 
 import base64
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,7 +11,7 @@ from urllib.parse import quote
 from tabulate import tabulate
 
 from recovery.errors import RecoverError, ReportError
-from recovery.extras.gallery import counted, with_few_colours
+from recovery.extras.gallery import counted, verdict_counts, with_few_colours
 from recovery.report.claims import Analysis, at
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
@@ -52,11 +51,6 @@ class Entry:
     picture: bytes = b""
     words: str = ""
     report: Path | None = None
-
-    @property
-    def verdicts(self) -> Counter[str]:
-        """The number of claims with each verdict."""
-        return Counter(claim.verdict for claim in self.claims)
 
 
 def sweeps_below(folder: Path) -> list[Path]:
@@ -156,7 +150,7 @@ def _before(*parts: str) -> str:
 def overview_page(name: str, entries: Sequence[Entry]) -> str:
     """Return the page of a folder with this name; it has no scripts and no external resources."""
     title = f"Sweeps of {name}"
-    claims = counted(sum((one.verdicts for one in entries), Counter[str]()))
+    claims = counted(verdict_counts(*(one.claims for one in entries)))
     body = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(in_short([one.standing for one in entries]))}.{f' Claims: {claims}.' if claims else ''}</p>",
@@ -209,10 +203,11 @@ def _lines(lines: Sequence[str]) -> str:
 def _claims(one: Entry) -> str:
     if not one.claims:
         return ""
+    verdicts = verdict_counts(one.claims)
     counts = [
-        f'<span class="{verdict.split()[0]}">{count} {verdict}</span>'
+        f'<span class="{verdict.split()[0]}">{verdicts[verdict]} {verdict}</span>'
         for verdict in VERDICTS
-        if (count := one.verdicts[verdict])
+        if verdicts[verdict]
     ]
     items = [
         f'<p><span class="{claim.verdict.split()[0]}">{claim.verdict_words}</span>: {escape(claim.stated)}'

@@ -6,18 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.errors import RecoverError
 from recovery.store import read
+from tests.invoke import recover
 from tests.runner.sweeps import rows, sweep, write_config
-
-
-def recover(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
-    return result
 
 
 @pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.soak)])

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
-from click.testing import CliRunner, Result
 
 import recovery
 from recovery.api import Results
-from recovery.cli.main import main
 from recovery.errors import ParameterError, StoreError
 from recovery.extras.certificate import TrialCertificate
 from tests.cli.test_stored import tamper
+from tests.invoke import recover
 
 ROOT = Path(__file__).parents[2]
 SKIP = {"architecture": ["relu_skip"], "planted": [{"kind": "linear"}], "d": [4]}
@@ -113,10 +112,6 @@ def test_a_changed_number_does_not_pass_the_check(
     arrays[name][place] *= 1 + (1e-3 if name == "V" and not interpolates else 1e-6)
     np.savez(tmp_path / "trial.npz", **arrays)
     assert not checked(tmp_path / "trial.npz", monkeypatch)
-
-
-def recover(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_the_command_prints_and_writes_and_sees_a_changed_row(tmp_path: Path) -> None:

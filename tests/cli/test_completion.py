@@ -6,8 +6,8 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from recovery.cli.main import main
-from tests.cli.test_odd_input import recover
 from tests.config.sweeps import write
+from tests.invoke import recover
 
 
 def completed(words: str) -> list[str]:

@@ -14,9 +14,10 @@ import pytest
 from recovery.config import ConfigError, load
 from recovery.store.folder import Folder
 from recovery.store.parts import Damaged, document_checksum, read_part, write_part
+from tests.invoke import recover
 from tests.runner.sweeps import sweep, write_config
 
-from .test_foreign import edit, recover
+from .test_foreign import edit
 
 Round = dict[str, Any]
 

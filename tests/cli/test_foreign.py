@@ -14,9 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.config import load
 from recovery.errors import ParameterError
 from recovery.extras.rigorous import Checked, Verified, write
@@ -27,6 +25,7 @@ from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_part
+from tests.invoke import recover
 from tests.runner.sweeps import rows, sweep, write_config
 
 ISOMETRY = {"kind": "isometry"}
@@ -37,12 +36,6 @@ CLAIMED: dict[str, Any] = {
     "claims": [{"kind": "statement", "text": "A claim of 2.0"}],
 }
 PWN = "open({flag!r}, 'w').close()\ndef f(rng, n, d):\n    return rng.standard_normal((n, d))\n"
-
-
-def recover(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
-    return result
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recovery.store.folder import Folder
-from tests.cli.test_odd_input import recover
+from tests.invoke import recover
 
 CONFIG = """\
 name: NAME

@@ -10,22 +10,17 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.errors import StoreError
 from recovery.extras.merging import merge_folders
 from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 from recovery.store.records import read_records
+from tests.invoke import recover
 from tests.runner.kills import started, stored_ids
 from tests.runner.sweeps import TIMES, sweep, write_config
 from tests.store.rows import statuses
-
-
-def recover(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def measured(out: Path) -> list[dict[str, object]]:

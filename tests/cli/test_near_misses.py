@@ -5,8 +5,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.cli.test_odd_input import recover
 from tests.config.sweeps import write
+from tests.invoke import recover
 
 
 @pytest.fixture

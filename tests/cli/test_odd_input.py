@@ -6,20 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.store import read
+from tests.invoke import recover
 from tests.runner.sweeps import write_config
 
 BASE = "name: odd\ndata: {ensemble: gaussian}\nplanted: {kind: linear}\narchitecture: relu_skip\n"
 METHOD, SIZES = "method: {kind: isometry}\n", "n: 8\nd: 2\n"
-
-
-def recover(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
-    return result
 
 
 def shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -6,20 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
+from tests.invoke import recover
 from tests.runner.sweeps import sweep, write_config
 
 ISOMETRY: dict[str, Any] = {"method": {"kind": "isometry"}, "architecture": "relu_skip"}
-
-
-def recover(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(params=["program", "own"])

@@ -10,18 +10,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import scipy
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.config import from_document
 from recovery.runner.trial import draw_instance
 from recovery.store import read
 from recovery.store.parts import list_parts, write_part
+from tests.invoke import recover
 from tests.runner.sweeps import rows, sweep, write_config
-
-
-def recover(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

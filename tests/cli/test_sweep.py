@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.store import read
+from tests.invoke import recover
 from tests.runner.sweeps import rows, write_config
-
-
-def recover(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
@@ -155,7 +150,7 @@ def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
     from recovery.runner.workers import Engine
 
     used = []
-    monkeypatch.setattr(Engine, "run", lambda self, trials, compiles: used.append(self.backend) or iter(()))
+    monkeypatch.setattr(Engine, "run", lambda self, trials, compiles: used.append(self.backend) or (row for row in ()))
     config = write_config(tmp_path, backend="threading")
     recover("sweep", config, "--out", tmp_path / "out")
     recover("sweep", config, "--out", tmp_path / "out", "--backend", "processes")

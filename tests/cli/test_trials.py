@@ -10,8 +10,8 @@ import scipy
 from recovery.errors import ReportError
 from recovery.extras.row_query import _as_text, _for_matlab
 from recovery.store import read
-from tests.cli.test_odd_input import recover
 from tests.config.sweeps import write
+from tests.invoke import recover
 
 
 @pytest.fixture

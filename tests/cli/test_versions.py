@@ -13,8 +13,7 @@ from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_part
 from recovery.store.provenance import running_version, version_in
-
-from .test_foreign import recover
+from tests.invoke import recover
 
 EARLIER = Path(__file__).with_name("made_by_c9631fe")
 """Two grid cells of two trials, swept by `recover` at this commit, which states no version in its rows."""

@@ -12,7 +12,7 @@ from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_part
 from recovery.user import fingerprint, resolve, user_names
-from tests.cli.test_odd_input import recover
+from tests.invoke import recover
 from tests.runner.sweeps import rows, sweep, write_config
 
 RIDGE = """

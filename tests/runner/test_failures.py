@@ -6,7 +6,7 @@ import pytest
 
 from recovery.runner.run import MOST_EQUAL
 from recovery.store import read
-from tests.cli.test_odd_input import recover
+from tests.invoke import recover
 from tests.runner.sweeps import rows, sweep, write_config
 
 OWN = """

@@ -9,7 +9,7 @@ import pytest
 from recovery.runner.pool import Limits
 from recovery.runner.workers import Engine
 from recovery.store.folder import Folder
-from tests.cli.test_odd_input import recover
+from tests.invoke import recover
 from tests.runner.sweeps import rows, sweep, write_config
 
 SECOND = """

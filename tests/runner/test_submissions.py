@@ -6,18 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.extras.slurm_script import seconds_of
 from recovery.extras.submissions import as_ranges, last_array
 from recovery.store import read
+from tests.invoke import recover
 
 from .sweeps import sweep, write_config
-
-
-def recover(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def submitted(config: Path, out: Path, *options: object, tasks: int = 8) -> Path:
