@@ -185,9 +185,9 @@ def _trials(one: Entry) -> str:
     if status is not None:
         failed = status.stored - status.statuses.get("ok", 0)
         done = f'<progress max="{max(status.planned, 1)}" value="{status.stored}"></progress>' if status.missing else ""
-        parts.append(f"{status.stored:,} of {status.planned:,}{f'<br>{done}' if done else ''}")
-        parts += [f"{one.cells:,} cells"] if one.cells else []
-        parts += [f'<span class="contradicted">{failed:,} failed</span>'] if failed else []
+        parts.append(f"{status.stored} of {status.planned}{f'<br>{done}' if done else ''}")
+        parts += [f"{one.cells} cells"] if one.cells else []
+        parts += [f'<span class="contradicted">{failed} failed</span>'] if failed else []
         parts += [f'<span class="soft">{status.last_row:%Y-%m-%d}</span>'] if status.last_row else []
     return f"<div>{'<br>'.join(parts)}</div>"
 
