@@ -238,7 +238,7 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
             if spec is not None:
                 around = AROUND_PANELS * font_size("font.size") / SIZES["font.size"]
                 share = (ax.figure.bbox.width / ax.figure.dpi - around) / spec.get_gridspec().ncols
-                room = min(room, share - 0.1)
+                room = min(room, share)
             ticks = _without_overlap(ticks, axis, room, size)
         elif sum(text_width(label, size) for _, label in ticks) > WIDEST_LABELS:
             ax.tick_params(axis="x", rotation=30)
