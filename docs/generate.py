@@ -180,7 +180,7 @@ def columns() -> str:
 
     head = ("column", "type", "meaning", "unit")
     text = f"# Columns that methods measure\n\n{MADE}\n" + table(head, rows(COLUMNS))
-    text += "\n## By method\n\n"
+    text += "\n## By method\n\nThe [table above](#columns-that-methods-measure) says what each column means.\n\n"
     for name, method in METHODS.items():
         found = columns_of(method)
         shared = ", ".join(f"`{column}`" for column in found if column in COLUMNS)

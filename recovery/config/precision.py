@@ -61,5 +61,5 @@ def precision(sweep: Sweep) -> Precision | None:
     else:
         student = 1 + 1.21 / (len(slices) - 1)
         half, least = student * hypot(*errors) / sum(weights), sum(steps) / 2 / sum(weights)
-    rise = "2 sqrt(n)" if slicing.x == "n" else f"a fifth of the values of {slicing.x}"
+    rise = "2 sqrt(n)" if slicing.x == "n" else f"a fifth of the range of {slicing.x}"
     return Precision(half, least, rise)

@@ -251,10 +251,11 @@ def started(rng: Rng, number: int) -> Rng:
 
 @dataclass(frozen=True)
 class Contraction:
-    """min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2; columns `objective`, and `holds` where >= 0.
+    """Smallest progress of gradient descent towards the planted weights; columns `objective`, and `holds` where >= 0.
 
-    v = (1, -1), W* = [a, -a], ||w_1 + w_2|| <= ||a||/2. degrees: the angle of w_1 and w_2. ratio: ||w_2||/||w_1||.
-    constant: c. A closed form: the instance is not used.
+    It is min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2, where ||w_1 + w_2|| <= ||a||/2.
+    The output weights and the planted weights of two neurons are v = (1, -1), W* = [a, -a].
+    degrees: the angle of w_1 and w_2. ratio: ||w_2||/||w_1||. constant: c. A closed form: the instance is not used.
     """
 
     columns: ClassVar[Columns] = select("objective", "holds")

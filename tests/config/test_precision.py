@@ -78,7 +78,7 @@ def test_an_own_axis_and_a_computed_one_have_a_forecast() -> None:
     assert along is not None
     assert whole is not None
     assert along.least == 0.25
-    assert along.rise == "a fifth of the values of delta"
+    assert along.rise == "a fifth of the range of delta"
     assert whole.half == pytest.approx(along.half / 2**0.5)
 
 
