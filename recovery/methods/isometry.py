@@ -200,10 +200,10 @@ class Isometry:
 
 @dataclass(frozen=True)
 class Limit:
-    """Dual norm ||A_h^T lam|| of one pattern; columns `isometry_value`, and `predicted`, its limit as n grows at fixed d.
+    """Dual norm ||A_h^T lam|| of a pattern; columns `isometry_value`, and `predicted`, its limit as n grows at fixed d.
 
     A_h = D_h X, and D_h = diag(1[X h >= 0]) is the pattern of the hyperplane h; for `relu_norm` A_h is replaced by
-    orthonormal columns of the same span. The dual lam is the one of least norm for the planted neurons.
+    orthonormal columns of the same span. The dual lam has the least norm of all duals of the planted neurons.
 
     degrees: the angle of h to the first planted neuron, towards the second of two orthogonal neurons and otherwise in
     a random direction. tilt: the angle of h to the plane of two orthogonal neurons.
