@@ -14,7 +14,8 @@ from . import options
 def command(folder: Path, out: Path | None, quiet: bool) -> None:
     """Write an HTML page about all sweeps in FOLDER and its subfolders: picture, size, thresholds and claims.
 
-    The page needs no network and no scripts. For a sweep that cannot be read or drawn, the page gives the reason.
+    The page needs no network. It groups sweeps by paper, filters them by text and sorts them. For a sweep that cannot
+    be read or drawn, it gives the reason.
     """
     from recovery.extras.overview import entries, overview_page
     from recovery.report.formats import format_of, write

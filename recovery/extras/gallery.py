@@ -225,15 +225,16 @@ def _counts(verdicts: Counter[str]) -> list[str]:
     return [str(verdicts[verdict] or "") for verdict in VERDICTS]
 
 
-def _title(paper: str) -> str:
-    return f"{paper}: {PAPERS[paper]}" if paper in PAPERS else "Questions of ours"
+def paper_title(paper: str, otherwise: str = "Questions of ours") -> str:
+    """Return the heading of a paper's sweeps; `otherwise` is the heading of sweeps that are not from a paper."""
+    return f"{paper}: {PAPERS[paper]}" if paper in PAPERS else otherwise
 
 
 def _front(by_paper: dict[str, list[Shown]]) -> str:
     """Return the text of README.md: a summary, and a table with a row per page."""
     rows = [
         [
-            f"[{_title(paper)}]({paper}.md)",
+            f"[{paper_title(paper)}]({paper}.md)",
             str(len(ones)),
             str(sum(one.size.words == "full" for one in ones)),
             duration(sum(one.seconds for one in ones)),
@@ -263,7 +264,7 @@ def _page(paper: str, shown: Sequence[Shown], place: Path) -> str:
     ]
     drawn = [one for one in shown if one.pictures]
     parts = [
-        f"# {_title(paper)}\n",
+        f"# {paper_title(paper)}\n",
         in_short(shown) + "\n",
         _thumbnails(drawn),
         *(_entry(one, place) for one in drawn),

@@ -8,14 +8,17 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from matplotlib.figure import Figure
 from tabulate import tabulate
 
 from recovery.errors import RecoverError, ReportError
-from recovery.extras.gallery import counted, verdict_counts, with_few_colours
-from recovery.report.claims import Analysis, at
+from recovery.extras.gallery import OURS, PAPERS, counted, paper_of, paper_title, verdict_counts, with_few_colours
+from recovery.report.claims import Analysis, form_of, measured
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
-from recovery.report.figures import main_figure, render
+from recovery.report.figures import draw_into, main_figure, render
+from recovery.report.figures.sheet import sheet
+from recovery.report.figures.style import style_of
 from recovery.report.page import document, table
 from recovery.runner.sweep_status import WINDOW, SweepStatus, age, sweep_status
 from recovery.store import read
@@ -24,9 +27,16 @@ from recovery.text import duration, many, printable
 
 MOST_LINES = 4
 """Number of thresholds shown per sweep; the others are folded."""
-HEAD = ["picture", "sweep", "trials", "50 % at", "claims"]
+HEAD = ["picture", "sweep", "trials", "thresholds", "claims"]
 WIDTH = 440
 """Width of a thumbnail in pixels: twice its size on the page, for high-resolution screens."""
+OTHERS = "Other sweeps"
+CONTROLS = """<div class="controls" id="controls" hidden>
+<label>Filter <input type="search" id="filter" placeholder="words, such as haar"></label>
+<label>Order <select id="order"><option value="">name</option><option value="newest">newest first</option>
+<option value="trials">most trials first</option><option value="missing">most missing trials first</option>
+<option value="contradicted">most contradicted claims first</option></select></label>
+<output id="shown"></output></div>"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,8 @@ class Standing:
 
 @dataclass(frozen=True)
 class Entry:
-    """A sweep on the page. thresholds: lines of text; picture: a PNG, or empty; words: its text alternative."""
+    """A sweep on the page. thresholds: lines of text; picture: a PNG, or empty; words: its text alternative; link:
+    the page of its report, or its folder."""
 
     standing: Standing
     title: str = ""
@@ -50,7 +61,7 @@ class Entry:
     claims: Sequence[ClaimResult] = ()
     picture: bytes = b""
     words: str = ""
-    report: Path | None = None
+    link: Path = Path()
 
 
 def sweeps_below(folder: Path) -> list[Path]:
@@ -120,25 +131,36 @@ def entries(folder: Path, say: Callable[[str], object], start: Path) -> list[Ent
 
 def _entry(folder: Path, one: Standing, start: Path) -> Entry:
     pages = sorted((folder / one.place / "report").glob("*.html"))
-    report = Path(os.path.relpath(pages[0], start)) if pages else None
+    link = Path(os.path.relpath(pages[0] if pages else folder / one.place, start))
     try:
         analysis = Analysis(Diagram.of(read(folder / one.place)))
-        diagram, (_, drawing) = analysis.diagram, main_figure(analysis)
-        figure = drawing.draw()
+        diagram, words = analysis.diagram, main_figure(analysis)[1].words
+        figure = _thumbnail(analysis)
         picture = with_few_colours(render(figure, "png", max(round(WIDTH / figure.get_figwidth()), 24)))
         lines, claims = thresholds(analysis), analysis.claims
     except RecoverError as error:
-        return Entry(Standing(one.place, one.status, one.remark or printable(str(error))), report=report)
-    return Entry(
-        one, diagram.title, diagram.sweep.source, len(diagram.table), lines, claims, picture, drawing.words, report
-    )
+        return Entry(Standing(one.place, one.status, one.remark or printable(str(error))), link=link)
+    return Entry(one, diagram.title, diagram.sweep.source, len(diagram.table), lines, claims, picture, words, link)
+
+
+def _thumbnail(analysis: Analysis) -> Figure:
+    """Draw the first measured panel of the main figure, without title, colour bar and key."""
+    with sheet(1, "", style_of(analysis.diagram)) as page:
+        draw_into(page.axes[0], analysis, analysis.diagram.drawn[0], key=False)
+    return page.figure
 
 
 def thresholds(analysis: Analysis) -> list[str]:
-    """Return a line per panel with its pooled threshold, or a line per slice with the threshold of the slice."""
+    """Return `n/d = 1.993, 1.955 to 2.030 (95 %)` per panel, or per slice; a threshold that changes has no interval."""
     rows = [row for row in analysis.measured_beside_stated if row.found.interval.known]
     several = len({row.of for row in rows}) > 1
-    lines = [f"{_before(row.of if several else '', row.found.panel.title)}{at(row.found)}" for row in rows]
+    lines = []
+    for row in rows:
+        found = row.found
+        alike = found.drift is None or found.constant
+        after = found.interval.entry(form_of(found.along)) if alike else f"changes with {found.along.by}"
+        name = _before(row.of if several else "", found.panel.title)
+        lines.append(f"{name}{found.along.what} = {measured(found)}, {after}")
     return list(dict.fromkeys(lines))
 
 
@@ -148,34 +170,50 @@ def _before(*parts: str) -> str:
 
 
 def overview_page(name: str, entries: Sequence[Entry]) -> str:
-    """Return the page of a folder with this name; it has no scripts and no external resources."""
+    """Return the page of a folder with this name: a table per paper. It has no external resources."""
     title = f"Sweeps of {name}"
     claims = counted(verdict_counts(*(one.claims for one in entries)))
+    groups = {paper: list[Entry]() for paper in (*PAPERS, OURS)}
+    for one in entries:
+        groups[paper_of(one.standing.place.name)].append(one)
     body = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(in_short([one.standing for one in entries]))}.{f' Claims: {claims}.' if claims else ''}</p>",
-        "<p class='soft'>A name links to the page of its sweep if there is one: "
-        "<code>recover report FOLDER --format html</code> makes it.</p>",
-        table(HEAD, [_row(one) for one in entries]),
+        "<p class='soft'>A picture links to the page of its sweep, which <code>recover report FOLDER --format html"
+        "</code> makes; without a page it links to the folder. An interval follows each threshold.</p>",
+        CONTROLS,
+        *(_section(paper_title(paper, OTHERS), ones) for paper, ones in groups.items() if ones),
     ]
-    return document(title, [f'<div class="sweeps">{"".join(body)}</div>'])
+    return document(title, [f'<div class="sweeps">{"".join(body)}</div>'], scripts=("overview.js",))
+
+
+def _section(title: str, entries: Sequence[Entry]) -> str:
+    return f"<section><h2>{escape(title)}</h2>{table(HEAD, [_row(one) for one in entries])}</section>"
 
 
 def _row(one: Entry) -> list[str]:
     place = printable(one.standing.place.as_posix())
-    name = escape("this folder" if place == "." else place)
-    if one.report is not None:
-        name = f'<a href="{escape(quote(one.report.as_posix(), errors="replace"))}">{name}</a>'
-    about = [f"<strong>{name}</strong>"]
+    link = f'href="{escape(quote(one.link.as_posix(), errors="replace"))}"'
+    about = [f"<strong><a {link}>{escape('this folder' if place == '.' else place)}</a></strong>"]
     about += [f"<br>{escape(one.title)}"] if one.title and one.title != place else []
     about += [f'<br><span class="soft">{escape(one.source)}</span>'] if one.source else []
     about += [f'<br><span class="contradicted">{escape(one.standing.remark)}</span>'] if one.standing.remark else []
-    return [_picture(one), f"<div>{''.join(about)}</div>", _trials(one), _lines(one.thresholds), _claims(one)]
+    keys = " ".join(f'data-{name}="{number}"' for name, number in _order(one).items())
+    # the name beside the picture has the same link, so the keyboard skips the picture's
+    picture = f'<a {link} tabindex="-1">{_picture(one)}</a>' if one.picture else ""
+    return [picture, f"<div {keys}>{''.join(about)}</div>", _trials(one), _lines(one.thresholds), _claims(one)]
+
+
+def _order(one: Entry) -> dict[str, int]:
+    """Return the numbers by which the page can be sorted, the largest first."""
+    status = one.standing.status
+    newest = status.last_row.timestamp() if status is not None and status.last_row else 0
+    trials, missing = (status.stored, status.missing) if status is not None else (0, 0)
+    contradicted = verdict_counts(one.claims)["contradicted"]
+    return {"newest": int(newest), "trials": trials, "missing": missing, "contradicted": contradicted}
 
 
 def _picture(one: Entry) -> str:
-    if not one.picture:
-        return ""
     data = base64.b64encode(one.picture).decode()
     return f'<img alt="{escape(one.words)}" src="data:image/png;base64,{data}">'
 

@@ -17,23 +17,26 @@ MOST_PICTURES = 1_500_000
 """Bytes of pictures that a page embeds, so that it stays below 3 MB."""
 
 
-def document(title: str, body: Sequence[str], content: dict[str, Any] | None = None) -> str:
-    """Return a complete page. body: escaped markup; content: the data of its maps, None for a page without scripts.
+def document(
+    title: str, body: Sequence[str], content: dict[str, Any] | None = None, scripts: Sequence[str] = SCRIPTS
+) -> str:
+    """Return a complete page. body: escaped markup; content: the data of its maps, or None; scripts: files of modules.
 
     Text from configs and errors enters as escaped text or as compressed data, never as markup. The content security
     policy allows only the scripts, the style and the pictures inside the file. Vega interprets its expressions, so no
     text is executed.
     """
-    style, admitted, scripts = _asset("page.css"), "", list[str]()
+    style, script = _asset("page.css"), _script(scripts)
+    admitted, data = [_digest(script)], list[str]()
     if content is not None:
-        script, library = _script(), _library()
-        admitted = f" script-src '{_digest(script)}' '{_digest(gzip.decompress(library).decode())}';"
-        scripts = [
+        library = _library()
+        admitted.append(_digest(gzip.decompress(library).decode()))
+        data = [
             f'<script type="text/plain" id="library">{base64.b64encode(library).decode()}</script>',
             f'<script type="text/plain" id="data">{_packed({"templates": templates(), **content})}</script>',
-            f"<script>{script}</script>",
         ]
-    policy = f"default-src 'none'; img-src data:;{admitted} style-src '{_digest(style)}'"
+    sources = " ".join(f"'{digest}'" for digest in admitted)
+    policy = f"default-src 'none'; img-src data:; script-src {sources}; style-src '{_digest(style)}'"
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -41,7 +44,8 @@ def document(title: str, body: Sequence[str], content: dict[str, Any] | None = N
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
             *body,
-            *scripts,
+            *data,
+            f"<script>{script}</script>",
             "</body>\n</html>\n",
         ]
     )
@@ -51,9 +55,9 @@ def _asset(name: str) -> str:
     return files("recovery.report.page").joinpath(name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    """Return the modules of the page as one script, because a local page cannot import modules."""
-    parts = [re.sub(r"^(import .*;\n|export )", "", _asset(name), flags=re.MULTILINE) for name in SCRIPTS]
+def _script(names: Sequence[str]) -> str:
+    """Return the modules of a page as one script, because a local page cannot import modules."""
+    parts = [re.sub(r"^(import .*;\n|export )", "", _asset(name), flags=re.MULTILINE) for name in names]
     return '"use strict";\n' + "".join(parts)
 
 
