@@ -160,6 +160,15 @@ def test_a_log_scale_spans_eight_decades_and_says_that_values_lie_below() -> Non
     assert scale.unit(np.array([0.0, 1e-4, 1.0])).tolist() == pytest.approx([0.0, 0.5, 1.0])
 
 
+def test_zeros_have_another_colour_than_the_positive_values() -> None:
+    """Half of a distance and zero had one colour, because the scale began at the smallest positive value."""
+    rows = wendel_rows(n=[20, 40, 60], d=[10], replicates=1)
+    rows["absolute_distance"] = [1.0, 0.5, 0.0]
+    scale = scale_of(Diagram.of(grid(rows), "absolute_distance"))
+    assert scale.extend == "min"
+    assert scale.unit(np.array([1.0, 0.5, 0.0])).tolist() == pytest.approx([1.0, 1 - np.log10(2), 0.0])
+
+
 @pytest.mark.parametrize(
     "text", ["gaussian", "d = 100, $\\sigma$ = 0.1", "$2 \\times 10^{-4}$", "(b) fraction of trials"]
 )

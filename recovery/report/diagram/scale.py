@@ -90,7 +90,8 @@ def _scale(diagram: Diagram, values: Array) -> Scale:
     kept = positive if logarithmic else values
     low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.1 if logarithmic else 0.0, 1.0)
     if logarithmic:
-        low = max(low, high / DECADES)
+        # zeros have the colour of the lower end, which must differ from those of most positive values
+        low = max(low if (values > 0).all() else min(low, high / 10), high / DECADES)
     if own and spec.limits:
         low, high = (float(limit) for limit in spec.limits)
         if logarithmic and low <= 0:
