@@ -10,6 +10,7 @@ from rich.console import Console
 from recovery.config import ConfigError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
+from recovery.report.figures.line_plots import draw_profile
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts import as_latex, as_markdown
 from recovery.report.texts.rows import mean_rows, mean_title
@@ -137,3 +138,32 @@ def test_rows_named_by_text_with_signs_are_safe_in_latex():
     latex = as_latex([analysis(frame, {**CLAIM, "values": {"a_b": [1.0, 2.0], "50%": [3.0, 4.0]}})])
     assert re.search(r"a\\_b +& ", latex)
     assert re.search(r"50\\% +& ", latex)
+
+
+def test_a_profile_draws_means_with_the_numbers_of_the_source_as_crosses():
+    """The median of skewed values differs from their mean, which is what the source prints."""
+    skewed = rows(shift=0.3)
+    skewed.loc[skewed["replicate"] == 4, "max_deviation"] += 1.0
+    report = {"value": "max_deviation", "x": "noise", "y": "ensemble"}
+    ax = draw_profile(Diagram.of(grid(fail(skewed, skewed.index[:1]), claims=[CLAIM], report=report))).axes[0]
+    assert ax.get_ylabel().split()[0] == "mean"
+    crosses = [line.get_ydata() for line in ax.lines if line.get_marker() == "x"]
+    np.testing.assert_allclose(crosses, [[1.0, 2.0], [3.0, 4.0]])
+    means = [line.get_ydata() for line in ax.lines if line.get_marker() != "x"]
+    np.testing.assert_allclose(means, [[1.3 + (0.2 + 1.0) / 4, 2.5], [3.5, 4.5]])
+
+
+def test_a_profile_has_crosses_only_in_the_panels_of_a_claim():
+    """A claim about other trials, columns or axes leaves medians."""
+    both = wendel_rows(n=[10, 20], d=[5], replicates=5, noise=[0.0, 0.5], ensemble=["gaussian", "haar"])
+    both["max_deviation"] = 0.1 * both["n"]
+    report = {"value": "max_deviation", "x": "noise", "y": "ensemble", "panel": "n"}
+    for change, label, marked in (
+        ({"where": {"n": 20}}, "mean", [0, 2]),
+        ({"of": "frequency"}, "median", [0, 0]),
+        ({"axis": "n", "values": {"10": [1.0, 2.0]}}, "median", [0, 0]),
+    ):
+        figure = draw_profile(Diagram.of(grid(both, claims=[{**CLAIM, **change}], report=report)))
+        crosses = [[line.get_marker() for line in ax.lines].count("x") for ax in figure.axes]
+        assert crosses == marked
+        assert figure.axes[0].get_ylabel().split()[0] == label

@@ -19,6 +19,7 @@ from recovery.report.figures.line_plots import (
     draw_ratios,
     is_profile,
     is_ragged,
+    profile_label,
 )
 from recovery.report.figures.map import (
     draw_map,
@@ -193,4 +194,5 @@ def _axis_labels(kind: str, diagram: Diagram) -> tuple[str, str]:
     """Return the labels of the x and y axes of a main figure."""
     script = script_of(diagram)
     across = script.axis("n/d" if kind == "ratios" else diagram.layout.x)
-    return across, script.axis(diagram.layout.y) if kind == "map" else diagram.measured_label
+    up = {"map": script.axis(diagram.layout.y), "profile": profile_label(diagram)}.get(kind, diagram.measured_label)
+    return across, up

@@ -3,7 +3,8 @@
 A profile shows the quantity along x with one line per value of y. It is drawn if the config requests a theory curve
 over other axes than (n, d), which is no curve in the plane of n and d; if the rows store their own prediction (columns
 `predicted`, `bound`); or if only one axis varies. Grids whose n are multiples of d leave most of a map empty, so their
-fractions are drawn against n/d.
+fractions are drawn against n/d. If the config claims a table of the quantity over x and y, its numbers are drawn as
+crosses beside the means of the cells.
 """
 
 from typing import Any, Literal
@@ -32,10 +33,14 @@ from recovery.report.diagram import (
 from recovery.report.figures.sheet import interval_handle, panel_sheet, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics import poolable, wilson
+from recovery.report.statistics.means import shown_tables
+from recovery.report.statistics.samples import Sample
 from recovery.types import Array
 
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
+STANDARD_ERROR, PRINTED = "mean, standard error", "number printed in the source"
+CROSS: dict[str, Any] = {"marker": "x", "ms": 4.5, "mew": 1.1, "linestyle": "none"}
 ANSWERS = ["yes", "no", "undecided"]
 OFFSET = 0.012
 SPREAD = 0.08
@@ -69,7 +74,7 @@ def draw_profile(diagram: Diagram) -> Figure:
         sheet.add(
             sorted(handles, key=lambda one: order.index(one.get_label()) if one.get_label() in order else len(order))
         )
-        sheet.label(script_of(diagram).axis(diagram.layout.x), diagram.measured_label)
+        sheet.label(script_of(diagram).axis(diagram.layout.x), profile_label(diagram))
     return sheet.figure
 
 
@@ -90,6 +95,7 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
     theory: list[Any] = []
     if _left_empty(ax, panel):
         return []
+    tables = shown_tables(diagram)
     for i, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
         cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
         if not len(cells):
@@ -99,15 +105,41 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         label = None if len(panel.y) == 1 else script_of(diagram).words(str(diagram.layout.y), y)
         joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
         line = {"lw": 0.6} if joined else {"linestyle": "none"}
-        ax.plot(x, cells["value"].to_numpy(dtype=float), ms=2.2, label=label, **(style | line))
-        low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lower"], cells["upper"])
+        value, low, high = _summary(diagram, cells, means=bool(tables))
+        ax.plot(x, value, ms=2.2, label=label, **(style | line))
         ax.vlines(x, low, high, color=style["color"], lw=0.6, alpha=0.6)
         if diagram.proportion:
             _draw_undecided(ax, diagram, cells, x)
         if axis.kind != "even" and len(x) > 1:
             theory += _draw_theory(ax, diagram, panel, y, style["color"], exact)
-        _draw_values_beyond(ax, x, cells["value"].to_numpy(dtype=float), style["color"])
-    return [*theory, *ax.get_legend_handles_labels()[0], interval_handle(INTERVAL if diagram.proportion else RANGE)]
+        _draw_values_beyond(ax, x, value, style["color"])
+        for claim in tables:
+            if y in claim.values and diagram.matching([panel], claim.where):
+                stated = dict(zip(claim.at, claim.values[y], strict=True))
+                printed = [stated.get(panel.x[k], np.nan) for k in cells["ix"]]
+                ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
+    words = STANDARD_ERROR if tables else INTERVAL if diagram.proportion else RANGE
+    key = (
+        [Line2D([], [], marker="x", ms=4.5, mew=1.1, color="black", linestyle="none", label=PRINTED)] if tables else []
+    )
+    return [*theory, *ax.get_legend_handles_labels()[0], interval_handle(words), *key]
+
+
+def profile_label(diagram: Diagram) -> str:
+    """Return the label of the vertical axis of a profile."""
+    return f"mean {diagram.quantity.label}" if shown_tables(diagram) else diagram.measured_label
+
+
+def _summary(diagram: Diagram, cells: pd.DataFrame, means: bool) -> tuple[Array, Array, Array]:
+    """Return the values of cells with the ends of their bars: means with standard errors, or as the diagram's table."""
+    if means:
+        samples = [Sample.of(diagram, diagram.quantity, diagram.cells.code == k) for k in cells.index]
+        value, error = np.array([(one.mean, one.error) for one in samples]).T
+        return value, value - error, value + error
+    if diagram.proportion:
+        return (cells["value"].to_numpy(dtype=float), *wilson(cells["yes"], cells["no"]))
+    value, low, high = (cells[name].to_numpy(dtype=float) for name in ("value", "lower", "upper"))
+    return value, low, high
 
 
 def _draw_undecided(ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array) -> None:

@@ -34,7 +34,7 @@ class MeanTable:
     @property
     def mean(self) -> Array:
         """Means, shape (rows, columns); NaN without a trial."""
-        return self._each(lambda one: one.values.mean() if len(one.values) else np.nan)
+        return self._each(lambda one: one.mean)
 
     @property
     def error(self) -> Array:
@@ -94,3 +94,10 @@ def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
 def claimed_tables(diagram: Diagram) -> list[MeanTable]:
     """Return the tables that the config claims."""
     return [claimed_table(diagram, claim) for claim in diagram.sweep.claims if isinstance(claim, TableClaim)]
+
+
+def shown_tables(diagram: Diagram) -> list[TableClaim]:
+    """Return the claimed tables of the shown quantity that have a row for each y and a column for each x."""
+    wanted = (str(diagram.quantity), diagram.layout.y, diagram.layout.x)
+    claims = (claim for claim in diagram.sweep.claims if isinstance(claim, TableClaim))
+    return [claim for claim in claims if (claim.of, claim.axis, claim.across) == wanted]

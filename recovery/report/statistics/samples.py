@@ -101,6 +101,11 @@ class Sample:
         return cls(known, quantity.proportion(frame), len(values) - len(known), least)
 
     @property
+    def mean(self) -> float:
+        """The mean of the values; NaN without a value."""
+        return float(self.values.mean()) if len(self.values) else np.nan
+
+    @property
     def error(self) -> float:
         """The standard error of the mean; NaN with fewer than two values."""
         return float(self.values.std(ddof=1)) / np.sqrt(len(self.values)) if len(self.values) > 1 else np.nan
