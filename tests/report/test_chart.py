@@ -1,6 +1,7 @@
 """The chart of a notebook: a valid Vega-Lite specification with the grid's numbers, shown without magic commands."""
 
 import json
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -20,6 +21,7 @@ from recovery.report.statistics.proportions import wilson
 from .grids import fail, grid, wendel_rows
 from .test_page import HOSTILE
 
+DASHES = r'stroke-dasharray="(.*?)"'
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "tutorials" / "notebook.ipynb"
 
 
@@ -65,6 +67,19 @@ def test_a_map_has_a_rectangle_for_each_cell_with_its_fraction_and_interval() ->
     for words in ("(a) Gaussian", "(b) Haar", "fraction recovered", "n = 2d", "50 % at each d, with 95 % interval"):
         assert words in svg
     assert "failed" not in svg
+
+
+def test_the_halo_of_a_line_has_its_dashes() -> None:
+    """A solid halo is as dark as the page in dark colours, and would show between the dashes."""
+    curves = [{"ratio": 2.0}, {"ratio": 3.0}]
+    _, chart = made(wendel_rows(), report={"value": "recovered", "x": "n", "y": "d", "curves": curves})
+    paths = re.findall(r"<path[^>]*>", drawn(chart))
+    dashes = {
+        width: {dash for path in paths if f'stroke-width="{width}"' in path for dash in re.findall(DASHES, path)}
+        for width in (2, 4)
+    }
+    assert len(dashes[4]) > 1
+    assert dashes[4] <= dashes[2]
 
 
 @pytest.mark.parametrize(

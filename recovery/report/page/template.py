@@ -72,12 +72,14 @@ PICTURE: Json = {
 """The cells of a fine grid as a picture: Vega takes several seconds to draw 250 000 rectangles, and a tenth of that
 for a picture. The second layer draws nothing, and only adds the legend of the colours."""
 
+HALO: Json = {"$": "halo"}
 MAP: Json = {
     "title": {"$": "title"},
     "$": "size",
     "layer": [
         _layer("cells", "rect", {**SPAN, "fill": FILL, "$": "tooltip"}, clip=True),
-        _layer("lines", "line", PATH, **{"clip": True, "strokeWidth": 4, "$": "halo"})
+        # the halo has the dashes of its line, because a solid one would show between the dashes
+        _layer("lines", "line", {**PATH, "strokeDash": STROKE["strokeDash"]}, clip=True, strokeWidth=4, **HALO)
         | {"transform": [{"filter": "!datum.secondary"}]},
         _theory(2),
         _contour(3.2, "#ffffff"),
