@@ -84,6 +84,24 @@ def test_a_grid_with_holes_keeps_its_places_and_labels() -> None:
     assert faults(figure) == []
 
 
+@pytest.mark.parametrize(("per_row", "places"), [((4, 1, 1), [3, 1, 1, 1]), ((1, 1, 4), [1, 1, 3, 1])])
+def test_rows_of_a_grid_with_many_holes_have_no_gaps(per_row: tuple[int, ...], places: list[int]) -> None:
+    """A lattice would have twelve places, six of them empty. Each panel has the name of its column."""
+    names = ["gaussian", "haar", "rademacher", "cubic_gaussian"]
+    rows = small(noise=[0.0, 0.1, 0.2], ensemble=names)
+    kept = [names.index(e) < per_row[round(10 * s)] for e, s in zip(rows["ensemble"], rows["noise"], strict=True)]
+    report = REPORT | {"rows": "noise", "columns": "ensemble"}
+    figure = drawn(analysed(rows[kept], report=report))
+    panels = [ax for ax in figure.axes[:12] if ax.axison]
+    heights = [round(ax.get_position().y0, 6) for ax in panels]
+    assert [heights.count(y) for y in dict.fromkeys(heights)] == places
+    assert all(ax.get_title(loc="left").strip().partition(") ")[2] for ax in panels)
+    first = panels[0].get_position().x0
+    assert sum(abs(ax.get_position().x0 - first) < 1e-9 for ax in panels) == 4
+    assert row_names(figure) == [rf"$\sigma$ = {0.1 * i:g}" for i, k in enumerate(per_row) for _ in range(-(-k // 3))]
+    assert faults(figure) == []
+
+
 def test_a_facet_that_does_not_vary_leaves_one_row() -> None:
     figure = drawn(analysed(small(ensemble=["gaussian", "haar"]), report=REPORT | {"rows": "noise"}))
     assert titles(figure, 2) == ["(a) Gaussian", "(b) Haar"]

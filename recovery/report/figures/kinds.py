@@ -145,7 +145,8 @@ def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
     first, count = shown[0][0].diagram, len(shown)
     places = [(i, k) for i in range(len(first.panels)) for k in range(count)]
     rows = [script_of(first).title(panel.where) for panel in first.panels]
-    grid = NamedGrid(rows, [plain(analysis.diagram.quantity.label) for analysis, _ in shown], places)
+    titles = [plain(shown[k][0].diagram.quantity.label) if i == 0 else "" for i, k in places]
+    grid = NamedGrid(rows, count, places, titles)
     maps = all(name == "map" for _, name in shown)
     with sheet(len(places), first.heading, style_of(first), share="both" if maps else "columns", grid=grid) as page:
         for at, (i, k) in enumerate(places):

@@ -46,6 +46,10 @@ PANEL_BAR = 0.7
 """Inches that a colour bar of one panel takes at its right, with its labels."""
 HIGHEST = 9.0
 """Largest height of all panels in inches: a page. More rows of panels are less high."""
+FULL = 0.6
+"""A grid of panels with fewer places filled than this share has no columns in common."""
+MOST_COLUMNS = 3
+"""Panels beside one another in such a grid."""
 BAR_LINES = 3.5
 """Lines of text that a colour bar takes below a panel."""
 FEW_TICKS = 4
@@ -54,15 +58,20 @@ FEW_TICKS = 4
 
 @dataclass(frozen=True)
 class NamedGrid:
-    """Names of the rows and columns of a grid of panels, and the place (row, column) of each panel."""
+    """The names of rows of panels, the number of columns, and the place (row, column) and the title of each panel."""
 
     rows: Sequence[str]
-    columns: Sequence[str]
+    columns: int
     places: Sequence[tuple[int, int]]
+    titles: Sequence[str]
 
     @classmethod
     def of(cls, layout: Layout, panels: Sequence[Panel], script: Script) -> "NamedGrid | None":
-        """Build the grid that a config requests, or None if panels follow one another."""
+        """Build the grid that a config requests, or None if panels follow one another.
+
+        The first panel of each column has the column's name. If fewer than `FULL` of the places have a panel, the rows
+        of the same first coordinate are joined without gaps, and each panel has the names of its row and column.
+        """
         if layout.columns is None:
             return None
         cut = len(layout.panels) - layout.columns
@@ -71,8 +80,26 @@ class NamedGrid:
             for names in (layout.panels[:cut], layout.panels[cut:])
         )
         rows, columns = list(dict.fromkeys(down)), list(dict.fromkeys(across))
+        if len(panels) < FULL * len(rows) * len(columns):
+            return cls._packed(layout, panels, script)
         places = [(rows.index(row), columns.index(column)) for row, column in zip(down, across, strict=True)]
-        return cls(rows, columns, places)
+        top = {column: row for row, column in reversed(places)}
+        titles = [columns[column] if top[column] == row else "" for row, column in places]
+        return cls(rows, len(columns), places, titles)
+
+    @classmethod
+    def _packed(cls, layout: Layout, panels: Sequence[Panel], script: Script) -> "NamedGrid":
+        first, *others = layout.panels
+        names = [script.title({first: panel.where[first]}) for panel in panels]
+        titles = [script.title({name: panel.where[name] for name in others}) for panel in panels]
+        rows, places = list[str](), list[tuple[int, int]]()
+        for name in names:
+            if not rows or rows[-1] != name or places[-1][1] == MOST_COLUMNS - 1:
+                rows.append(name)
+                places.append((len(rows) - 1, 0))
+            else:
+                places.append((len(rows) - 1, places[-1][1] + 1))
+        return cls(rows, 1 + max(column for _, column in places), places, titles)
 
 
 @dataclass
@@ -107,12 +134,11 @@ class Sheet:
     def name(self, i: int, title: str, right: str = "") -> None:
         """Set the title of panel i, after its letter, and a text at the right of the title.
 
-        In a named grid, the column's name replaces the title of its first panel, and the row's name is written beside
-        its last panel.
+        In a named grid, the grid's title replaces it, and the row's name is written beside its last panel.
         """
         if self.grid is not None:
-            row, column = self.places[i]
-            title = self.grid.columns[column] if self.outer(i, "top") else ""
+            row, _ = self.places[i]
+            title = self.grid.titles[i]
             if self.outer(i, "right"):
                 self._name_row(self.axes[i], self.grid.rows[row])
         lettered = len(self.axes) > 1 and (title or self.grid is not None)
@@ -217,7 +243,7 @@ def sheet(
     across = columns or (1 if count == 1 else 2 if count in (2, 4) else 3 if count <= 9 else 4)
     up, places = ceil(count / across), [divmod(i, across) for i in range(count)]
     if grid is not None:
-        up, across, places = len(grid.rows), len(grid.columns), list(grid.places)
+        up, across, places = len(grid.rows), grid.columns, list(grid.places)
     with matplotlib.rc_context(style.rc):
         wide = style.width(across)
         aspect = min(aspect, HIGHEST * across / (up * wide))
