@@ -16,6 +16,7 @@ from recovery.extras.gallery import OURS, PAPERS, counted, paper_of, paper_title
 from recovery.report.claims import Analysis, form_of, measured
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
+from recovery.report.diagram.quantity import Quantity
 from recovery.report.figures import draw_into, main_figure, render
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import style_of
@@ -32,7 +33,7 @@ WIDTH = 440
 """Width of a thumbnail in pixels: twice its size on the page, for high-resolution screens."""
 OTHERS = "Other sweeps"
 CONTROLS = """<div class="controls" id="controls" hidden>
-<label>Filter <input type="search" id="filter" placeholder="words, such as haar"></label>
+<label>Filter <input type="search" id="filter" placeholder="such as haar"></label>
 <label>Order <select id="order"><option value="">name</option><option value="newest">newest first</option>
 <option value="trials">most trials first</option><option value="missing">most missing trials first</option>
 <option value="contradicted">most contradicted claims first</option></select></label>
@@ -159,7 +160,7 @@ def thresholds(analysis: Analysis) -> list[str]:
         found = row.found
         alike = found.drift is None or found.constant
         after = found.interval.entry(form_of(found.along)) if alike else f"changes with {found.along.by}"
-        name = _before(row.of if several else "", found.panel.title)
+        name = _before(Quantity.parse(row.of).label if several else "", found.panel.title)
         lines.append(f"{name}{found.along.what} = {measured(found)}, {after}")
     return list(dict.fromkeys(lines))
 
