@@ -215,10 +215,12 @@ def by_cvxpy(program: GatedProgram, norm: str) -> float:
     return float(cp.Problem(cp.Minimize(cost), [fit == program.y]).solve(solver="CLARABEL"))
 
 
-@pytest.mark.deep
-def test_five_hundred_verdicts_of_the_l1_norm_are_those_of_cvxpy() -> None:
-    found = count_verdicts("l1", range(500), by_cvxpy, 1e-6)
-    assert min(found[verdict] for verdict in ("recovered", "not_optimal", "not_unique")) >= 40, found
+@pytest.mark.parametrize(
+    "count", [pytest.param(100, marks=pytest.mark.deep), pytest.param(500, marks=pytest.mark.soak)]
+)
+def test_many_verdicts_of_the_l1_norm_are_those_of_cvxpy(count: int) -> None:
+    found = count_verdicts("l1", range(count), by_cvxpy, 1e-6)
+    assert min(found[verdict] for verdict in ("recovered", "not_optimal", "not_unique")) >= 0.08 * count, found
 
 
 def test_independent_columns_determine_the_weights_in_any_norm() -> None:
