@@ -30,6 +30,15 @@ def panel_of(**options: Any) -> Panel:
     return Diagram.of(grid(wendel_rows(**options))).panels[0]
 
 
+def test_sizes_that_are_not_pooled_are_named() -> None:
+    """At d = 30 the grid begins after the transition, and at d = 100 it ends inside it: neither is part of n/d."""
+    found = pooled(panel_of(n=range(100, 201, 10), d=[30, 60, 70, 80, 100], replicates=40))
+    words = in_words(found)
+    assert "; without d = 30, 100, whose grid cells do not span the transition" in words
+    assert [one.y for one in found.each] == [60, 70, 80]
+    assert "without" not in in_words(pooled(panel_of(n=range(60, 241, 10), d=[60, 70, 80], replicates=40)))
+
+
 def test_crossings_of_many_samples_agree_with_isotonic_fits() -> None:
     """Compare `crossed` with scipy's fit of each sample, with ties and rows of different lengths."""
     rng = np.random.default_rng(0)

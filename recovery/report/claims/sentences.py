@@ -35,7 +35,17 @@ def jump_words(pooled: Threshold) -> str:
 def _threshold(pooled: Threshold, what: str) -> str:
     if not pooled.interval.known:
         return unknown_words(pooled, what)
-    return f"{what} at {at(pooled)}" + (f", falling with {pooled.along.x}" if pooled.falling else "")
+    return f"{what} at {at(pooled)}{left_out(pooled)}" + (f", falling with {pooled.along.x}" if pooled.falling else "")
+
+
+def left_out(pooled: Threshold) -> str:
+    """Return `; without d = 5, whose grid cells do not span the transition` for slices that are not pooled."""
+    by, inside = pooled.along.by, {one.y for one in pooled.each}
+    others = [one.y for one in pooled.slices if one.y not in inside]
+    if by is None or not inside or not others:
+        return ""
+    names = ", ".join([PLAIN.pair(by, others[0]), *map(PLAIN.value, others[1:])])
+    return f"; without {names}, whose grid cells do not span the transition"
 
 
 def at(pooled: Threshold) -> str:
