@@ -80,10 +80,37 @@ def test_a_picture_has_the_width_the_font_size_and_the_style_sheet_asked_for(res
     assert "font-size: 6.4px" in sizes[6]  # labels of axes: 8 points where text has 7.5
     assert "font-size: 12.8px" in sizes[12]
     assert "#123456" in svg(f"rc={sheet}", "width=86mm")
-    sheet.write_text("no style sheet\n")
-    for path, words in ((sheet, "has no setting"), (tmp_path / "none", "no file")):
-        wrong = run(results, "--out", tmp_path / "x.png", "--style", f"rc={path}")
-        assert (wrong.exit_code, words in wrong.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("no style sheet\n", "sets 'no style sheet'"),
+        ("# nothing\n\n", "has no setting"),
+        ("axes.grid: perhaps\n", "is no style sheet of Matplotlib"),
+        ("backend: module://evil\n", "sets 'backend'"),
+        ("figure.hooks: evil:hook\n", "sets 'figure.hooks'"),
+        ("axes.grid: True\n axes.prop_cycle : cycler('color', [().\t__class__])\n", "sets 'axes.prop_cycle'"),
+        ("animation.ffmpeg_path: /tmp/evil\n", "sets 'animation.ffmpeg_path'"),
+        ("ps.usedistiller: ghostscript\n", "sets 'ps.usedistiller'"),
+        ("text.usetex: True\n", "sets 'text.usetex'"),
+        ("axes.grid # a: 1\n", "sets 'axes.grid # a'"),
+        ("axes.\x1b[2Jgrid: True\n", "sets 'axes.?[2Jgrid'"),
+        ("axes.grid: \x1b[2J\n", "is no style sheet of Matplotlib"),
+        ("# " + 10**5 * "x" + "\nbackend: module://evil\n", "has more than 100000 bytes"),
+        (None, "no file"),
+    ],
+)
+def test_a_style_sheet_may_set_only_what_pictures_look_like(
+    results: Path, tmp_path: Path, content: str | None, words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A stored folder may name the sheet: nothing of it is evaluated, imported, run or sent to the terminal."""
+    sheet = tmp_path / "mine.mplstyle"
+    if content is not None:
+        sheet.write_text(content)
+    wrong = run(results, "--out", tmp_path / "x.png", "--style", f"rc={sheet}")
+    assert (wrong.exit_code, words in wrong.output) == (2, True), wrong.output
+    assert "\x1b" not in wrong.output + "".join(capfd.readouterr())
 
 
 def test_latex_and_markdown_have_thresholds_beside_claims(tmp_path: Path) -> None:

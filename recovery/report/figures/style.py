@@ -22,6 +22,7 @@ from matplotlib.textpath import text_to_path
 from recovery.config.header import LENGTH, StyleSpec
 from recovery.errors import ReportError
 from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks
+from recovery.text import printable
 
 NO_BREAK_SPACE = "\u00a0"
 WIDEST_LABELS = 1.7
@@ -32,6 +33,15 @@ WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Width of a figure in inches: a journal column, a journal page, a 16:9 slide."""
 AROUND_PANELS = 1.1
 """Inches of a figure's width that labels at the left and a colour bar at the right take from all panels together."""
+APPEARANCE = (
+    "axes contour errorbar figure font grid hatch image legend lines markers mathtext patch path pcolor pcolormesh pdf "
+    "savefig svg text xaxis xtick yaxis ytick"
+)
+"""Groups of settings that a style sheet may have."""
+REFUSED = frozenset({"axes.prop_cycle", "figure.hooks", "savefig.directory", "text.latex.preamble", "text.usetex"})
+"""Settings of these groups that are evaluated, import modules, or run other programs."""
+LARGEST_SHEET = 10**5
+"""Bytes of the largest style sheet."""
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 """Length of a unit; a point is TeX's, in which LaTeX states the width of a column."""
 MAGNIFICATION = {"slide": 1.5}
@@ -115,19 +125,35 @@ class Style:
 
 
 def style_sheet(path: Path) -> dict[str, Any]:
-    """Return the settings of a style sheet of Matplotlib. Raises `ReportError`."""
+    """Return the settings of a style sheet of Matplotlib. Raises `ReportError`.
+
+    A stored folder may name the file, so Matplotlib parses it only if each line is a setting of the appearance: others
+    name programs, folders or modules, and some versions of Matplotlib evaluate `axes.prop_cycle`.
+    """
+    shown = printable(str(path))
     if not path.is_file():
-        raise ReportError(f"report.style.rc: no file {str(path)!r}; give the path of a style sheet of Matplotlib")
+        raise ReportError(f"report.style.rc: no file {shown!r}; give the path of a style sheet of Matplotlib")
     try:
+        if path.stat().st_size > LARGEST_SHEET:
+            raise ReportError(f"report.style.rc: {shown} has more than {LARGEST_SHEET} bytes; give a style sheet")
+        lines = [line.strip() for line in path.read_text("utf-8").split("\n")]
+        names = [line.split(":")[0].strip() for line in lines if line and not line.startswith("#")]
+        if others := [printable(name) for name in names if not _is_appearance(name)]:
+            raise ReportError(
+                f"report.style.rc: {shown} sets {others[0][:60]!r}; remove it, because a style sheet may set only what "
+                f"text, lines and axes look like, such as `axes.grid: True`, without colour cycles and LaTeX"
+            )
+        if not names:
+            raise ReportError(f"report.style.rc: {shown} has no setting, such as `axes.grid: True`; add one")
         params: Any = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
     except (OSError, ValueError) as error:
-        raise ReportError(f"report.style.rc: {path} is no style sheet of Matplotlib: {error}; correct it") from None
-    found = dict(params)
-    if not found:
-        raise ReportError(f"report.style.rc: {path} has no setting of Matplotlib, such as `axes.grid: True`; add one")
-    if found.get("text.usetex"):
-        raise ReportError(f"report.style.rc: {path} sets text.usetex; remove it, and set `fonts: latex`")
-    return found
+        words = printable(str(error))
+        raise ReportError(f"report.style.rc: {shown} is no style sheet of Matplotlib: {words}; correct it") from None
+    return dict(params)
+
+
+def _is_appearance(name: str) -> bool:
+    return name in matplotlib.rcParams and name.split(".")[0] in APPEARANCE.split() and name not in REFUSED
 
 
 def font_size(name: str) -> float:
