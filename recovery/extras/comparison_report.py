@@ -112,6 +112,7 @@ def _payload(comparison: Comparison) -> Json:
         places[name] = [values.index(panel.where[name]) for panel in panels for _ in range(len(panel.cells))]
     title = f"difference in {comparison.first.quantity.label}"
     scales = {"linear": {"colour": colour(title, (-comparison.reach, comparison.reach), "linear", DIFFERENCES)}}
+    look = {"of": "difference", "name": "difference", "label": title, "scales": scales, "ends": [], "headings": []}
     words, different = _ring_label([comparison]), np.flatnonzero(cells["q"] <= FDR).tolist()
     rings, nothing = ordinal({words: "circle"}), strokes([], "light")
     return {
@@ -130,7 +131,7 @@ def _payload(comparison: Comparison) -> Json:
                 "name": panel.title,
                 "caption": "",
                 "cells": len(panel.cells),
-                **{name: [] for name in ("half", "points", "contour", "theory", "band")},
+                **{name: [] for name in ("half", "points", "contour", "theory", "band", "printed")},
             }
             for i, panel in enumerate(panels)
         ],
@@ -147,9 +148,8 @@ def _payload(comparison: Comparison) -> Json:
                 "undecided": None,
                 "marks": [],
                 "shapes": [rings, rings],
-                "bars": {},
                 "columns": {"difference": rounded(cells["difference"].to_numpy(dtype=float))},
-                "looks": [{"of": "difference", "name": "difference", "label": title, "scales": scales}],
+                "looks": [look],
             }
         ],
         "pairs": {"of": []},

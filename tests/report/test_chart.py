@@ -130,3 +130,25 @@ def test_titles_and_names_are_text() -> None:
 def test_altair_is_imported_for_a_chart_only() -> None:
     code = "import sys, recovery, recovery.report.command; sys.exit('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_chart_has_the_means_and_the_numbers_that_the_source_prints() -> None:
+    rows = wendel_rows([20, 40], [10, 20], replicates=4, seed=1, method=["min_norm", "train"])
+    table = {"min_norm": [0.5, 0.25], "train": [2.0, 1.0]}
+    claim = {"kind": "table", "of": "seconds", "axis": "method", "across": "n", "at": [20, 40], "values": table}
+    report = {"value": "seconds", "x": "n", "y": "method", "panel": "d"}
+    _, chart = made(rows, report=report, claims=[claim | {"error": 0.1, "where": {"d": 20}}])
+    layers = chart.to_dict()["concat"][1]["layer"]
+    tables = [cells(chart, 1, k) for k in range(len(layers))]
+    crosses = next(one for one in tables if one and one[0].get("label") == "number printed in the source")
+    assert [(one["x"], one["y"]) for one in crosses] == [(20, 0.5), (40, 0.25), (20, 2.0), (40, 1.0)]
+    points = next(one for one in tables if one and "low" in one[0])
+    where = (rows["d"] == 20) & (rows["n"] == 20) & (rows["method"] == "min_norm")
+    values = rows.loc[where, "seconds"]
+    first = next(one for one in points if one["x"] == 20)
+    assert first["y"] == pytest.approx(values.mean(), rel=1e-3)
+    assert first["high"] - first["y"] == pytest.approx(values.std() / np.sqrt(len(values)), rel=1e-2)
+    for one in ("mean, standard error", "number printed in the source"):
+        assert one in drawn(chart)
+    untold = json.dumps([cells(chart, 0, k) for k in range(len(chart.to_dict()["concat"][0]["layer"]))])
+    assert "printed" not in untold

@@ -95,6 +95,7 @@ PHRASES = {
 NOT_MEASURED = "not measured"
 UNFINISHED = "no trial finished"
 INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
+STANDARD_ERROR, PRINTED = "mean, standard error", "number printed in the source"
 """The error bars of a fraction, and of a number."""
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")

@@ -18,7 +18,9 @@ from matplotlib.lines import Line2D
 from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import (
     INTERVAL,
+    PRINTED,
     RANGE,
+    STANDARD_ERROR,
     Axis,
     Diagram,
     Panel,
@@ -33,13 +35,11 @@ from recovery.report.diagram import (
 from recovery.report.figures.sheet import interval_handle, panel_sheet, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics import poolable, wilson
-from recovery.report.statistics.means import shown_tables
-from recovery.report.statistics.samples import Sample
+from recovery.report.statistics.means import means_of, printed_numbers, shown_tables
 from recovery.types import Array
 
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
-STANDARD_ERROR, PRINTED = "mean, standard error", "number printed in the source"
 CROSS: dict[str, Any] = {"marker": "x", "ms": 4.5, "mew": 1.1, "linestyle": "none"}
 ANSWERS = ["yes", "no", "undecided"]
 OFFSET = 0.012
@@ -113,11 +113,8 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         if axis.kind != "even" and len(x) > 1:
             theory += _draw_theory(ax, diagram, panel, y, style["color"], exact)
         _draw_values_beyond(ax, x, value, style["color"])
-        for claim in tables:
-            if y in claim.values and diagram.matching([panel], claim.where):
-                stated = dict(zip(claim.at, claim.values[y], strict=True))
-                printed = [stated.get(panel.x[k], np.nan) for k in cells["ix"]]
-                ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
+        for printed in printed_numbers(diagram, panel, y, cells):
+            ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
     words = STANDARD_ERROR if tables else INTERVAL if diagram.proportion else RANGE
     key = (
         [Line2D([], [], marker="x", ms=4.5, mew=1.1, color="black", linestyle="none", label=PRINTED)] if tables else []
@@ -133,8 +130,7 @@ def profile_label(diagram: Diagram) -> str:
 def _summary(diagram: Diagram, cells: pd.DataFrame, means: bool) -> tuple[Array, Array, Array]:
     """Return the values of cells with the ends of their bars: means with standard errors, or as the diagram's table."""
     if means:
-        samples = [Sample.of(diagram, diagram.quantity, diagram.cells.code == k) for k in cells.index]
-        value, error = np.array([(one.mean, one.error) for one in samples]).T
+        value, error = means_of(diagram, cells)
         return value, value - error, value + error
     if diagram.proportion:
         return (cells["value"].to_numpy(dtype=float), *wilson(cells["yes"], cells["no"]))

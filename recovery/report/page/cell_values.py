@@ -11,6 +11,7 @@ from recovery.interval import LEVEL, percent
 from recovery.report.diagram import (
     INTERVAL,
     RANGE,
+    STANDARD_ERROR,
     AxisKind,
     Diagram,
     Quantity,
@@ -21,6 +22,7 @@ from recovery.report.diagram import (
 )
 from recovery.report.page.encodings import Json, colour, height, rounded_to
 from recovery.report.statistics import COLUMNS, TOLERANCES, wilson
+from recovery.report.statistics.means import means_of, shown_tables
 from recovery.types import Array, Index
 
 COSTS = ("seconds", "gap")
@@ -30,7 +32,13 @@ FINE = 20_000
 LIMIT = f"{percent(LEVEL)} limit, {{}}"
 ENDS = {"value": "{}", "low": f"lower {LIMIT}", "high": f"upper {LIMIT}"}
 NUMBERS = ("median", "mean", "lowest", "highest")
-QUARTILES = ("lower", "upper")
+QUARTILES, ERRORS, LIMITS = ("lower", "upper"), ("less", "more"), ("low", "high")
+BARS = {
+    QUARTILES: (RANGE, ("lower quartile", "upper quartile")),
+    ERRORS: (STANDARD_ERROR, ("mean - standard error", "mean + standard error")),
+    LIMITS: (INTERVAL, tuple(f"{percent(LEVEL)} {end}" for end in LIMITS)),
+}
+"""For the columns that hold the ends of error bars: their name in the legend, and the headings of the columns."""
 MOST_MARKS = 5000
 """Largest number of grid cells that one kind of mark is drawn on."""
 
@@ -79,11 +87,12 @@ def rounded(array: Array, digits: int = 4) -> list[float | None]:
     return [rounded_to(value, digits) if np.isfinite(value) else None for value in array.tolist()]
 
 
-def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
+def choices(diagram: Diagram, column: Gathered, kind: str, every: bool) -> list[Json]:
     """Return the quantities that a reader can choose, the one that the diagram shows first.
 
     every: all measured quantities, with several tolerances for deviations and distances; fine grids have at most four
-    quantities, and of numbers the median only. Otherwise only the quantity shown.
+    quantities, and of numbers the median only. Otherwise only the quantity shown. A profile shows means first where a
+    claim lists the numbers of a table.
     """
     fine, result = len(diagram.table) > FINE, list[Json]()
     measured = diagram.measured if every else [diagram.quantity]
@@ -91,7 +100,7 @@ def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
         measured = sorted(measured, key=lambda q: (q != diagram.quantity, q.column not in COSTS))[:4]
     for quantity in measured:
         shown = replace(diagram, quantity=quantity)
-        result.append(_fraction(shown, shown.table, column) if shown.proportion else _number(shown, column, fine))
+        result.append(_fraction(shown, shown.table, column) if shown.proportion else _number(shown, column, kind, fine))
         if every and quantity.at_most is None and quantity.column in COLUMNS and not fine:
             tallies = diagram.cells.tallies(quantity.column, TOLERANCES)
             events = [replace(diagram, quantity=Quantity(quantity.column, bound)) for bound in TOLERANCES]
@@ -99,28 +108,39 @@ def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
     return result
 
 
-def _number(shown: Diagram, column: Gathered, fine: bool) -> Json:
+def _number(shown: Diagram, column: Gathered, kind: str, fine: bool) -> Json:
     """Return median, mean and range of a numeric quantity with their colour scales; of fine grids, the median only."""
     tally, scale = shown.table, scale_of(shown)
     names, looks, panels = NUMBERS[:1] if fine else NUMBERS, [], scales_of(shown)
+    claims = shown_tables(shown) if kind == "profile" and not fine else []
+    if claims:
+        mean, error = means_of(shown, tally)
+        tally = tally.assign(**dict(zip(ERRORS, (mean - error, mean + error), strict=True)))
     kinds: tuple[AxisKind, ...] = ("log", "linear") if scale.logarithmic else ("linear", "log")
     for name in names:
         ends = scale.limits if name == "median" else limits(tally[name].to_numpy(dtype=float), scale.logarithmic)
         title = f"{name} {shown.quantity.label}"
+        bars = ERRORS if claims and name == "mean" else QUARTILES
+        printed = [number for claim in claims for row in claim.values.values() for number in row]
+        reach = np.append(tally[[*bars, name]].to_numpy(dtype=float), printed)
         scales: Json = {
             kind: {
                 "colour": colour(title, ends, kind, scale.colours),
-                "height": height(title, limits(tally[[*QUARTILES, name]].to_numpy(dtype=float), kind == "log"), kind),
+                "height": height(title, limits(reach, kind == "log"), kind),
             }
             for kind in kinds
             if kind == "linear" or ends[0] > 0
         }
         if name == "median" and not have_one_scale(panels):
             scales["log"]["panels"] = [colour(title, one.limits, "log", one.colours) for one in panels]
-        looks.append({"of": name, "name": name, "label": title, "scales": scales})
+        looks.append({"of": name, "name": name, "label": title, "scales": scales, **_bars(bars)})
+    if claims:
+        looks.sort(key=lambda look: look["of"] != "mean")
     return _choice(shown, tally, column) | {
-        "columns": {name: column(tally[name]) for name in ("count", *names, *(() if fine else QUARTILES))},
-        "bars": {"calculate": json.dumps(RANGE)},
+        "columns": {
+            name: column(tally[name])
+            for name in ("count", *names, *(() if fine else QUARTILES), *(ERRORS if claims else ()))
+        },
         "looks": looks,
     }
 
@@ -140,6 +160,7 @@ def _fraction(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
                     "height": height(title, None, "linear"),
                 }
             },
+            **_bars(LIMITS),
         }
         for of, text in ENDS.items()
     ]
@@ -147,9 +168,14 @@ def _fraction(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
     return _choice(shown, tally, column) | {
         "pair": column.proportion(tally),
         "columns": {name: column(tally[name]) for name in (("worst", "best") if unsure else ())},
-        "bars": {"calculate": json.dumps(INTERVAL)},
         "looks": looks,
     }
+
+
+def _bars(ends: tuple[str, str]) -> Json:
+    """Return the columns with the ends of error bars, their headings, and the legend text as an expression."""
+    words, headings = BARS[ends]
+    return {"ends": ends, "headings": headings, "bars": {"calculate": json.dumps(words)}}
 
 
 def _choice(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:

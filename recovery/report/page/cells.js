@@ -45,7 +45,7 @@ const fractionFacts = (view, i, undecided) => {
 const numberFacts = (view, i) => {
   const { columns, looks } = view.choice;
   const facts = [
-    [looks[0].label, rounded(view.read("median")(i))],
+    [looks.find(({ of }) => of === "median").label, rounded(view.read("median")(i))],
     ["measured", `${columns.count[i]} trials`],
   ];
   if (columns.mean) {
@@ -59,13 +59,10 @@ const numberFacts = (view, i) => {
 export const tableOf = (view) => {
   const { grid, choice } = view;
   const fraction = choice.pair !== undefined;
-  const ends = fraction
-    ? [`${grid.notes.level} low`, `${grid.notes.level} high`]
-    : ["lower quartile", "upper quartile"];
   const counts = fraction ? ["yes", "no"] : choice.columns.count ? ["count"] : [];
   const of = (values) => (i) => values[i];
   const measured = () => [
-    ...view.ends().map((read, k) => [ends[k], read]),
+    ...view.ends().map((read, k) => [view.look.headings[k], read]),
     ...counts.map((name) => [name, view.read(name)]),
     ["finished", of(grid.ok)],
     ["failed", of(grid.failed)],

@@ -11,7 +11,6 @@ import matplotlib
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
-from recovery.interval import LEVEL, percent
 from recovery.report.claims import Analysis
 from recovery.report.page.encodings import ALONE, THEMES, Json
 from recovery.report.page.payload import payload
@@ -70,11 +69,13 @@ class Picture:
         self.row = grid["places"][self.y["name"]] if self.y else [0] * len(self.at)
         if "pair" in self.choice:
             pair = grid["pairs"]["of"][self.choice["pair"]]
-            self.value, self.low, self.high = ([grid["pairs"][of][k] for k in pair] for of in ("value", "low", "high"))
+            self.value, self.low, self.high = (
+                [grid["pairs"][of][k] for k in pair] for of in ("value", *self.look["ends"])
+            )
         else:
             columns = self.choice["columns"]
-            self.value = columns["median"]
-            self.low, self.high = (columns.get(of, self.value) for of in ("lower", "upper"))
+            self.value = columns[self.look["of"]]
+            self.low, self.high = (columns.get(of, self.value) for of in self.look["ends"])
 
     def spec(self) -> Json:
         """Return the Vega-Lite specification of the first view, with one chart per panel."""
@@ -91,7 +92,7 @@ class Picture:
             **strokes,
             **{name: theme[name] for name in ("halo", "ink", "symbol")},
             **{name: self.x[name] for name in ("dot", "joined")},
-            "bars": self.choice["bars"],
+            "bars": self.look["bars"],
             "tooltip": self._tooltip(),
             "here": {"values": []},
         }
@@ -139,7 +140,7 @@ class Picture:
             "note": [{"text": note}] if unmeasured or not len(cells) else [],
             "lines": self.grid["lines"] if self.map else panel["theory"],
             "points": [*marks, *panel["points"]],
-            **{name: panel[name] for name in ("half", "contour", "band")},
+            **{name: panel[name] for name in ("half", "contour", "band", "printed")},
         }
         return {name: {"values": table} for name, table in tables.items()}
 
@@ -161,8 +162,7 @@ class Picture:
         return (spans["start"][k], spans["stop"][k]) if spans else (self.at[k], self.at[k] + 1)
 
     def _tooltip(self) -> Json:
-        limits = f"{percent(LEVEL)} low", f"{percent(LEVEL)} high"
-        ends = limits if "pair" in self.choice else ("lower quartile", "upper quartile")
+        ends = self.look["headings"]
         titles = {f"c{j}": key["label"] for j, key in enumerate(self.grid["keys"])}
         titles |= {
             "v" if self.map else "y": self.look["label"],

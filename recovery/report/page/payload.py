@@ -11,6 +11,7 @@ from recovery.report.claims import Analysis, caption, contour
 from recovery.report.diagram import (
     NOT_MEASURED,
     PLAIN,
+    PRINTED,
     UNFINISHED,
     Axis,
     Cells,
@@ -24,6 +25,7 @@ from recovery.report.diagram import (
 from recovery.report.figures.map import crossing_label, half_crossings
 from recovery.report.page.cell_values import MOST_MARKS, Gathered, choices, mark
 from recovery.report.page.encodings import THEMES, Json, coordinate, coordinates, ordinal, rounded_to, series, strokes
+from recovery.report.statistics.means import printed_numbers
 from recovery.types import Array
 
 MOST_IDS = 50_000
@@ -51,13 +53,14 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
         keys.append(RATIO | coordinate(diagram.script, "n/d", ratios))
         places["n/d"] = np.searchsorted(ratios, _ratio(places, keys))
     counts = diagram.cells.counts()
-    shown = choices(diagram, column, every)
+    shown = choices(diagram, column, kind, every)
     own = shown[0]["looks"][0]
     reach = next(iter(own["scales"].values()))["height"]["scale"]["domain"]
     panels = [
         _panel(analysis, i)
         | {
             "theory": _theory(diagram, i, reach) if kind == "profile" else [],
+            "printed": _printed(diagram, i) if kind == "profile" else [],
             "band": _band(analysis, i) if kind == "ratios" else [],
         }
         for i in range(len(diagram.panels))
@@ -203,6 +206,19 @@ def _theory(diagram: Diagram, i: int, reach: list[float]) -> list[Json]:
                     at = {"x": rounded_to(x, 6), "y": rounded_to(value, 5)}
                     rows.append(at | {"k": place, "part": part, "label": line.label})
             part += 1
+    return rows
+
+
+def _printed(diagram: Diagram, i: int) -> list[Json]:
+    """Return the numbers that a source prints for the shown quantity of panel i."""
+    panel, rows = diagram.panels[i], list[Json]()
+    at = dict(zip(panel.x, Axis(panel.x).at, strict=True))
+    for k, y in enumerate(panel.y):
+        cells = panel.cells[panel.cells["iy"] == k]
+        look = {"series": diagram.script.words(str(diagram.layout.y), y), "label": PRINTED}
+        for numbers in printed_numbers(diagram, panel, y, cells):
+            places = zip((float(at[panel.x[j]]) for j in cells["ix"]), numbers, strict=True)
+            rows += [{"x": x, "y": value} | look for x, value in _finite([list(place) for place in places])]
     return rows
 
 

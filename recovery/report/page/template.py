@@ -100,6 +100,12 @@ INTERVALS = {
     "legend": {**BAR_KEY, "$": "symbol"},
 }
 ENDS = {"x": _at("x", "x"), "y": _at("low", "y"), "y2": {"field": "high"}}
+CROSSES = {
+    "field": "label",
+    "type": "nominal",
+    "legend": {**POINT_KEY, "$": "symbol"},
+    "scale": {"range": ["M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7"]},
+}
 CURVES: Json = {
     "title": {"$": "title"},
     "$": "size",
@@ -110,6 +116,7 @@ CURVES: Json = {
         | {"transform": [{"as": "bar", "$": "bars"}]},
         _layer("cells", "line", {**POINT, **SERIES}, **{"clip": True, "strokeWidth": 1.2, "$": "joined"}),
         _layer("cells", "point", {**POINT, **SERIES, "$": "tooltip"}, filled=True, size=34, opacity=1),
+        _layer("printed", "point", {**POINT, **SERIES, "shape": CROSSES}, size=50, strokeWidth=1.4, opacity=1),
         NOTE,
         _layer("here", "point", POINT, size=140, stroke=SELECTED, strokeWidth=2.5, opacity=1),
     ],

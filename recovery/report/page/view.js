@@ -89,7 +89,7 @@ export class View {
       });
     }
     const rest = grid.keys.filter((key) => !key.of && !used.includes(key.name));
-    const empty = { caption: "", half: [], points: [], contour: [], theory: [], band: [] };
+    const empty = { caption: "", half: [], points: [], contour: [], theory: [], band: [], printed: [] };
     const by = new Map();
     for (let i = 0; i < grid.trials.length; i++) {
       const name = rest.map((key) => key.words[grid.places[key.name][i]]).join(", ");
@@ -111,7 +111,7 @@ export class View {
   }
 
   ends() {
-    return (this.choice.pair !== undefined ? ["low", "high"] : ["lower", "upper"]).map((of) => this.read(of));
+    return this.look.ends.map((of) => this.read(of));
   }
 
   column(i) {
@@ -211,7 +211,7 @@ export class View {
       symbol: theme.symbol,
       dot: this.x.dot,
       joined: this.x.joined,
-      bars: this.choice.bars,
+      bars: this.look.bars,
       tooltip: {},
     };
   }
@@ -230,6 +230,7 @@ export class View {
       contour: own.contour.map(turn),
       points: [...this.marks(panel), ...own.points.map(turn)],
       band: this.asDrawn ? panel.band : [],
+      printed: this.asDrawn ? panel.printed : [],
     };
     const tables = Object.entries(values).map(([name, rows]) => [name, { values: rows }]);
     return { ...Object.fromEntries(tables), colour: this.colour(panel), here: here(k) };

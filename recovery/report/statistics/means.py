@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from recovery.config.claims import TableClaim
-from recovery.report.diagram import Diagram, has
+from recovery.report.diagram import Diagram, Panel, has
 from recovery.report.diagram.quantity import Quantity
 from recovery.report.statistics.samples import SAMPLES, Sample
 from recovery.theory.normal import normal_reach
@@ -101,3 +103,17 @@ def shown_tables(diagram: Diagram) -> list[TableClaim]:
     wanted = (str(diagram.quantity), diagram.layout.y, diagram.layout.x)
     claims = (claim for claim in diagram.sweep.claims if isinstance(claim, TableClaim))
     return [claim for claim in claims if (claim.of, claim.axis, claim.across) == wanted]
+
+
+def means_of(diagram: Diagram, cells: pd.DataFrame) -> tuple[Array, Array]:
+    """Return the mean of the shown quantity in each of these grid cells, and its standard error."""
+    samples = [Sample.of(diagram, diagram.quantity, diagram.cells.code == k) for k in cells.index]
+    mean, error = np.array([(one.mean, one.error) for one in samples]).reshape(-1, 2).T
+    return mean, error
+
+
+def printed_numbers(diagram: Diagram, panel: Panel, y: Any, cells: pd.DataFrame) -> list[list[float]]:
+    """Return what each shown table prints for these grid cells of a panel with this y; NaN where it prints nothing."""
+    claims = [one for one in shown_tables(diagram) if y in one.values and diagram.matching([panel], one.where)]
+    rows = [dict(zip(claim.at, claim.values[y], strict=True)) for claim in claims]
+    return [[stated.get(panel.x[k], np.nan) for k in cells["ix"]] for stated in rows]

@@ -12,6 +12,8 @@ const key = (name, values, axes) => ({
 });
 const even = axis("even", [0, 1], [-0.5, 0.5, 1.5]);
 const scales = (kinds) => Object.fromEntries(kinds.map((kind) => [kind, { colour: { kind }, height: { kind } }]));
+const limits = { ends: ["low", "high"], headings: ["95 % low", "95 % high"], bars: {} };
+const quartiles = { ends: ["lower", "upper"], headings: ["lower quartile", "upper quartile"], bars: {} };
 
 export const templates = {
   schema: "s",
@@ -70,8 +72,8 @@ export const grid = () => ({
       marks: [],
       shapes: ["without", "with"],
       looks: [
-        { of: "value", name: "estimate", label: "fraction recovered", scales: scales(["linear"]) },
-        { of: "low", name: "lower limit", label: "lower", scales: scales(["linear"]) },
+        { of: "value", name: "estimate", label: "fraction recovered", scales: scales(["linear"]), ...limits },
+        { of: "low", name: "lower limit", label: "lower", scales: scales(["linear"]), ...limits },
       ],
     },
     {
@@ -83,7 +85,9 @@ export const grid = () => ({
       undecided: null,
       marks: [],
       shapes: ["without", "with"],
-      looks: [{ of: "median", name: "median", label: "median seconds", scales: scales(["log", "linear"]) }],
+      looks: [
+        { of: "median", name: "median", label: "median seconds", scales: scales(["log", "linear"]), ...quartiles },
+      ],
     },
   ],
   pairs: {
