@@ -37,10 +37,12 @@ from scipy.stats import binomtest, norm, t
 
 from docs.statements import by_verdict
 from recovery.config.claims import TableClaim, ThresholdClaim
+from recovery.interval import LEVEL, Interval
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram, fraction_words
+from recovery.report.statistics.growth import growth
 from recovery.report.statistics.means import FAR, claimed_table, claimed_tables
 from recovery.sampling.placement import TransitionCurve, estimate
 from recovery.store import read
@@ -172,9 +174,8 @@ def _growth(grid: str, k: int) -> str:
         raise ValueError(f"claim {k + 1} of {grid} is about no threshold")
     shown = _analysis(grid).showing(claim.of)
     (panel,) = shown.diagram.panels_where(claim.where)
-    found = shown.pooled[panel].growth
-    if found is None:
-        raise ValueError(f"one size tells no growth: claim {k + 1} of {grid}")
+    power = growth(shown.diagram.panels[panel], shown.diagram.along, [0.5]).interval(LEVEL)  # of n
+    found = Interval(power.estimate - 1, power.low - 1, power.high - 1, power.level)
     means = "grows" if found.low > 0 else "falls" if found.high < 0 else "a constant is not ruled out"
     return f"{found:+.2f}: {means}"
 

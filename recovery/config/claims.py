@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, Interval, MinLen
+from annotated_types import Ge, Gt, Interval, MaxLen, MinLen
 from pydantic import Field
 
 from recovery.config.tree import Fault, Invalid, Path, as_shown
@@ -23,6 +23,9 @@ Statistic = Literal["mean", "median", "every"]
 Limit = Annotated[
     float | str | None, Field(description="a number, or the name of a theory curve over n and d or of a column")
 ]
+
+
+TOGETHER = "value and tolerance belong together; allowed: both, or at_least and at_most"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ class ThresholdClaim(Scoped):
         if self.ratio and min(one for one in (self.value, self.at_least, self.at_most, 1) if one is not None) <= 0:
             raise ParameterError("a ratio n/d is positive; allowed: value, at_least and at_most above 0")
         if (self.value is None) != (self.tolerance is None):
-            raise ParameterError("value and tolerance stand together; allowed: both, or at_least and at_most")
+            raise ParameterError(TOGETHER)
         _two_sided_or_one(self.value, self.at_least, self.at_most)
 
     @property
@@ -66,6 +69,33 @@ class ThresholdClaim(Scoped):
     @property
     def limits(self) -> tuple[float, float]:
         """The least and the greatest threshold that agree with the claim; infinite on a side without a limit."""
+        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
+
+
+@dataclass(frozen=True)
+class GrowthClaim(Scoped):
+    """Where column `of` has the probability in `probabilities`, the value of the coordinate `along` grows from slice to
+    slice as a power of the report's other coordinate; with two probabilities, the distance between both values does.
+    The limits of the power are `value` with `tolerance`, or `at_least`, `at_most` or both."""
+
+    of: str
+    along: str
+    probabilities: Annotated[tuple[Level, ...], MinLen(1), MaxLen(2)] = (0.5,)
+    value: float | None = None
+    tolerance: Annotated[float, Gt(0)] | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        if list(self.probabilities) != sorted(set(self.probabilities)):
+            raise ParameterError(f"probabilities rise; found {', '.join(f'{one:g}' for one in self.probabilities)}")
+        if (self.value is None) != (self.tolerance is None):
+            raise ParameterError(TOGETHER)
+        _two_sided_or_one(self.value, self.at_least, self.at_most)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest power that the claim allows."""
         return _limits(self.value, self.tolerance, self.at_least, self.at_most)
 
 
@@ -207,11 +237,22 @@ class Statement:
     source: str = ""
 
 
-Tested = ThresholdClaim | CurveClaim | BoundClaim | ValueClaim | BinomialClaim | MonotoneClaim | OrderClaim | TableClaim
+Tested = (
+    ThresholdClaim
+    | GrowthClaim
+    | CurveClaim
+    | BoundClaim
+    | ValueClaim
+    | BinomialClaim
+    | MonotoneClaim
+    | OrderClaim
+    | TableClaim
+)
 Claim = Tested | Statement
 
 CLAIMS: dict[str, type[Any]] = {
     "threshold": ThresholdClaim,
+    "growth": GrowthClaim,
     "curve": CurveClaim,
     "bound": BoundClaim,
     "value": ValueClaim,
@@ -257,7 +298,7 @@ def claim_faults(
         for key in ("axis", "across", "along"):
             if (name := getattr(claim, key, None)) is None:
                 continue
-            if isinstance(claim, ThresholdClaim | MonotoneClaim) and is_expression(name):
+            if isinstance(claim, ThresholdClaim | GrowthClaim | MonotoneClaim) and is_expression(name):
                 yield from expression_faults((*at, key), name, coordinates)
             else:
                 yield from unknown((*at, key), name, coordinates, "a coordinate")

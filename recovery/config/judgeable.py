@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from recovery.config.categorical import distinct
-from recovery.config.claims import Claim, Statement, ThresholdClaim, column_of
+from recovery.config.claims import Claim, GrowthClaim, Statement, ThresholdClaim, column_of
 from recovery.config.coordinates import TAGGED
 from recovery.config.header import ReportSpec
 from recovery.config.tree import Fault, Path, as_shown
@@ -26,10 +26,9 @@ def judgeable_faults(
         if not isinstance(claim, Statement):
             yield from _null_faults(("claims", i, "of"), claim.of, measured, columns)
         if isinstance(claim, ThresholdClaim):
-            names = parse(claim.what).names if is_expression(claim.what) else (claim.what,)
-            if not any(_varies(name, axes) for name in names):
-                text = f"found {claim.what}, which no axis changes; allowed: an axis, or an expression of axes"
-                yield Fault(("claims", i, "ratio" if claim.ratio else "along"), f"{text}: {choices(axes)}")
+            yield from _constant_faults(("claims", i, "ratio" if claim.ratio else "along"), claim.what, axes)
+        if isinstance(claim, GrowthClaim):
+            yield from _constant_faults(("claims", i, "along"), claim.along, axes)
         for field, wanted in claim.where.items():
             if _varies(field, axes):
                 continue
@@ -39,6 +38,14 @@ def judgeable_faults(
                 yield Fault(
                     ("claims", i, "where", field), f"{text}; remove it, or give {field} an axis with this value"
                 )
+
+
+def _constant_faults(at: Path, what: str, axes: Sequence[str]) -> Iterator[Fault]:
+    """Yield the fault of a coordinate or an expression that has one value in all cells."""
+    names = parse(what).names if is_expression(what) else (what,)
+    if not any(_varies(name, axes) for name in names):
+        text = f"found {what}, which no axis changes; allowed: an axis, or an expression of axes"
+        yield Fault(at, f"{text}: {choices(axes)}")
 
 
 def _varies(name: str, axes: Sequence[str]) -> bool:

@@ -328,6 +328,11 @@ JUDGED = {key: value for key, value in {**BASE, "n": 20, "d": 5}.items() if key 
             "found noise, which no axis changes",
         ),
         (
+            "axes: {d: [10, 20]}\nclaims:\n  - {kind: growth, of: recovered, along: n, value: 1, tolerance: 0.1}",
+            "10:42",
+            "found n, which no axis changes",
+        ),
+        (
             "axes: {n: [10, 20]}\nclaims:\n  - {kind: value, of: recovered, at_least: 0.5, where: {d: 7}}",
             "10:60",
             "found 7, but d is no axis, and is 5 in every cell; remove it, or give d an axis with this value",

@@ -1,7 +1,7 @@
 """The pooled threshold of a panel: coverage of its interval, invariances, and its words."""
 
 import re
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import binomtest, norm
 
 from benchmarks.truths import judged
-from recovery.interval import Interval
 from recovery.report.claims import Analysis
 from recovery.report.claims.sentences import caption, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
@@ -237,34 +236,3 @@ def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> 
     assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.0, -4.0, -2.0))
     assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
     assert np.isnan(by_tolerance[1.0])  # everything counts as recovered
-
-
-@pytest.mark.parametrize("power", [0.0, 0.25])
-def test_the_growth_of_a_threshold_is_the_power_in_the_data(power: float) -> None:
-    """n50 = 2 d (d / 8)^p, probit in n: at least 9 of 12 95 % intervals hold p (a binomial bound at 0.3 %)."""
-    d = np.array([4, 6, 8, 10, 12, 16])
-    cells = pd.MultiIndex.from_product([d, np.arange(1, 16) / 4, range(20)], names=["d", "ratio", "replicate"])
-    plain = cells.to_frame(index=False)
-    plain["n"] = (plain["ratio"] * plain["d"]).round().astype(int)
-    plain = plain[plain["n"] > 0]
-    half = 2 * plain["d"] * (plain["d"] / 8) ** power
-    covered, centres = 0, []
-    for seed in range(12):
-        rng = np.random.default_rng([17, seed])
-        yes = rng.random(len(plain)) < norm.cdf((plain["n"] - half) / (0.5 * np.sqrt(plain["n"])))
-        counts = plain.assign(yes=yes.astype(float), no=1.0 - yes)
-        counts = counts.groupby(["d", "n"], as_index=False)[["yes", "no"]].sum()
-        found = growth_of(counts)
-        covered += found.low <= power <= found.high
-        centres.append(found.estimate)
-    assert covered >= 9
-    assert np.mean(centres) == pytest.approx(power, abs=0.04)
-
-
-def growth_of(counts: pd.DataFrame) -> Interval:
-    """Return the growth of a panel with these cells."""
-    panel = Diagram.of(grid(wendel_rows(n=[4], d=[4], replicates=1))).panels[0]
-    counts = counts.assign(ok=counts["yes"] + counts["no"], failed=0, missing=0, undecided=0)
-    found = pooled(replace(panel, cells=counts, y=sorted(set(counts["d"])))).growth
-    assert found is not None
-    return found

@@ -124,7 +124,7 @@ def crossings(panel: Panel, along: ThresholdAxis, level_of: Callable[[str], floa
     parts = slices_of(panel, along)
     log = along.pool is None and Axis(panel.y if along.transposed else panel.x).kind == "log"
     places = [_places(along, part, log) for part in parts]
-    trend = _trend(places, [part.cells for part in parts])
+    trend = trend_along(places, [part.cells for part in parts])
     nothing = Crossings(along, parts, places, log, trend < 0, (), np.zeros(len(parts), dtype=np.bool_), None)
     alone = tuple(
         Crossing(
@@ -229,7 +229,7 @@ def freedom_of(weight: Array) -> float:
     return 1 / float(weight @ weight) - 1
 
 
-def _trend(places: Sequence[Array], parts: Sequence[pd.DataFrame]) -> float:
+def trend_along(places: Sequence[Array], parts: Sequence[pd.DataFrame]) -> float:
     """Return the Cochran-Armitage statistic of success along x, summed over the slices, as a z-score."""
     score = variance = 0.0
     for x, cells in zip(places, parts, strict=True):

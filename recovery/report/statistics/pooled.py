@@ -77,8 +77,8 @@ class Threshold:
     the same at one fifth of the error rate. missing_shift: by how much failed and undecided trials could lower and
     raise the estimate, had all of them ended one way. falling: success becomes rarer with x. slices: the crossing of
     each slice, along x. each: the pooled value at each pooled slice. drift: how it changes over the slices; None with
-    one slice. growth: the exponent p in n50/d ~ d^p; 0 for a constant ratio, None with one d. jump: for a number
-    instead of a frequency, the values between which it jumps; a success is then a trial beyond the midpoint.
+    one slice. jump: for a number instead of a frequency, the values between which it jumps; a success is then a trial
+    beyond the midpoint.
     """
 
     panel: Panel
@@ -90,7 +90,6 @@ class Threshold:
     slices: tuple[Crossing, ...] = field(kw_only=True)
     drift: Drift | None = None
     jump: "Jump | None" = None
-    growth: Interval | None = None
     each: tuple["SliceValue", ...] = ()
 
     @property
@@ -118,14 +117,13 @@ def pooled(panel: Panel, level: float = LEVEL, along: ThresholdAxis = RATIO) -> 
 
 def of_panel(panel: Panel, found: Crossings, level: float) -> Threshold:
     """Return the pooled threshold of a panel from its crossings, at the same level."""
-    unbounded = Interval(np.nan, -np.inf, np.inf, _outer(level))
+    unbounded = Interval(np.nan, -np.inf, np.inf, outer_level(level))
     unknown = Threshold(
         panel, found.along, _unknown(found, level), unbounded, (0.0, 0.0), found.falling, slices=found.widened
     )
     if found.pool is None:
         return unknown
     interval, outer, drift = _estimate(found, found.pool, level)
-    growth = None if drift is None else _growth(found.pool, level)
     shift = _missing_shift(found, found.pool.weight, found.kept, interval.estimate)
     return replace(
         unknown,
@@ -133,7 +131,6 @@ def of_panel(panel: Panel, found: Crossings, level: float) -> Threshold:
         outer_interval=outer,
         missing_shift=shift,
         drift=drift,
-        growth=growth,
         each=_each(found, found.pool, level),
     )
 
@@ -142,7 +139,7 @@ def of_slices(found: Crossings) -> list[Threshold]:
     """Return the threshold of each slice, for slices that are not pooled."""
     thresholds = []
     for i, (part, one) in enumerate(zip(found.parts, found.alone, strict=True)):
-        outer = found.crossing(i, _outer(one.interval.level))
+        outer = found.crossing(i, outer_level(one.interval.level))
         here = np.arange(len(found.parts)) == i
         shift = _missing_shift(found, np.ones(1), here, one.interval.estimate)
         thresholds.append(Threshold(part, found.along, one.interval, outer, shift, found.falling, slices=(one,)))
@@ -155,7 +152,8 @@ def at_level(found: Threshold, level: float) -> Threshold:
     return of_slices(slices)[0] if found.along.pool is None else of_panel(found.panel, slices, level)
 
 
-def _outer(level: float) -> float:
+def outer_level(level: float) -> float:
+    """Return the level of the outer interval."""
     return 1 - (1 - level) / OUTER
 
 
@@ -167,7 +165,7 @@ def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Int
     that the grid hides is added, because no number of trials reduces it.
     """
     weight, estimate, slices = pool.weight, pool.estimate, pool.slices
-    levels = (level, _outer(level))
+    levels = (level, outer_level(level))
     # the interval of a single slice is its likelihood-ratio interval, whose level is exact in the limit of many trials
     if len(weight) == 1:
         near, far = (_alone(slices, each)[0] for each in levels)
@@ -223,7 +221,7 @@ def _alone(slices: Slices, level: float) -> list[Interval]:
 def _each(found: Crossings, pool: Pool, level: float) -> tuple[SliceValue, ...]:
     """Return the value of each pooled slice; intervals are widened to the scatter over the slices."""
     y = [one.y for one, inside in zip(found.alone, found.kept, strict=True) if inside]
-    shared = 1 - (1 - _outer(level)) / len(y)
+    shared = 1 - (1 - outer_level(level)) / len(y)
     near, far = ([widened(one, pool.excess) for one in _alone(pool.slices, each)] for each in (level, shared))
     return tuple(map(SliceValue, y, near, far))
 
@@ -237,18 +235,6 @@ def _drift(found: Crossings, pool: Pool, variance: Array, level: float) -> Drift
     span = float(fit.along[-1] - fit.along[0]) / max(abs(ends[0][1]), 1e-9)
     change = Interval(fit.slope * span, (fit.slope - far) * span, (fit.slope + far) * span, level)
     return Drift(found.along.by or "", (ends[0], ends[1]), change)
-
-
-def _growth(pool: Pool, level: float) -> Interval | None:
-    """Return the slope of the logarithm of the pooled value along the slices; None if some value is not positive."""
-    if (pool.at <= 0).any():
-        return None
-    # add step^2 / 12, because the hidden position of a crossing is uniform over a step and independent between slices,
-    # whose values differ
-    each = (pool.variance + pool.step**2 / 12) / pool.at**2
-    fit = line(pool, np.log(pool.at))
-    far = _far(pool, fit, each, level)
-    return Interval(fit.slope, fit.slope - far, fit.slope + far, level)
 
 
 def _far(pool: Pool, fit: TrendLine, variance: Array, level: float) -> float:

@@ -1,0 +1,111 @@
+"""The power with which a threshold, or the width of a transition, grows, and claims about it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, norm
+
+from recovery.errors import ReportError
+from recovery.report.diagram import Diagram, ThresholdAxis
+from recovery.report.statistics.growth import Growth, growth
+from recovery.theory import CURVES
+from recovery.types import Array
+
+from .grids import grid, wendel_rows
+from .test_claims import judge
+
+LEAST = {seeds: int(binom.ppf(1e-3, seeds, 0.95)) for seeds in (12, 40)}
+"""Fewest 95 % intervals that hold the truth, at level .001, by the number of seeds."""
+SIZES = [10, 30, 100, 300, 1000]
+CLAIM = {"kind": "growth", "of": "recovered", "along": "n", "probabilities": [0.1, 0.9], "value": 0.5, "tolerance": 0.3}
+
+
+def growth_of(cells: pd.DataFrame, yes: Array, trials: int, *probabilities: float) -> Growth:
+    """Return the growth of a panel with these counts."""
+    panel = Diagram.of(grid(wendel_rows(n=[4], d=[4, 8], replicates=1))).panels[0]
+    counts = cells.assign(yes=yes, no=trials - yes, ok=trials, failed=0, missing=0, undecided=0)
+    by_d = replace(panel, cells=counts, y=sorted(set(counts["d"])))
+    return growth(by_d, ThresholdAxis(pool=None), probabilities)
+
+
+def around_wendel() -> pd.DataFrame:
+    """Cells at n = 2 d + z (2 d)^(1/2)."""
+    cells = pd.DataFrame(
+        [(d, round(2 * d + z * np.sqrt(2 * d))) for d in SIZES for z in np.arange(-2.5, 2.6, 0.5)], columns=["d", "n"]
+    )
+    return cells.drop_duplicates()
+
+
+def wendel(n: Array, d: Any) -> Array:
+    return 1 - CURVES["wendel"].function(n, np.broadcast_to(np.asarray(d, dtype=float), n.shape))
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_the_width_of_wendels_transition_grows_as_his_law_says(falling: bool) -> None:
+    """The exact widths have the power .503; a rarer outcome as n grows has the same widths."""
+    widths = []
+    for d in SIZES:
+        n = np.arange(max(d, 2), 4 * d)
+        widths.append(np.diff(np.interp([0.1, 0.9], wendel(n.astype(float), d), n))[0])
+    truth = np.polyfit(np.log(SIZES), np.log(widths), 1)[0]
+    cells = around_wendel()
+    chance = wendel(cells["n"].to_numpy(dtype=float), cells["d"])
+    found = []
+    for seed in range(40):
+        yes = np.random.default_rng([23, seed]).binomial(40, 1 - chance if falling else chance).astype(float)
+        found.append(growth_of(cells, yes, 40, 0.1, 0.9).interval(0.95))
+    assert sum(one.low <= truth <= one.high for one in found) >= LEAST[40]
+    assert np.mean([one.estimate for one in found]) == pytest.approx(truth, abs=0.03)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.25])
+def test_the_growth_of_a_threshold_is_the_power_in_the_data(power: float) -> None:
+    """n50 = 2 d (d / 8)^p, probit in n."""
+    sizes, ratios = np.array([4, 6, 8, 10, 12, 16]), np.arange(1, 16) / 4
+    cells = pd.DataFrame([(d, n) for d in sizes for n in np.unique((ratios * d).round()) if n > 0], columns=["d", "n"])
+    half = 2 * cells["d"] * (cells["d"] / 8) ** power
+    chance = norm.cdf((cells["n"] - half) / (0.5 * np.sqrt(cells["n"])))
+    yes = [np.random.default_rng([17, seed]).binomial(20, chance).astype(float) for seed in range(12)]
+    found = [growth_of(cells, one, 20, 0.5).interval(0.95) for one in yes]
+    assert sum(one.low <= 1 + power <= one.high for one in found) >= LEAST[12]
+    assert np.mean([one.estimate for one in found]) == pytest.approx(1 + power, abs=0.04)
+
+
+def test_a_size_whose_cells_end_inside_the_transition_is_left_out_and_one_size_gives_no_power() -> None:
+    cells = around_wendel()
+    yes = (40 * wendel(cells["n"].to_numpy(dtype=float), cells["d"])).round()
+    assert growth_of(cells, yes, 40, 0.1, 0.9).y.tolist() == SIZES
+    below = (cells["d"] < 1000) | (cells["n"] < 2000)
+    assert growth_of(cells[below], yes[below], 40, 0.1, 0.9).y.tolist() == SIZES[:4]
+    one = cells["d"] == SIZES[0]
+    with pytest.raises(ReportError, match="1 of 1 values of d have grid cells on both sides; a power needs two"):
+        growth_of(cells[one], yes[one], 40, 0.1, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({}, "supported"),
+        ({"value": 2.0}, "contradicted"),
+        ({"tolerance": 0.001}, "inconclusive"),
+        ({"probabilities": [0.5], "value": 1.0, "tolerance": 0.1}, "supported"),
+        ({"value": None, "tolerance": None, "at_most": 1.0}, "supported"),
+    ],
+)
+def test_a_claim_about_a_power_is_judged_by_its_interval(change: dict[str, Any], verdict: str) -> None:
+    rows = wendel_rows(n=range(4, 161, 4), d=[8, 16, 32, 64], replicates=40, seed=3)
+    found = judge(rows, CLAIM | change)
+    assert found.verdict == verdict
+    assert "power" in found.measured
+    assert "of d, 95 % interval" in found.measured
+
+
+def test_a_claim_about_a_power_needs_an_event_along_its_axis() -> None:
+    rows = wendel_rows(n=range(4, 161, 4), d=[8, 16, 32], replicates=4, seed=3)
+    assert "is no event along" in judge(rows, CLAIM | {"of": "seconds"}).measured
+    few = judge(rows[rows["d"] < 16], CLAIM)
+    assert few.verdict == "inconclusive"
+    assert "a power needs two" in few.measured
