@@ -71,7 +71,6 @@ def test_the_place_of_a_step_does_not_depend_on_units_and_outliers(change: Any) 
     [
         lambda rows, level: np.ones(len(rows)),
         lambda rows, level: np.random.default_rng(1).normal(size=len(rows)),
-        lambda rows, level: np.where(np.arange(len(rows)) == 3, 1.0, np.nan),
     ],
 )
 def test_values_without_a_jump_are_reported_as_such(values: Any) -> None:
@@ -80,6 +79,18 @@ def test_values_without_a_jump_are_reported_as_such(values: Any) -> None:
     assert np.isnan(found.interval.estimate)
     assert in_words(found) == "does not jump along n"
     assert judge(rows).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        stepped(n=[20, 40, 60, 80], d=[5, 10, 15], replicates=4),
+        stepped(lambda rows, level: np.where(np.arange(len(rows)) == 3, 1.0, np.nan)),
+    ],
+)
+def test_too_few_trials_do_not_deny_a_jump(rows: pd.DataFrame) -> None:
+    assert in_words(measured(rows)) == "too few trials to see a jump along n"
+    assert "needs more replicates, or more values of n" in judge(rows).text
 
 
 @pytest.mark.parametrize("curve", [lambda x: 1 / x, lambda x: np.exp(-x), lambda x: expit(2 * (AT - x))])

@@ -12,7 +12,7 @@ from scipy.stats import binomtest, norm
 
 from benchmarks.truths import judged
 from recovery.report.claims import Analysis
-from recovery.report.claims.sentences import caption, in_words
+from recovery.report.claims.sentences import caption, in_words, measured
 from recovery.report.diagram.diagram import Diagram, Panel
 from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.estimates import sensitivity
@@ -204,6 +204,25 @@ def test_a_grid_beside_the_transition_reports_the_side(value: bool, words: str) 
     assert words in in_words(analysis.pooled[0])
     assert analysis.claims[0].verdict == "inconclusive"
     assert caption(analysis.pooled[0]) == ""
+
+
+AXES = {"n": list(range(10, 41, 10)), "d": [20, 40], "noise": [0.0, 0.1]}
+
+
+@pytest.mark.parametrize("value", ["recovered", "test_distance"])
+def test_a_partial_sweep_states_no_threshold_and_no_lack_of_one(value: str) -> None:
+    """The first panel holds 3 of its 8 grid cells, the second none."""
+    rows = wendel_rows(n=[40], d=[20, 40], noise=[0.0]).assign(recovered=True)
+    rows = pd.concat([rows, rows[rows["d"] == 20].assign(n=30)], ignore_index=True)
+    report = {"value": value, "x": "n", "y": "d"}
+    partial = grid(rows.assign(test_distance=1.0), trials=80, axes=AXES, report=report, claims=[CLAIM | {"of": value}])
+    analysis = Analysis(Diagram.of(partial))
+    assert [in_words(found) for found in analysis.pooled] == [
+        "no threshold yet (3 of 8 grid cells have trials)",
+        "no trials yet (0 of 8 grid cells)",
+    ]
+    assert [one.count("needs the remaining trials") for one in analysis.claims[0].text.split("\n")] == [1, 1]
+    assert {measured(found) for found in analysis.pooled} == {"undetermined"}
 
 
 @pytest.mark.parametrize("chance", first(1, [0.5, 0.3]))

@@ -5,6 +5,7 @@ import numpy as np
 from recovery.interval import Interval, percent
 from recovery.report.diagram import PLAIN, ThresholdAxis, greek
 from recovery.report.statistics import Crossing, Drift, SliceValue, Threshold
+from recovery.text import many
 
 
 def in_words(pooled: Threshold) -> str:
@@ -23,7 +24,8 @@ def jump_words(pooled: Threshold) -> str:
     """Return `falls from 1 to 0.47 with n, a quarter and three quarters of the way at n/d = 2.61 and 3.10`."""
     jump = pooled.jump
     if jump is None or np.isnan(jump.before):
-        return "does not jump along n"
+        few = jump is not None and jump.few
+        return _too_early(pooled) or ("too few trials to see a jump along n" if few else "does not jump along n")
     verb = "rises" if jump.after > jump.before else "falls"
     words = f"{verb} from {jump.before:.3g} to {jump.after:.3g} with n"
     ends = [part.interval.estimate for part in jump.quarters]
@@ -90,14 +92,26 @@ def form_of(along: ThresholdAxis) -> str:
 def unknown_words(pooled: Threshold, what: str) -> str:
     """Return the reason why there is no threshold. what: how the sentence calls the threshold, such as `50 %`."""
     low, high = pooled.interval.low, pooled.interval.high
+    if early := _too_early(pooled):
+        return early
     if np.isfinite(high):
         return f"the grid begins beyond the transition: {what} lies below {pooled.along.what} = {high:.3g}"
     if np.isfinite(low):
         return f"the grid ends before the transition: {what} lies above {pooled.along.what} = {low:.3g}"
-    if pooled.panel.undefined:
+    return f"the grid does not show where {what} lies"
+
+
+def _too_early(pooled: Threshold) -> str:
+    """Return why nothing is said about a threshold: no trials, or planned grid cells without trials; otherwise ''."""
+    panel = pooled.panel
+    if panel.undefined:
         return "not measured; --value chooses a quantity that these trials measure"
-    answered = (pooled.panel.cells["yes"] + pooled.panel.cells["no"] > 0).any()
-    return f"the grid does not show where {what} lies" if answered else "no finished trials"
+    if panel.unstarted and not len(panel.cells):
+        return f"no trials yet (0 of {many(len(panel.unstarted), 'grid cell')})"
+    if panel.unstarted:
+        started = f"{len(panel.cells)} of {len(panel.cells) + len(panel.unstarted)} grid cells have trials"
+        return f"no threshold yet ({started})"
+    return "" if panel.answers else "no finished trials"
 
 
 def drift_words(pooled: Threshold) -> str:
@@ -120,7 +134,8 @@ def measured(pooled: Threshold) -> str:
         return " to ".join(f"{one.interval.estimate:{form_of(pooled.along)}}" for one in _ends(pooled))
     if interval.known:
         return f"{interval.estimate:{form_of(pooled.along)}}"
-    return "outside the grid" if np.isfinite([interval.low, interval.high]).any() else "undetermined"
+    outside = np.isfinite([interval.low, interval.high]).any() and not pooled.panel.unstarted
+    return "outside the grid" if outside else "undetermined"
 
 
 def slices_in_words(slices: tuple[Crossing, ...], along: ThresholdAxis) -> str:

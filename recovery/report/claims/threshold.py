@@ -135,8 +135,11 @@ def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement
 
 def _missing(pooled: Threshold) -> str:
     """Describe the grid cells or trials that a threshold without an estimate needs."""
+    panel, x = pooled.panel, pooled.along.x
+    if panel.unstarted or not panel.answers:
+        return f"{'the remaining' if panel.unstarted else 'finished'} trials"
     low, high = np.isfinite([pooled.interval.low, pooled.interval.high])
     if low or high:
-        return f"grid cells with {'smaller' if high else 'larger'} {pooled.along.x}"
-    answered = (pooled.panel.cells["yes"] + pooled.panel.cells["no"] > 0).any()
-    return f"grid cells on both sides of it along {pooled.along.x}" if answered else "finished trials"
+        return f"grid cells with {'smaller' if high else 'larger'} {x}"
+    few = pooled.jump is not None and pooled.jump.few
+    return f"more replicates, or more values of {x}" if few else f"grid cells on both sides of it along {x}"

@@ -30,7 +30,8 @@ RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
 class Panel:
     """One combination of the axes other than x and y. `cells` has one row per cell, with the integers ix and iy.
 
-    In a grid that was refined, `cells` has the ends of `spans` too, as start and stop.
+    In a grid that was refined, `cells` has the ends of `spans` too, as start and stop. unstarted: (y, x) of the planned
+    grid cells without a stored trial.
     """
 
     title: str
@@ -38,6 +39,13 @@ class Panel:
     cells: pd.DataFrame
     x: Sequence[Any]
     y: Sequence[Any]
+    unstarted: Sequence[tuple[Any, Any]] = ()
+
+    @property
+    def answers(self) -> int:
+        """The number of trials that measured the value."""
+        names = ["count"] if "count" in self.cells else ["yes", "no"]
+        return int(self.cells[names].to_numpy().sum())
 
     @property
     def undefined(self) -> bool:
@@ -207,13 +215,28 @@ class Diagram:
             table["iy"] = _position(table[layout.y], y)
         if added(self.grid.rounds):
             table = self._spanning(table, x)
+        unstarted: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
+        for *values, at_y, at_x in self._unstarted():
+            unstarted.setdefault(tuple(values), []).append((at_y, at_x))
         if not names:
-            return [Panel("", {}, table, x, y)]
+            return [Panel("", {}, table, x, y, unstarted.get((), ()))]
         combined = joint_values(self.frame, self.sweep, names)
         keys = table[list(names)].astype(object)
         rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), combined)
         wheres = [dict(zip(names, values, strict=True)) for values in combined]
-        return [Panel(PLAIN.where(where), where, table[rank == i], x, y) for i, where in enumerate(wheres)]
+        return [
+            Panel(PLAIN.where(where), where, table[rank == i], x, y, unstarted.get(values, ()))
+            for i, (values, where) in enumerate(zip(combined, wheres, strict=True))
+        ]
+
+    def _unstarted(self) -> list[tuple[Any, ...]]:
+        """Return the coordinates (panels, y, x) of the planned grid cells without a stored trial."""
+        if not self.totals["missing"]:
+            return []
+        keys, y = self.cells.keys[self.layout.keys].astype(object), self.layout.y
+        stored = set(keys.where(keys.notna(), None).itertuples(index=False, name=None))
+        planned = joint_values(self.frame, self.sweep, self.layout.keys)
+        return [(*at[:-1], *([None] if y is None else []), at[-1]) for at in planned if at not in stored]
 
     def _spanning(self, table: pd.DataFrame, x: Sequence[Any]) -> pd.DataFrame:
         """Add start and stop: cells also cover, up to the middle between them, values of x added to other slices."""

@@ -168,7 +168,8 @@ def slices_of(panel: Panel, along: ThresholdAxis) -> list[Panel]:
     found = []
     for y in order if along.pool is None else fitted_values(order):
         where = {**panel.where, along.by: y}
-        found.append(replace(panel, title=PLAIN.where(where), where=where, cells=groups[y]))
+        unstarted = [at for at in panel.unstarted if at[along.transposed] == y]
+        found.append(replace(panel, title=PLAIN.where(where), where=where, cells=groups[y], unstarted=unstarted))
     return found
 
 

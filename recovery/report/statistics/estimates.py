@@ -6,7 +6,7 @@ placed where the values up to a factor of two below and above an n/d differ most
 level away from it. "Beyond the midpoint" is then an event, and its threshold is estimated in the same way.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -175,10 +175,12 @@ def jumps(diagram: Diagram) -> list[Threshold]:
 
 def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Array) -> Threshold:
     at = split(ratio, value)
-    levels = None if at is None else plateaus(ratio / at, value)
+    parts = [] if at is None else beside(ratio / at, value)
+    levels = plateaus(parts) if min(map(len, parts), default=0) >= FEWEST else None
     if at is None or levels is None:
+        few = all(min(map(len, beside(ratio / one, value))) < FEWEST for one in np.unique(ratio))
         none = panel.cells.assign(**dict.fromkeys(("yes", "no", "undecided"), 0))
-        return replace(pooled(replace(panel, cells=none), level, _middle(diagram)), jump=Jump(np.nan, np.nan, ()))
+        return replace(pooled(replace(panel, cells=none), level, _middle(diagram)), jump=Jump(np.nan, np.nan, (), few))
     before, after = levels
     near = panel.cells["n"] / panel.cells["d"] / at
     near_by = replace(panel, cells=panel.cells[(near >= 1 / REACH) & (near <= REACH)])
@@ -206,17 +208,21 @@ def _hull(first: Interval, *others: Interval) -> Interval:
     return replace(first, low=min(one.low for one in ends), high=max(one.high for one in ends))
 
 
-def plateaus(along: Array, value: Array) -> tuple[Interval, Interval] | None:
-    """Return the levels below and above a jump; None if they are not established.
+def beside(along: Array, value: Array) -> list[Array]:
+    """Return the values below and above a jump at along = 1, each side in two halves, from small to large `along`.
 
-    along: n/d relative to the jump. Each level is the median of the values further than a factor `REACH`^(1/2) away.
-    Its interval holds the intervals of the nearer and of the farther half, so that it is wide if the values change.
+    Values within a factor `REACH`^(1/2) are left out, because they may be inside the transition.
     """
     factors = REACH ** np.array([-1, -0.75, -0.5, 0.5, 0.75, 1])
     parts = [value[(along >= a) & (along < b)] for a, b in pairwise(factors)]
-    del parts[2]  # leave out the values near the jump, which may be inside the transition
-    if min(map(len, parts)) < FEWEST:
-        return None
+    return parts[:2] + parts[3:]
+
+
+def plateaus(parts: Sequence[Array]) -> tuple[Interval, Interval] | None:
+    """Return the levels below and above a jump from the values of `beside`; None if the values change beside it.
+
+    Each level is a median. Its interval holds the intervals of both halves, so that it is wide if the values change.
+    """
     each = [median_interval(part) for part in parts]
     far, near, near_after, far_after = (one.estimate for one in each)
     change, whole = abs(far - near) + abs(far_after - near_after), np.ptp([one.estimate for one in each])

@@ -103,11 +103,12 @@ class Threshold:
 @dataclass(frozen=True)
 class Jump:
     """The medians of a number before and after its jump, and the thresholds at which a trial is beyond one quarter and
-    three quarters of the way. NaN and no thresholds without a jump."""
+    three quarters of the way. NaN and no thresholds without a jump. few: no n/d has enough trials beside it."""
 
     before: float
     after: float
     quarters: tuple[Threshold, ...]
+    few: bool = False
 
 
 def pooled(panel: Panel, level: float = LEVEL, along: ThresholdAxis = RATIO) -> Threshold:
