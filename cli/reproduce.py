@@ -50,6 +50,9 @@ def command(
     Exit status: 0 if all requested trials are stored; 1 if a trial or a figure failed; 75 if it stopped early: run it
     again.
 
+    The repository's results/papers, the default of --out, holds the rows that ship with the program; stored trials are
+    not run again. Give another --out to run a figure anew.
+
     \b
     recover reproduce P2                       every figure of P2
     recover reproduce --replicates 1 -q        one draw per cell of every figure
@@ -141,12 +144,15 @@ def forecasts(
             failed = True
             continue
         forecast_of.append((figure, one))
-        click.echo(f"{figure.name:20}{one.trials:>7} trials to run{f', {one}' if one.trials else ''}", err=not only)
+        about = f", {one}" if one.trials else f": all {len(plan.trials)} are stored in {figure.folder}"
+        click.echo(f"{figure.name:20}{one.trials:>7} trials to run{about}", err=not only)
     seconds = [one.seconds for _, one in forecast_of]
     trials, jobs = sum(one.trials for _, one in forecast_of), settings.engine.jobs
     total = f"{trials} trials to run, about {duration(sum(seconds))} with {jobs} jobs, the fastest figure first"
     if each is not None:
         total += f"; {duration(sum(min(one, each) for one in seconds))} with at most {duration(each)} for each"
+    if 0 in [one.trials for _, one in forecast_of]:
+        total += "\nstored trials are not run again; to run them anew, give another --out"
     click.echo(total, err=not only)
     return [figure for figure, one in sorted(forecast_of, key=lambda pair: pair[1].seconds)], failed
 

@@ -126,10 +126,10 @@ Length = Annotated[str, Field(pattern=f"^{LENGTH}$", description="a length such 
 @dataclass(frozen=True)
 class StyleSpec:
     """The style of figures. width: of a journal's column or page, of a slide, or a length; `auto` is a column for one
-    panel and a page for more. fonts: `latex` imitates the fonts of a LaTeX article. font_size: of the text in points,
-    which lines follow. rc: the file of a style sheet of Matplotlib, whose settings come last. title: whether the title
-    is drawn; by default unless the width is `column` or a length, because journals print captions.
-    view: a map shows the `transition` of a fraction with a margin, or the `full` grid."""
+    panel and a page for more. fonts: `latex` imitates the fonts of a LaTeX article. font_size: of the axis labels in
+    points, which other text and lines follow. rc: the file of a style sheet of Matplotlib, whose settings come last.
+    title: whether the title is drawn; by default unless the width is `column` or a length, because journals print
+    captions. view: a map shows the `transition` of a fraction with a margin, or the `full` grid."""
 
     width: Literal["auto", "column", "page", "slide"] | Length = "auto"
     fonts: Literal["sans", "serif", "latex"] = "sans"

@@ -129,7 +129,14 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for name in (OTHER, SMALL):
         assert name in result.stdout
+    assert "--out" not in result.stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_a_dry_run_says_why_nothing_is_to_run_and_how_to_run_it_anew() -> None:
+    result = reproduce(OTHER, "--dry-run", "--out", ROOT / "results" / "papers")
+    assert f"0 trials to run: all 2 are stored in {ROOT / 'results' / 'papers' / OTHER}" in result.stdout
+    assert "give another --out" in result.stdout
 
 
 def test_a_stop_before_the_first_trial_writes_nothing(tmp_path: Path) -> None:

@@ -117,6 +117,15 @@ def test_the_measure_of_texts_can_fail() -> None:
     assert any(text.startswith("overlap: ") for text in found)
 
 
+@pytest.mark.parametrize(("step", "count"), [(4, 8), (2, 10), (20, 10), (4, 20)])
+def test_ticks_of_evenly_spaced_values_that_are_not_round_reach_the_last_value(step: int, count: int) -> None:
+    values = [step * i for i in range(1, count + 1)]
+    shown = [value for _, value in Axis(values).ticks]
+    assert shown[-1] == values[-1]
+    assert 4 <= len(shown) <= 7
+    assert len(set(np.diff(shown))) == 1
+
+
 def test_the_kind_of_an_axis_follows_from_its_values() -> None:
     axis = Axis(BETAS)
     assert axis.kind == "log"

@@ -53,6 +53,17 @@ def test_status_and_a_query_name_the_missing_tasks_and_trials(tmp_path: Path) ->
     assert len(recover("trials", out, "--where", "status != 'missing'").stdout.splitlines()) == 12 + 2
 
 
+def test_status_before_the_first_task_starts_names_the_script(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    submitted(config, out)
+    script = submitted(config, out)
+    result = recover("status", out)
+    assert "no task of the submitted sweep has started" in result.stderr
+    assert result.stderr.endswith(f"run: sbatch {script}\n")
+    sweep(config, out, shard=(1, 8))
+    assert recover("status", out).exit_code == 0
+
+
 def test_user_code_is_imported_only_with_trust(tmp_path: Path) -> None:
     config, out = write_config(tmp_path), tmp_path / "out"
     script = submitted(config, out, tasks=3)

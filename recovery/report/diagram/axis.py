@@ -75,7 +75,10 @@ class Axis:
 
     @cached_property
     def ticks(self) -> list[tuple[float, Any]]:
-        """(position, value) of the values with a label: all if few or `even`, otherwise round or distant values."""
+        """(position, value) of the values with a label: all if few or `even`, otherwise round or distant values.
+
+        Where no round values are evenly spaced but the values are, every k-th value up to the last has a label.
+        """
         pairs = list(zip(self.at.tolist(), self.values, strict=True))
         if len(pairs) <= MOST_TICKS or self.kind == "even":
             return pairs
@@ -83,10 +86,14 @@ class Axis:
             decades = [pair for pair in pairs if np.isclose(np.log10(pair[0]) % 1, [0, 1], atol=1e-9).any()]
             return decades[:: -(-len(decades) // MOST_TICKS)] if len(decades) >= 3 else self._apart(pairs)
         for step in (s * 10.0**k for k in range(-9, 12) for s in (1, 2, 2.5, 5)):
+            if step > np.ptp(self.at):
+                break
             multiples = self.at / step
             round_ = [pairs[i] for i in np.flatnonzero(np.isclose(multiples, np.round(multiples), atol=1e-9))]
             if 3 <= len(round_) <= MOST_TICKS and self._spanned([at for at, _ in round_]):
                 return round_
+        if np.allclose(np.diff(self.at), self.at[1] - self.at[0]):
+            return pairs[::-1][:: -(-len(pairs) // MOST_TICKS)][::-1]
         return self._apart(pairs)
 
     def _apart(self, pairs: list[tuple[float, Any]]) -> list[tuple[float, Any]]:

@@ -114,7 +114,7 @@ class Style:
     def magnification(self) -> float:
         """The factor applied to the sizes of text and lines."""
         size = self.spec.font_size
-        return MAGNIFICATION.get(self.spec.width, 1.0) if size is None else size / SIZES["font.size"]
+        return MAGNIFICATION.get(self.spec.width, 1.0) if size is None else size / SIZES["axes.labelsize"]
 
     @property
     def rc(self) -> Any:
