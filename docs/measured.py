@@ -2,6 +2,7 @@
 
 - `{{share GRID COLUMN | QUERY}}`: how many trials succeed, as a range if some are undecided; COLUMN may be an event
   such as `group_error<=1e-5`, QUERY is one of pandas over the grid's rows.
+- `{{trials GRID | QUERY}}`: how many trials are stored, and the grid's name with a link to the gallery.
 - `{{mean GRID COLUMN | QUERY}}`, `median`, `largest`, `smallest`; `square mean` is the square of it.
 - `{{claim GRID K}}`: the verdict on the config's claim number K, and what was measured.
 - `{{half GRID K}}`: where the threshold of claim K was found, with its interval, for each panel.
@@ -126,6 +127,9 @@ def _value(asked: str) -> str:
     if verb == "square":
         return f"{float(_value(rest)) ** 2:.3g}"
     what, _, query = rest.partition(" | ")
+    if verb == "trials":
+        (page,) = [path.name for path in GRIDS.glob("*.md") if f"\n## {what}\n" in path.read_text()]
+        return f"{_count(what, query)} trials of [{what}](papers/{page}#{what})"
     grid, column = what.split()
     values = _column(grid, column, query)
     if not len(values):

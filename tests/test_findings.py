@@ -34,6 +34,7 @@ def test_a_number_follows_its_grid() -> None:
     assert filled("{{share p1-theorem7 all_ones | " + query + "}}") == "40 of 40"
     assert filled("{{share p1-theorem7 recovered | " + query + "}}") == "0 of 40"
     assert filled("{{largest p1-theorem7 n | n < 150}}") == "120"
+    assert filled("{{trials p1-theorem5 | d == 240}}") == "30 trials of [p1-theorem5](papers/P1.md#p1-theorem5)"
 
 
 def test_growth_misses_and_failures_follow_their_grids() -> None:
