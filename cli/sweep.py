@@ -207,8 +207,8 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
         if not request.dry_run and request.backend in (None, "processes"):
             FORK_SERVER.begin()  # the fork server starts while this process imports modules
         from recovery.runner.loading import load
-        from recovery.runner.plan import part_words
         from recovery.runner.plan import plan as plan_sweep
+        from recovery.runner.plan import relation_words
         from recovery.runner.progress import Progress
         from recovery.runner.run import run
         from recovery.runner.sweep_status import stale_words
@@ -220,8 +220,8 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
     if not request.rerun_changed and plan.stale:
         click.echo(stale_words(len(plan.stale), "--rerun-changed"), err=True)
     options.warn_memory(sweep)
-    if plan.relation == "part":
-        click.echo(part_words(plan), err=True)
+    if words := relation_words(plan):
+        click.echo(words, err=True)
     if request.dry_run:
         click.echo(_forecast(plan, settings))
         return plan, settings, None

@@ -184,9 +184,19 @@ def relation(plan: Plan) -> Relation:
     return "whole"
 
 
-def part_words(plan: Plan) -> str:
-    """Return the message about a plan that is a part of its folder's plan."""
+def relation_words(plan: Plan) -> str:
+    """Return the message about a plan that is a part of its folder's, or that drops a part of its report; otherwise ''.
+
+    A folder has the report section of the config that ran last, so that a changed report applies to the stored rows.
+    """
+    if plan.relation == "equal" or not plan.folder.exists():
+        return ""
     content = plan.folder.load()
+    if plan.relation == "whole":
+        dropped = sorted({*content["config"].get("report", {})} - {*plan.sweep.document.get("report", {})})
+        names = ", ".join(f"report.{key}" for key in dropped)
+        then = "this config does not have it, so it is dropped; write it into the config to keep it"
+        return f"{plan.folder.path} stores {names}; {then}" if dropped else ""
     sampling = content["config"].get("sampling", {})
     text = f"{plan.folder.path} holds a larger sweep of {content['trials']} trials; only the trials of this config run"
     if sampling.get("kind") == "until" and "sampling" not in plan.sweep.document:

@@ -48,6 +48,25 @@ def test_the_command_names_the_larger_sweep(tmp_path: Path) -> None:
     assert "30 of 30 trials stored (6 run now)" in result.stdout
 
 
+def test_a_config_without_the_stored_labels_says_that_it_drops_them(tmp_path: Path) -> None:
+    """A folder has the report of the config that ran last: a change of it needs no trial."""
+    config, out = str(write_config(tmp_path)), str(tmp_path / "out")
+
+    def run(*options: str) -> str:
+        result = CliRunner().invoke(main, ["sweep", config, "--out", out, *options])
+        assert result.exit_code == 0, result.output
+        return result.stderr
+
+    labelled = ["--set", "report.labels={n: samples}"]
+    assert "dropped" not in run(*labelled)
+    assert "dropped" not in run(*labelled)
+    assert f"{out} stores report.labels; this config does not have it, so it is dropped" in run("--dry-run")
+    assert read(Path(out)).sweep["config"]["report"]["labels"] == {"n": "samples"}
+    assert "stores report.labels" in run()
+    assert "labels" not in read(Path(out)).sweep["config"].get("report", {})
+    assert "dropped" not in run()
+
+
 def test_a_config_that_adds_some_trials_and_lacks_others_is_refused(tmp_path: Path) -> None:
     out = grown_folder(tmp_path)
     with pytest.raises(StoreError, match=r"32 of its 48 trials are not in this one"):
