@@ -67,7 +67,7 @@ class Comparisons:
                 rows.append(
                     {"first": part.names[0], "second": part.names[1]}
                     | {"along": along.what if one.pooled else along.x, "where": panel.where | slice_}
-                    | {"pooled": one.pooled, "probability": along.probability}
+                    | {"pooled": one.pooled, "left_out": list(one.left_out), "probability": along.probability}
                     | {"threshold_first": one.first, "threshold_second": one.second}
                     | one.difference.columns("difference")
                     | {"level": one.difference.level}

@@ -15,6 +15,8 @@ from recovery.text import many
 
 OVERALL, SLICES = "All cells", "Slices"
 """Titles of the tables."""
+PAIRS = ["second larger", "second smaller", "exact p"]
+"""Heads of the columns about pairs of trials."""
 
 
 def in_words(comparisons: Sequence[Comparison], most: int) -> list[str]:
@@ -53,11 +55,17 @@ def tables(comparisons: Sequence[Comparison]) -> list[tuple[str, list[str], list
     one, alone = comparisons[0].first, len(comparisons) == 1
     mean = "fraction" if one.proportion else "median"
     heads = [f"{mean} in the first", "in the second", "difference", interval_words([LEVEL])]
-    heads += ["larger", "smaller", "exact p"]
+    heads += PAIRS if any(c.paired for c in comparisons) else []
     ends = ["at", "in the first", "in the second", "difference", "interval"]
     whole, slices = (
         [
-            (c, [PLAIN.where({key: row[key] for key in c.slice_keys if key in row}), *_numbers(c, row, tests)])
+            (
+                c,
+                [
+                    PLAIN.where({key: row[key] for key in c.slice_keys if key in row}),
+                    *_numbers(c, row, tests)[: len(heads)],
+                ],
+            )
             for c in comparisons
             for row in _rows(getattr(c, table))
         ]
@@ -91,7 +99,10 @@ def _threshold(comparison: Comparison, panel: Panel, one: ThresholdDifference) -
     where = PLAIN.where(panel.where if one.pooled or along.by is None else {**panel.where, along.by: one.y})
     values = [f"{value:.4g}" if np.isfinite(value) else "none" for value in (one.first, one.second)]
     estimate = f"{difference.estimate:+.4g}" if difference.known else "none"
-    return [where or (f"all {along.by}" if along.by else "all"), *values, estimate, difference.entry("+.4g")]
+    if one.left_out or not where:
+        out = f" except {', '.join(map(PLAIN.value, one.left_out))}" if one.left_out else ""
+        where = ", ".join(filter(None, [where, f"all {along.by}{out}" if along.by else "all"]))
+    return [where, *values, estimate, difference.entry("+.4g")]
 
 
 def _numbers(comparison: Comparison, row: Mapping[str, Any], tests: int) -> list[str]:
@@ -106,6 +117,11 @@ def _numbers(comparison: Comparison, row: Mapping[str, Any], tests: int) -> list
 def after(comparisons: Sequence[Comparison]) -> list[str]:
     """Return the lines below the tables: largest differences, and how many grid cells differ."""
     lines = []
+    if any(one.paired for one in comparisons):
+        test = "McNemar's test" if comparisons[0].first.proportion else "the sign test"
+        lines.append(f"second larger, second smaller: numbers of pairs of trials; exact p: of {test} on them")
+    if any(not one.difference.known for comparison in comparisons for _, one in comparison.thresholds):
+        lines.append("none: the grid cells of a side do not span the transition, so the difference has bounds at most")
     if len(comparisons) > 1 and any(one.paired for one in comparisons):
         lines.append(f"exact p of the overall table: multiplied by {len(comparisons)} comparisons (Bonferroni)")
     for comparison in comparisons:

@@ -107,6 +107,28 @@ def test_the_figure_and_the_text_show_the_cells_that_differ() -> None:
     assert len(in_words([found], 1)) == len(in_words([found], 0)) + 1
 
 
+def test_a_pooled_difference_names_the_sizes_that_it_leaves_out() -> None:
+    """Values of d = 30 and 90 are on one side only, and at d = 100 both grids end inside the transition."""
+    first = wendel_rows(n=range(100, 201, 10), d=[60, 70, 80, 90, 100], replicates=40)
+    second = wendel_rows(n=range(100, 201, 10), d=[30, 60, 70, 80, 100], replicates=40, seed=1)
+    found = both(first, second)
+    ((_, pooled),) = [one for one in found.thresholds if one[1].pooled]
+    assert pooled.left_out == (90, 100, 30)
+    words = "\n".join(in_words([found], 20))
+    assert "all d except 90, 100, 30 " in words
+    assert "none: the grid cells of a side do not span the transition" in words
+    same = both(first[first["d"] < 90], second[second["d"].between(60, 80)])
+    assert "all d  " in "\n".join(in_words([same], 20))
+
+
+def test_columns_of_pairs_are_explained_and_left_out_without_pairs() -> None:
+    rows = wendel_rows(n=[20, 40], d=[10])
+    paired, unpaired = ("\n".join(in_words([both(rows, rows, seed=seed)], 20)) for seed in (1, 2))
+    assert "second larger    second smaller    exact p\n" in paired
+    assert "second larger, second smaller: numbers of pairs of trials; exact p: of McNemar's test on them" in paired
+    assert "second larger" not in unpaired
+
+
 def test_compare_command_writes_words_figure_and_table(tmp_path: Path) -> None:
     rows = wendel_rows()
     first = store(rows, tmp_path / "a", name="a")

@@ -6,7 +6,7 @@ number. The share of these pairs reproduces the observed covariance of the outco
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,13 +28,14 @@ Counts = Mapping[tuple[Any, float], tuple[int, int]]
 @dataclass(frozen=True)
 class ThresholdDifference:
     """The second threshold minus the first: of the slice at y, or pooled. Infinite ends where the cells give no
-    bound."""
+    bound. left_out: the values of y on either side that are not pooled."""
 
     y: Any
     pooled: bool
     first: float
     second: float
     difference: Interval
+    left_out: tuple[Any, ...] = ()
 
 
 class _Crossed(NamedTuple):
@@ -113,7 +114,10 @@ def threshold_differences(
     results = []
     if along.pool is not None and all(side.pool is not None for side in found):
         a, b = (side.crossed(side.pooled, sample) for side, sample in zip((one, two), samples, strict=True))
-        results.append(_pooled(a, b, one.weight, level))
+        pooled = _pooled(a, b, one.weight, level)
+        used = [y for y, out in zip(common, a.outside | b.outside, strict=True) if not out]
+        everywhere = dict.fromkeys(each.y for side in found for each in side.alone)
+        results.append(replace(pooled, left_out=tuple(y for y in everywhere if used and y not in used)))
     a, b = (side.crossed(side.along_x, sample) for side, sample in zip((one, two), samples, strict=True))
     errors, hidden = (b.samples - a.samples).std(axis=0, ddof=1), (a.step + b.step) / 2
     for i, y in enumerate(common):
