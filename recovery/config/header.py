@@ -165,6 +165,10 @@ def _plain(text: str) -> Any:
         return text
 
 
+FigureName = Literal["auto", "map", "ratios", "profile", "loss", "paths", "pairing", "landscape", "network"]
+"""The figures that a report may have first; the last five show training records."""
+
+
 @dataclass(frozen=True)
 class ReportSpec:
     """The diagram of a report: `value` over the coordinates x and y, with one panel for each value of `panel`.
@@ -182,7 +186,7 @@ class ReportSpec:
     theory curves in pictures, pages and the terminal, such as {alpha: "$\\alpha = n/d$"}; tables keep the names of the
     config. scale, limits: of the colours; the default scale depends on the kind of the value. figure: a map of the
     plane, fractions against the `ratios` n/d, or a profile (a line along x for each y); `auto` chooses the most
-    informative one.
+    informative one. The name of a figure of training records, such as `landscape`, puts that one first.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None
@@ -197,7 +201,7 @@ class ReportSpec:
     labels: Mapping[str, str] = field(default_factory=dict)
     scale: Literal["linear", "log"] | None = None
     limits: tuple[float, float] | None = None
-    figure: Literal["auto", "map", "ratios", "profile"] = "auto"
+    figure: FigureName = "auto"
     style: StyleSpec = StyleSpec()
 
     @property

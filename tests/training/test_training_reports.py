@@ -1,18 +1,21 @@
 """Figures of trajectories and of paired outcomes, from a sweep that was really run."""
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from recovery.config import load
+from recovery.config.header import FigureName
 from recovery.report.claims import Analysis
 from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.figures import figures_beside, render
+from recovery.report.figures import drawings, figures_beside, render
+from recovery.report.figures.kinds import KINDS
 from recovery.report.figures.map import draw_paired
-from recovery.report.figures.training_plots import firsts, runs_of
+from recovery.report.figures.training_plots import RECORD_KINDS, firsts, runs_of
 from recovery.report.statistics.proportions import Pairs, mcnemar
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
@@ -192,3 +195,16 @@ def test_records_of_a_user_method_have_no_figures_of_training(tmp_path: Path) ->
     grid = stored(tmp_path, RECORDED)
     assert [run.record["loss"].tolist() for run in runs_of(grid)] == [[1.0] * 5] * 2
     assert figures_beside(Analysis(Diagram.of(grid))) == {}
+
+
+def test_the_config_names_a_figure_of_records_that_comes_first(tmp_path):
+    grid = stored(tmp_path, TRAINED + "report: {figure: landscape}\n")
+    found = drawings(Analysis(Diagram.of(grid)))
+    assert list(found) == ["", "profile", "loss", "paths"]
+    assert found[""].words == RECORD_KINDS["landscape"][0]
+    grid.sweep["config"]["report"]["figure"] = "pairing"  # which these runs do not have
+    assert list(drawings(Analysis(Diagram.of(grid)))) == ["", "loss", "paths", "landscape"]
+
+
+def test_every_figure_of_records_has_a_name_that_a_config_may_give():
+    assert set(get_args(FigureName)) == {"auto", *RECORD_KINDS, *(name for name, kind in KINDS.items() if kind.panel)}

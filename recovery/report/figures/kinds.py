@@ -101,7 +101,7 @@ def main_kind(analysis: Analysis) -> str:
         raise ReportError(
             "report.figure is 'ratios', which shows a success fraction over n and d; use 'map' or 'profile'"
         )
-    if requested != "auto":
+    if requested in KINDS:
         return requested
     return next(name for name, kind in reversed(KINDS.items()) if kind.panel is not None and kind.fits(analysis))
 
@@ -130,8 +130,13 @@ def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
 
 
 def drawings(analysis: Analysis) -> dict[str, Drawing]:
-    """Return name -> figure for all figures of a report; the name of the main figure is empty."""
-    return {"": main_figure(analysis)[1], **figures_beside(analysis)}
+    """Return name -> figure for all figures of a report; the name of the first figure is empty.
+
+    It is the main figure, or the figure of training records that the config names, if the rows have such records.
+    """
+    (kind, main), beside = main_figure(analysis), figures_beside(analysis)
+    first = beside.pop(analysis.diagram.sweep.report.figure, None)
+    return {"": main, **beside} if first is None else {"": first, kind: main, **beside}
 
 
 def _drawing(kind: Kind, analysis: Analysis) -> Drawing:
