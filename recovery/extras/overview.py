@@ -3,7 +3,7 @@
 import base64
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
@@ -13,13 +13,14 @@ from tabulate import tabulate
 
 from recovery.errors import RecoverError, ReportError
 from recovery.extras.gallery import OURS, PAPERS, counted, paper_of, paper_title, verdict_counts, with_few_colours
+from recovery.interval import Interval
 from recovery.report.claims import Analysis, form_of, measured
 from recovery.report.claims.result import VERDICTS, ClaimResult
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import PLAIN, Diagram
 from recovery.report.diagram.quantity import Quantity
 from recovery.report.figures import draw_into, main_figure, render
 from recovery.report.figures.sheet import sheet
-from recovery.report.figures.style import style_of
+from recovery.report.figures.style import Style
 from recovery.report.page import document, table
 from recovery.runner.sweep_status import WINDOW, SweepStatus, age, sweep_status
 from recovery.store import read
@@ -145,8 +146,8 @@ def _entry(folder: Path, one: Standing, start: Path) -> Entry:
 
 
 def _thumbnail(analysis: Analysis) -> Figure:
-    """Draw the first measured panel of the main figure, without title, colour bar and key."""
-    with sheet(1, "", style_of(analysis.diagram)) as page:
+    """Draw the first measured panel of the main figure, as wide as a column, without title, colour bar and key."""
+    with sheet(1, "", Style(replace(analysis.diagram.sweep.report.style, width="column", font_size=None))) as page:
         draw_into(page.axes[0], analysis, analysis.diagram.drawn[0], key=False)
     return page.figure
 
@@ -159,10 +160,20 @@ def thresholds(analysis: Analysis) -> list[str]:
     for row in rows:
         found = row.found
         alike = found.drift is None or found.constant
-        after = found.interval.entry(form_of(found.along)) if alike else f"changes with {found.along.by}"
+        form, what = form_of(found.along), found.along.what
+        if form != ".3f":
+            found = replace(found, interval=_short(found.interval))
+        after = found.interval.entry(form) if alike else f"changes with {found.along.by}"
         name = _before(Quantity.parse(row.of).label if several else "", found.panel.title)
-        lines.append(f"{name}{found.along.what} = {measured(found)}, {after}")
+        what = PLAIN.axis(what) if what == found.along.x else what
+        lines.append(f"{name}{what} = {measured(found)}, {after}")
     return list(dict.fromkeys(lines))
+
+
+def _short(interval: Interval) -> Interval:
+    """Round an interval to four significant digits."""
+    estimate, low, high = (float(f"{number:.4g}") for number in (interval.estimate, interval.low, interval.high))
+    return Interval(estimate, low, high, interval.level)
 
 
 def _before(*parts: str) -> str:
@@ -177,19 +188,21 @@ def overview_page(name: str, entries: Sequence[Entry]) -> str:
     groups = {paper: list[Entry]() for paper in (*PAPERS, OURS)}
     for one in entries:
         groups[paper_of(one.standing.place.name)].append(one)
+    links = [f"<a href='#{paper}'>{OTHERS if paper == OURS else paper}</a>" for paper, ones in groups.items() if ones]
     body = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(in_short([one.standing for one in entries]))}.{f' Claims: {claims}.' if claims else ''}</p>",
         "<p class='soft'>A picture links to the page of its sweep, which <code>recover report FOLDER --format html"
         "</code> makes; without a page it links to the folder. An interval follows each threshold.</p>",
+        f"<p>Go to {', '.join(links)}.</p>" if len(links) > 1 else "",
         CONTROLS,
-        *(_section(paper_title(paper, OTHERS), ones) for paper, ones in groups.items() if ones),
+        *(_section(paper, paper_title(paper, OTHERS), ones) for paper, ones in groups.items() if ones),
     ]
     return document(title, [f'<div class="sweeps">{"".join(body)}</div>'], scripts=("overview.js",))
 
 
-def _section(title: str, entries: Sequence[Entry]) -> str:
-    return f"<section><h2>{escape(title)}</h2>{table(HEAD, [_row(one) for one in entries])}</section>"
+def _section(paper: str, title: str, entries: Sequence[Entry]) -> str:
+    return f"<section id='{paper}'><h2>{escape(title)}</h2>{table(HEAD, [_row(one) for one in entries])}</section>"
 
 
 def _row(one: Entry) -> list[str]:
@@ -232,11 +245,16 @@ def _trials(one: Entry) -> str:
 
 
 def _lines(lines: Sequence[str]) -> str:
-    shown = [escape(line) for line in lines]
+    shown = [f'<div class="line">{escape(_unbroken(line))}</div>' for line in lines]
     if len(shown) <= MOST_LINES + 1:
-        return f"<div>{'<br>'.join(shown)}</div>" if shown else ""
-    rest = f"<details><summary>{len(shown) - MOST_LINES} more</summary>{'<br>'.join(shown[MOST_LINES:])}</details>"
-    return f"<div>{'<br>'.join(shown[:MOST_LINES])}{rest}</div>"
+        return f"<div>{''.join(shown)}</div>" if shown else ""
+    more = f"<summary>{len(shown) - MOST_LINES} more</summary>"
+    return f"<div>{''.join(shown[:MOST_LINES])}<details>{more}{''.join(shown[MOST_LINES:])}</details></div>"
+
+
+def _unbroken(line: str) -> str:
+    """Forbid line breaks between a name and its value, and between a number and its percent sign."""
+    return line.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
 
 
 def _claims(one: Entry) -> str:

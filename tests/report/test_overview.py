@@ -9,9 +9,14 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
+from recovery.extras.overview import _thumbnail, thresholds
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.figures.style import WIDTHS
 from tests.invoke import recover
 
 from .conftest import visit
+from .grids import grid, wendel_rows
 
 CONFIG = """\
 name: small
@@ -39,13 +44,28 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_sweeps_are_grouped_by_paper_with_short_thresholds(three: str) -> None:
     titles = re.findall("<h2>(.*?)</h2>", three)
+    assert re.findall("<a href='#(.*?)'>", three) == re.findall("<section id='(.*?)'>", three) == ["P1", "ours"]
     assert titles == ["P1: Overparameterized ReLU neural networks learn the simplest model", "Other sweeps"]
-    groups = [re.findall(r"<strong><a [^>]*>(.*?)</a>", part) for part in three.split("<section>")[1:]]
+    groups = [re.findall(r"<strong><a [^>]*>(.*?)</a>", part) for part in three.split("<section ")[1:]]
     assert groups == [["p1-first", "p1-second"], ["other"]]
-    lines = re.findall(r"<div>(n/d = .*?)</div>", three)
+    lines = [line.replace("\u00a0", " ") for line in re.findall(r'<div class="line">(n/d\u00a0=.*?)</div>', three)]
     assert len(lines) == 3
     for line in lines:
         assert re.fullmatch(r"n/d = \d\.\d{3}, (\d\.\d{3} to \d\.\d{3}|(above|below) \d\.\d{3}) \(95 %\)", line)
+
+
+def test_thresholds_along_an_axis_have_its_name_and_four_digits(tmp_path: Path) -> None:
+    rows = wendel_rows(n=[10, 20, 30, 40], d=[7, 9], replicates=40).rename(columns={"n": "planted.bias"})
+    rows["n"] = 7
+    report = {"value": "recovered", "x": "planted.bias", "y": "d", "style": {"width": "page", "font_size": 20}}
+    analysis = Analysis(Diagram.of(grid(rows, report=report)))
+    lines = thresholds(analysis)
+    assert len(lines) == 2
+    for line in lines:
+        numbers = re.fullmatch(r"d = [79]: bias = ([\d.]+), (?:([\d.]+) to ([\d.]+)|\w+ ([\d.]+)) \(95 %\)", line)
+        assert numbers, line
+        assert all(len(number.replace(".", "")) <= 4 for number in numbers.groups() if number)
+    assert _thumbnail(analysis).get_figwidth() == WIDTHS["column"]
 
 
 def test_the_page_filters_and_sorts(three: str, browser: Any, tmp_path: Path) -> None:
