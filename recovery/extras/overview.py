@@ -268,7 +268,7 @@ def _claims(one: Entry) -> str:
     ]
     items = [
         f'<p><span class="{claim.verdict.split()[0]}">{claim.verdict_words}</span>: {escape(claim.stated)}'
-        + (f" Measured: {escape(claim.measured)}" if claim.verdict != "not tested" else "")
+        + (f". Measured: {escape(claim.measured)}." if claim.verdict != "not tested" else "")
         + (f' <span class="soft">{escape(claim.source)}</span>' if claim.source else "")
         + "</p>"
         for claim in one.claims

@@ -84,6 +84,7 @@ def test_the_page_shows_each_sweep(many: Path) -> None:
     assert 'href="empty"' in by_name["empty"]
     assert "n/d = " in by_name["whole"] or "x = " in by_name["whole"]
     assert "1 supported" in by_name["whole"]
+    assert ". Measured: n/d = " in by_name["whole"]
     assert "data:image/png" in by_name["whole"]
     assert "<progress" in next(row for name, row in by_name.items() if "half" in name)
     assert "holds no trials yet" in by_name["empty"]
