@@ -12,6 +12,7 @@ HOW_TO_HAVE = {
     "a C compiler": "apt-get install gcc",
     "Chromium": "apt-get install chromium chromium-driver",
     "JAX": "pip install jax",
+    "LaTeX": "apt-get install texlive-latex-base texlive-pictures",
     "Node": "apt-get install nodejs npm",
     "SLURM": "apt-get install slurm-wlm munge",
     "root": "run the tests as root, in a container for example",

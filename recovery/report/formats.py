@@ -6,7 +6,7 @@ from pathlib import Path
 from recovery.errors import ReportError
 from recovery.store.parts import write_file
 
-PICTURES = ("png", "svg", "pdf", "eps")
+PICTURES = ("png", "svg", "pdf", "eps", "pgf")
 TABLES = ("csv", "json", "latex", "markdown")
 REPORT = ("terminal", "html", *PICTURES, *TABLES)
 COMPARISON = ("html", *PICTURES, "csv")

@@ -1,6 +1,7 @@
 """The file ending of --out selects the format of reports, comparisons and bundles, or is refused."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from recovery.errors import ReportError
 from recovery.report.formats import BUNDLE, COMPARISON, REPORT, format_of
 
+from ..needs import need_programs
 from .grids import wendel_rows
 from .test_command import run, run_command, store
 
@@ -154,3 +156,27 @@ def test_csv_has_the_shown_value_and_more_columns_on_request(tmp_path: Path) -> 
     wrong = run(results, "--format", "csv", "--columns", "secons")
     assert (wrong.exit_code, "did you mean 'seconds'" in wrong.output) == (2, True)
     assert "csv, latex and markdown" in run(results, "--format", "png", "--columns", "all").output
+
+
+def test_pgf_without_latex_is_refused(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run(results, "--out", tmp_path / "x.pgf")
+    assert result.exit_code == 2
+    assert "a pgf file needs LaTeX: install pdflatex with the package pgf, or choose pdf" in " ".join(
+        result.output.split()
+    )
+    assert not (tmp_path / "x.pgf").exists()
+
+
+@pytest.mark.soak
+def test_latex_compiles_a_figure_as_pgf(results: Path, tmp_path: Path) -> None:
+    need_programs("LaTeX", "pdflatex")
+    assert run(results, "--out", tmp_path / "x.pgf").exit_code == 0
+    text = (tmp_path / "x.pgf").read_text()
+    assert "fraction recovered" in text  # text stays text
+    document = [r"\documentclass{article}\usepackage{pgf}\begin{document}", r"\input{x.pgf}", r"\end{document}"]
+    (tmp_path / "paper.tex").write_text("\n".join(document))
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(latex, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "1 page" in done.stdout

@@ -1,8 +1,8 @@
 """Figures of diagrams and of training records, drawn with matplotlib."""
 
+from recovery.report.figures.files import render
 from recovery.report.figures.kinds import draw_into, drawings, figures_beside, main_figure, main_kind
 from recovery.report.figures.map import draw_map
-from recovery.report.figures.sheet import render
 
 __all__ = [
     "draw_into",

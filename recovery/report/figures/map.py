@@ -33,6 +33,7 @@ from recovery.report.diagram import (
     undecided_words,
     unfinished_words,
 )
+from recovery.report.figures.files import MOST_AREAS
 from recovery.report.figures.sheet import panel_sheet, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, STROKES, script_of, set_axis
 from recovery.report.statistics import Pairs, pair_cells, slices_in_words
@@ -46,8 +47,6 @@ OUTCOMES = ["convex_recovered", "recovered"]
 """Columns with the outcomes of the convex program and of training."""
 STUB = 0.05
 """Length of the open end of an interval, as a share of the axis."""
-LARGE = 10_000
-"""Panels with more grid cells than this are embedded in vector files as bitmaps."""
 
 
 def draw_map(analysis: Analysis) -> Figure:
@@ -103,7 +102,7 @@ def draw_panel(ax: Axes, analysis: Analysis, i: int, scale: Scale, shown: slice 
 def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> Any:
     """Draw values of shape (len(y), len(x)) as a mesh with the panel's axes; NaN is white."""
     x, y = Axis(panel.x), Axis(panel.y)
-    large = values.size > LARGE
+    large = values.size > MOST_AREAS
     mesh = ax.pcolormesh(x.edges, y.edges, np.ma.masked_invalid(values), cmap=cmap, norm=norm, rasterized=large)
     if not large:
         mesh.set_edgecolor("face")

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
 from math import ceil
 from typing import Any, Literal
 
@@ -21,7 +20,6 @@ from matplotlib.lines import Line2D
 from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Diagram, Layout, Panel, Script, letters
 from recovery.report.figures.style import (
     AROUND_PANELS,
-    FILES,
     NO_BREAK_SPACE,
     Style,
     font_size,
@@ -314,15 +312,3 @@ def interval_handle(words: str) -> ErrorbarContainer:
 def write_not_measured(ax: Axes) -> None:
     """Write into a panel that its method does not measure the value."""
     ax.text(0.5, 0.5, NOT_MEASURED, transform=ax.transAxes, ha="center", va="center", color="0.35")
-
-
-def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
-    """Return the figure as a png, svg, pdf or eps file, at print resolution or `dots` per inch.
-
-    The same figure always gives the same bytes, so the date of an eps file is removed.
-    """
-    dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    buffer = BytesIO()
-    with matplotlib.rc_context(FILES):
-        figure.savefig(buffer, format=kind, metadata=dates.get(kind), dpi=dots or FILES["savefig.dpi"])
-    return re.sub(rb"%%CreationDate: .*\n", b"", buffer.getvalue(), count=1) if kind == "eps" else buffer.getvalue()
