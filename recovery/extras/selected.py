@@ -62,6 +62,11 @@ class SelectorChoice:
         ends = self._at_cutoff
         return None if ends is None or ends[0] <= ends[1] else (ends[0] + ends[1]) / 2
 
+    @property
+    def predicts(self) -> bool:
+        """Whether R2 is clearly above 0: its mean over the splits is at least twice its standard error."""
+        return bool(self.r2.mean() >= 2 * self.r2.std(ddof=1) / np.sqrt(len(self.r2)))
+
     def separation(self) -> list[str]:
         """Return a sentence on how clearly the cutoff separates the importances, or nothing if it cannot be said."""
         ends = self._at_cutoff
@@ -194,13 +199,23 @@ class SelectionReport:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about the table, and a warning if the network predicts no better than the mean."""
-        r2 = self.choices[0].r2
-        if r2.mean() >= 2 * r2.std(ddof=1) / np.sqrt(len(r2)):
+        """Warnings about the table, and a warning if the network predicts no better than the mean.
+
+        The warning names the baseline that predicts best, if one does.
+        """
+        first, *others = self.choices
+        if first.predicts:
             return list(self.table.warnings)
-        negative = f"below 0 in {np.count_nonzero(r2 < 0)} of {many(len(r2), 'split')}"
-        useless = f"R2 is not clearly above 0 ({negative}): no column explains the target, so the choice is meaningless"
-        return [*self.table.warnings, useless]
+        negative = f"below 0 in {np.count_nonzero(first.r2 < 0)} of {many(len(first.r2), 'split')}"
+        useless = f"R2 of the network is not clearly above 0 ({negative}), so its choice is meaningless"
+        best = max((one for one in others if one.predicts), key=lambda one: float(one.r2.mean()), default=None)
+        if best is None:
+            return [*self.table.warnings, f"{useless}: no column explains the target"]
+        names = ", ".join(self.table.names[i] for i in np.flatnonzero(best.frequency >= STABLE)) or "none"
+        return [
+            *self.table.warnings,
+            f"{useless}. {best.selector} has R2 = {best.r2.mean():.2f}; its stable columns: {names}",
+        ]
 
     def as_text(self) -> str:
         """Return the result as text: the table, ranked columns with all choices, predictions, the chosen columns."""

@@ -66,9 +66,22 @@ def test_nothing_to_find_is_said(data):
     frame["price"] = np.random.default_rng(0).standard_normal(len(frame))
     frame.to_csv(data, index=False)
     found = run(data, "--target", "price", "--splits", 3, "--no-baselines", "--count", 2)
-    assert "  warning: R2 is not clearly above 0 (below 0 in " in found.output
+    assert "  warning: R2 of the network is not clearly above 0 (below 0 in " in found.output
+    assert "no column explains the target" in found.output
     kept = run(data, "--target", "price", "--splits", 3, "--no-baselines", "--count", 2, "--json")
-    assert "R2 is not clearly above 0" in json.loads(kept.output)["warnings"][-1]
+    assert "R2 of the network is not clearly above 0" in json.loads(kept.output)["warnings"][-1]
+
+
+def test_a_baseline_that_predicts_where_the_network_does_not_is_named(data, monkeypatch):
+    untrained = HyperparameterGrid((0.1,), (1e-6,), (10,), (1,))
+    monkeypatch.setattr(selected, "Selector", lambda name, **rest: Selector(name, untrained, **rest))
+    report = recovery.select_columns(data, "price", splits=3)
+    warning = report.warnings[-1]
+    assert "so its choice is meaningless. " in warning
+    best = max(report.choices[1:], key=lambda one: one.r2.mean())
+    assert f"{best.selector} has R2 = {best.r2.mean():.2f}; its stable columns: " in warning
+    assert "x3" in warning.split("stable columns: ")[1].split(", ")
+    assert "no column explains the target" not in warning
 
 
 def test_a_study_of_the_shape_of_bgsboys(data, tmp_path):
