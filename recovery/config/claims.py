@@ -25,9 +25,6 @@ Limit = Annotated[
 ]
 
 
-TOGETHER = "value and tolerance belong together; allowed: both, or at_least and at_most"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Scoped:
     """Keys that all tested claims share, after their own: the rows that a claim is about, and its place in a source."""
@@ -57,8 +54,7 @@ class ThresholdClaim(Scoped):
         _one_form(ratio=self.ratio, along=self.along)
         if self.ratio and min(one for one in (self.value, self.at_least, self.at_most, 1) if one is not None) <= 0:
             raise ParameterError("a ratio n/d is positive; allowed: value, at_least and at_most above 0")
-        if (self.value is None) != (self.tolerance is None):
-            raise ParameterError(TOGETHER)
+        _value_with_tolerance(self.value, self.tolerance)
         _two_sided_or_one(self.value, self.at_least, self.at_most)
 
     @property
@@ -89,8 +85,7 @@ class GrowthClaim(Scoped):
     def __post_init__(self) -> None:
         if list(self.probabilities) != sorted(set(self.probabilities)):
             raise ParameterError(f"probabilities rise; found {', '.join(f'{one:g}' for one in self.probabilities)}")
-        if (self.value is None) != (self.tolerance is None):
-            raise ParameterError(TOGETHER)
+        _value_with_tolerance(self.value, self.tolerance)
         _two_sided_or_one(self.value, self.at_least, self.at_most)
 
     @property
@@ -182,6 +177,31 @@ class MonotoneClaim(Scoped):
 
 
 @dataclass(frozen=True)
+class PowerClaim(Scoped):
+    """The median of column `of`, or the n at which an event has probability 1/2, is a power of the coordinate `along`
+    when the other coordinates are fixed, with an exponent within limits: `value` with `tolerance`, or one side.
+    Supported if the 95 % confidence interval of the exponent is inside the limits, contradicted if the interval at
+    significance level `level` is outside."""
+
+    of: str
+    along: str
+    value: float | None = None
+    tolerance: Annotated[float, Gt(0)] | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    level: Level = 1e-3
+
+    def __post_init__(self) -> None:
+        _value_with_tolerance(self.value, self.tolerance)
+        _two_sided_or_one(self.value, self.at_least, self.at_most)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest exponent that agree with the claim; infinite on a side without a limit."""
+        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
+
+
+@dataclass(frozen=True)
 class OrderClaim(Scoped):
     """Column `of` succeeds in more trials under each of the `values` of `axis` than under the next, and therefore at
     smaller n. A number is larger in more pairs of trials; with `direction: rises` it is smaller. The test has
@@ -245,6 +265,7 @@ Tested = (
     | ValueClaim
     | BinomialClaim
     | MonotoneClaim
+    | PowerClaim
     | OrderClaim
     | TableClaim
 )
@@ -258,6 +279,7 @@ CLAIMS: dict[str, type[Any]] = {
     "value": ValueClaim,
     "binomial": BinomialClaim,
     "monotone": MonotoneClaim,
+    "power": PowerClaim,
     "order": OrderClaim,
     "table": TableClaim,
     "statement": Statement,
@@ -326,6 +348,11 @@ def expression_faults(path: Path, text: str, coordinates: Sequence[str]) -> Iter
         parse(text, coordinates)
     except ExpressionError as error:
         yield Fault(path, str(error))
+
+
+def _value_with_tolerance(value: float | None, tolerance: float | None) -> None:
+    if (value is None) != (tolerance is None):
+        raise ParameterError("value and tolerance belong together; allowed: both, or at_least and at_most")
 
 
 def _two_sided_or_one(value: float | None, least: float | None, most: float | None) -> None:

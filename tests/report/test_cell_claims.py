@@ -204,6 +204,55 @@ def test_without_a_trend_no_direction_is_contradicted_more_often_than_the_level(
     assert wrong <= scipy.stats.binom.isf(1e-3, 80, level) == 11
 
 
+def powers(seed: int, noise: float = 0.3) -> pd.DataFrame:
+    """Return rows whose test_distance is n^-1/2 d^2 times log-normal noise."""
+    rows = wendel_rows([20, 40, 80, 160], [10, 20, 40], replicates=5)
+    spread = np.random.default_rng(seed).normal(0, noise, len(rows))
+    return rows.assign(test_distance=rows["n"] ** -0.5 * rows["d"] ** 2.0 * np.exp(spread))
+
+
+POWER = {"kind": "power", "of": "test_distance", "along": "n"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        ({"value": -0.5, "tolerance": 0.2}, "supported"),
+        ({"value": -1.0, "tolerance": 0.1}, "contradicted"),
+        ({"at_most": -0.2}, "supported"),
+        ({"at_least": -0.5}, "inconclusive"),
+        ({"along": "d", "value": 2.0, "tolerance": 0.5}, "supported"),
+        ({"along": "d", "at_most": 1.5}, "contradicted"),
+        ({"along": "d", "value": 2.0, "tolerance": 0.5, "where": {"n": 40}}, "inconclusive"),  # three points
+    ],
+)
+def test_the_exponent_of_a_number(limits: dict[str, Any], verdict: str) -> None:
+    assert judge(powers(1), POWER | limits).verdict == verdict
+
+
+def test_the_exponent_of_a_number_is_the_slope_of_its_logarithms() -> None:
+    found = judge(powers(0, 0.0), POWER | {"value": -0.5, "tolerance": 0.1})
+    assert found.measured == "median has exponent -0.50, 95 % interval -0.50 to -0.50, 12 points in 3 lines"
+    two = powers(0).query("n <= 40 and d == 10")
+    assert "2 points along n; needs three values" in judge(two, POWER | {"at_most": 0}).measured
+
+
+def test_the_true_exponent_is_contradicted_at_most_as_often_as_the_level() -> None:
+    level, times = 0.05, 60
+    claim = POWER | {"value": -0.5, "tolerance": 1e-9, "level": level}
+    wrong = sum(judge(powers(seed), claim).verdict == "contradicted" for seed in range(times))
+    assert wrong <= binom.isf(1e-3, times, level)
+
+
+@pytest.mark.parametrize(("at_most", "verdict"), [(1.3, "supported"), (0.7, "contradicted")])
+def test_the_exponent_of_a_threshold(at_most: float, verdict: str) -> None:
+    """By Wendel's law half of the draws have a solution at n = 2d: the threshold n is proportional to d."""
+    rows = wendel_rows(range(10, 121, 10), [10, 15, 20, 25, 30, 40, 50], replicates=20)
+    claim = {"kind": "power", "of": "recovered", "along": "d", "at_most": at_most}
+    found = judge(rows, claim)
+    assert (found.verdict, found.measured.startswith("n at 50 % has exponent ")) == (verdict, True)
+
+
 def test_sampled_patterns_give_no_verdict_on_all_patterns() -> None:
     rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
     claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.3}
@@ -260,7 +309,7 @@ BASE |= {"architecture": "relu_skip", "method": "min_norm"}
     ("claim", "words"),
     [
         ("kind: threshold, of: recovered, ratio: n/d", "allowed: one of value or at_least or at_most"),
-        ("kind: threshold, of: recovered, ratio: n/d, value: 2", "value and tolerance stand together"),
+        ("kind: threshold, of: recovered, ratio: n/d, value: 2", "value and tolerance belong together"),
         ("kind: threshold, of: recovered, ratio: n/d, at_least: 3, at_most: 2", "at_least lies below at_most"),
         ("kind: bound, of: recovered", "allowed: one of at_least or at_most"),
         ("kind: bound, of: recovered, at_least: wendle", "did you mean"),

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from recovery.config.claims import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
+from recovery.config.claims import BinomialClaim, BoundClaim, MonotoneClaim, PowerClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.result import AGREE, RESULTS, Judgement, against, concluded, replicates, undecided
-from recovery.report.claims.trend import judge_monotone, state_monotone
+from recovery.report.claims.trend import judge_monotone, judge_power, state_monotone, state_power
 from recovery.report.diagram import PLAIN, Diagram, as_numbers
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.means import claimed_table
@@ -257,6 +257,7 @@ ROWS: dict[type[Any], tuple[Callable[[Any], str], Callable[[Estimates, Mask, Any
     BoundClaim: (state_bound, judge_bound),
     BinomialClaim: (state_binomial, judge_binomial),
     MonotoneClaim: (state_monotone, judge_monotone),
+    PowerClaim: (state_power, judge_power),
     TableClaim: (state_table, judge_table),
 }
 """Kind of claim -> functions that state it, and that judge it from a mask of rows, which need not be whole panels."""
