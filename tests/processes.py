@@ -11,6 +11,7 @@ from typing import Protocol
 SERVER = """
 import json, os, sys
 import click, joblib, numpy, pandas, pyarrow.parquet, pydantic, ruamel.yaml, scipy.optimize, scipy.special, scipy.stats
+import matplotlib.backends.backend_agg, matplotlib.figure
 
 for line in sys.stdin:
     folder, arguments = json.loads(line)
@@ -23,11 +24,11 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 else:
     os._exit(0)
-sys.argv = ["recover", *arguments]
-from recovery.cli.start import main
-main()
+code, sys.argv = sys.argv[1], ["recover", *arguments]
+exec(code)
 """
 """No module of `recovery` is imported before the fork, so each command has to import all that it needs."""
+COMMAND = "from recovery.cli.start import main; main()"
 
 
 class Run(Protocol):
@@ -35,9 +36,12 @@ class Run(Protocol):
 
 
 @contextmanager
-def forked_commands() -> Iterator[Run]:
-    """Yield a function that runs `recover ARGUMENTS` in a folder, in a new process, and returns what it printed."""
-    command = [sys.executable, "-c", SERVER]
+def forked_commands(code: str = COMMAND) -> Iterator[Run]:
+    """Yield a function that runs `recover ARGUMENTS` in a folder, in a new process, and returns what it printed.
+
+    Other code than the program's reads the arguments from `sys.argv`.
+    """
+    command = [sys.executable, "-c", SERVER, code]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         requests, answers = server.stdin, server.stdout
         assert requests is not None

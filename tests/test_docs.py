@@ -29,6 +29,7 @@ from recovery.cli.main import main
 from recovery.config import load
 
 from .needs import lacking
+from .processes import Run, forked_commands
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -56,12 +57,13 @@ def exists(arguments: list[str]) -> None:
 
 
 READER = """
-import io, json, re, runpy, shlex, sys
+import faulthandler, io, json, re, runpy, shlex, sys
 from contextlib import redirect_stdout
 from click.testing import CliRunner
 from recovery.cli.main import main
+faulthandler.dump_traceback_later(600, exit=True)
 names, printed = {"__name__": "__main__"}, io.StringIO()
-for kind, text in json.load(sys.stdin):
+for kind, text in json.loads(sys.argv[1]):
     if kind == "output":
         found = (" ".join(line.split()) for line in printed.getvalue().splitlines())
         for line in filter(None, text.splitlines()):
@@ -86,9 +88,15 @@ for kind, text in json.load(sys.stdin):
 """Runs the commands and the Python of one page, in one process: to start another for each takes longer than most."""
 
 
+@pytest.fixture(scope="module")
+def read() -> Iterator[Run]:
+    with forked_commands(READER) as run:
+        yield run
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("page", PARTS, ids=named)
-def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path, read: Run) -> None:
     if page.name == "jax.md" and find_spec("jax") is None:
         lacking("JAX")
     steps: list[tuple[str, str]] = []
@@ -104,8 +112,7 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
         elif language == "yaml":
             is_true(text, tmp_path)
     if steps:
-        read = [sys.executable, "-c", READER]
-        done = subprocess.run(read, cwd=tmp_path, input=json.dumps(steps), capture_output=True, text=True, timeout=600)
+        done = read(tmp_path, json.dumps(steps))
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     for picture in re.findall(r"\]\(pictures/(.+?)\)", page.read_text()):
         assert list(tmp_path.rglob(picture)), f"no step of the page draws {picture}"
