@@ -14,6 +14,10 @@ TABLE = "rooms,age,distance,price\n" + "".join(
 """table.csv, a reader's own."""
 PLACEHOLDERS = {"CONFIG": "quickstart", "COMMAND": "sweep"}
 INSTEAD = {
+    "recover sweep p1-fig06 --set data.ensemble=gaussian": (
+        "recover sweep p1-fig06 --set data.ensemble=gaussian --set replicates=1"
+    ),
+    "recover select table.csv --target price": "recover select table.csv --target price --splits 2",
     "recover sweep p1-fig04": "recover sweep p1-fig04 --dry-run",
     "recover reproduce all": "recover reproduce p2-fig01 --max-time-each 5m",
     "recover verify --rigorous": "recover verify results/quickstart --sample 2 --rigorous",
@@ -22,7 +26,7 @@ INSTEAD = {
         "recover sweep quickstart --until 'threshold +-0.3' --out results/until"
     ),
 }
-"""Short replacements for README commands that would take hours or do not name their folder."""
+"""Short replacements for README commands that take long or do not name their folder."""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -31,9 +35,10 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 def in_blocks() -> list[str]:
-    """The lines of the README's `sh` blocks, without the two that make things."""
+    """The commands of the README's `sh` blocks, without their comments and the two that make things."""
     blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
-    return [line for block in blocks for line in block.splitlines() if not line.startswith("make ")]
+    lines = [line.partition(" #")[0].rstrip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if not line.startswith("make ")]
 
 
 def in_sentences() -> list[str]:
@@ -43,7 +48,7 @@ def in_sentences() -> list[str]:
 
 
 def readme_steps() -> Iterator[list[str]]:
-    """Each command of the README as it is run: those that take hours in a short form."""
+    """Each command of the README as it is run: those that take long in a short form."""
     for line in dict.fromkeys([*in_blocks(), *in_sentences()]):
         yield [PLACEHOLDERS.get(word, word) for word in shlex.split(INSTEAD.get(line, line), comments=True)]
 
