@@ -2,7 +2,6 @@
 
 import gc
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,16 +14,21 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 os.environ.update(RAY_worker_niceness="0")  # at the low priority that Ray gives, its workers would wait for other tests
 
+gc.disable()  # until all tests are imported: imports leave little garbage, and collecting takes a tenth of their time
+
 HEAVY = {"browser", "slurm", "wheel"}
 """Fixtures that start a browser or daemons, or build a package."""
+LONG = {"demo", "wheel"}
+"""Fixtures that install the program. Their tests come first: at the end, one worker would run them alone."""
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: Sequence[pytest.Function]) -> None:
-    """Put each test with a heavy fixture into the deep suite."""
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Put each test with a heavy fixture into the deep suite, and the longest tests before all others."""
     for item in items:
         if HEAVY.intersection(item.fixturenames):
             item.add_marker(pytest.mark.deep)
+    items.sort(key=lambda item: LONG.isdisjoint(item.fixturenames))
 
 
 def pytest_collection_finish() -> None:
@@ -36,6 +40,7 @@ def pytest_collection_finish() -> None:
     threadpool_limits(1, user_api="blas")
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
