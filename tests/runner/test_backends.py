@@ -1,11 +1,9 @@
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -57,28 +55,6 @@ def test_dask_gives_the_same_rows_though_a_worker_is_killed(tmp_path: Path) -> N
     pd.testing.assert_frame_equal(rows(tmp_path / "dask"), rows(tmp_path / "plain"))
 
 
-@pytest.mark.deep
-def test_dask_serves_no_page_to_other_machines_and_needs_no_port_of_its_own(tmp_path: Path) -> None:
-    seen: list[set[tuple[str, int]]] = []
-
-    def look() -> None:
-        while not list((tmp_path / "dask").glob("trials/*.parquet")):
-            time.sleep(0.05)
-        seen.append(_listening())
-
-    with socket.socket() as other:
-        with suppress(OSError):  # somebody else's dask has it: so much the better
-            other.bind(("", 8787))
-            other.listen()
-        before = _listening()
-        threading.Thread(target=look, daemon=True).start()
-        config = write_config(tmp_path, method={"seconds": 0.02}, replicates=40)
-        summary = sweep(config, tmp_path / "dask", jobs=2, backend="dask")
-    assert summary.stored == {"ok": 240}
-    assert [host for host, _ in seen[0] - before]
-    assert all(host.startswith("127.") for host, _ in seen[0] - before)
-
-
 def test_a_backend_that_is_not_installed_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ParameterError, match=r"recover\[dask\]"):
@@ -92,18 +68,6 @@ def test_a_killed_job_that_is_queued_again_gets_new_credentials(tmp_path: Path) 
     credentials.write(secret)
     assert (secret / "key.pem").read_text() != first
     assert [path.stat().st_mode & 0o777 for path in (secret, *secret.iterdir())] == [0o700, 0o600, 0o600]
-
-
-def _listening() -> set[tuple[str, int]]:
-    """Where this process and its children accept connections."""
-    import psutil  # dask needs it
-
-    this = psutil.Process()
-    found = set()
-    for process in (this, *this.children(recursive=True)):
-        with suppress(psutil.Error):  # it has ended since it was listed
-            found |= {tuple(at.laddr) for at in process.net_connections("inet") if at.status == psutil.CONN_LISTEN}
-    return found
 
 
 def _parent(pid: int) -> int:

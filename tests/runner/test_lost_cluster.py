@@ -209,11 +209,22 @@ def test_a_cluster_that_is_not_there(
     assert backend in stderr
 
 
-def test_dask_keeps_its_key_in_memory_while_it_runs(tmp_path: Path) -> None:
+@pytest.fixture
+def port_of_dask() -> Iterator[None]:
+    """Take the port that Dask uses for its page, unless another program has it."""
+    with socket.socket() as other:
+        with suppress(OSError):
+            other.bind(("", 8787))
+            other.listen()
+        yield
+
+
+@pytest.mark.usefixtures("port_of_dask")
+def test_dask_keeps_its_key_in_memory_and_serves_no_other_machine_while_it_runs(tmp_path: Path) -> None:
     """Nobody else who can log in here can read a key or a certificate from a file, or join without one."""
     with running(tmp_path, "dask") as process:
         family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-        readable = set()
+        readable, listening = set(), []
         for member in family:
             with suppress(psutil.Error):
                 words = " ".join(member.cmdline())
@@ -221,7 +232,9 @@ def test_dask_keeps_its_key_in_memory_while_it_runs(tmp_path: Path) -> None:
                 for file in [Path(file.path) for file in member.open_files()]:
                     if file.exists() and file.stat().st_mode & 0o077 and b"PRIVATE KEY" in file.read_bytes():
                         readable.add(file)
+                listening += [at.laddr for at in member.net_connections("inet") if at.status == psutil.CONN_LISTEN]
         assert readable == set()
+        assert [address for address in listening if not address.ip.startswith("127.")] == []
         ports = [at.laddr.port for at in family[0].net_connections("inet") if at.status == psutil.CONN_LISTEN]
         assert ports
         for port in ports:
