@@ -11,7 +11,7 @@ from .verdicts import fates
 
 
 @pytest.mark.parametrize(
-    "draws", [*first(1, [range(6), range(6, 30)]), pytest.param(range(30, 250), marks=pytest.mark.soak)], ids=len
+    "draws", [*first(1, [range(16), range(16, 50)]), pytest.param(range(50, 250), marks=pytest.mark.soak)], ids=len
 )
 def test_no_verdict_is_false(draws: range) -> None:
     found = [(seed, *fate) for seed in draws for fate in fates(seed)]
