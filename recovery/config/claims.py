@@ -69,32 +69,6 @@ class ThresholdClaim(Scoped):
 
 
 @dataclass(frozen=True)
-class GrowthClaim(Scoped):
-    """Where column `of` has the probability in `probabilities`, the value of the coordinate `along` grows from slice to
-    slice as a power of the report's other coordinate; with two probabilities, the distance between both values does.
-    The limits of the power are `value` with `tolerance`, or `at_least`, `at_most` or both."""
-
-    of: str
-    along: str
-    probabilities: Annotated[tuple[Level, ...], MinLen(1), MaxLen(2)] = (0.5,)
-    value: float | None = None
-    tolerance: Annotated[float, Gt(0)] | None = None
-    at_least: float | None = None
-    at_most: float | None = None
-
-    def __post_init__(self) -> None:
-        if list(self.probabilities) != sorted(set(self.probabilities)):
-            raise ParameterError(f"probabilities rise; found {', '.join(f'{one:g}' for one in self.probabilities)}")
-        _value_with_tolerance(self.value, self.tolerance)
-        _two_sided_or_one(self.value, self.at_least, self.at_most)
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The least and the largest power that the claim allows."""
-        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
-
-
-@dataclass(frozen=True)
 class CurveClaim(Scoped):
     """The frequency of column `of` agrees with the theory curve `curve` at significance level `level`."""
 
@@ -178,13 +152,16 @@ class MonotoneClaim(Scoped):
 
 @dataclass(frozen=True)
 class PowerClaim(Scoped):
-    """The median of column `of`, or the n at which an event has probability 1/2, is a power of the coordinate `along`
-    when the other coordinates are fixed, with an exponent within limits: `value` with `tolerance`, or one side.
-    Supported if the 95 % confidence interval of the exponent is inside the limits, contradicted if the interval at
-    significance level `level` is outside."""
+    """The median of a number `of` is a power of the coordinate `along` when the other coordinates are fixed. Of an
+    event, the value of the coordinate `threshold` at which it has the probability in `probabilities` is such a power;
+    with two probabilities, the distance between both values is. The limits of the exponent are `value` with
+    `tolerance`, or `at_least`, `at_most` or both. Supported if its 95 % confidence interval is inside the limits,
+    contradicted if the interval at significance level `level` is outside."""
 
     of: str
     along: str
+    threshold: str = "n"
+    probabilities: Annotated[tuple[Level, ...], MinLen(1), MaxLen(2)] = (0.5,)
     value: float | None = None
     tolerance: Annotated[float, Gt(0)] | None = None
     at_least: float | None = None
@@ -192,6 +169,8 @@ class PowerClaim(Scoped):
     level: Level = 1e-3
 
     def __post_init__(self) -> None:
+        if list(self.probabilities) != sorted(set(self.probabilities)):
+            raise ParameterError(f"probabilities rise; found {', '.join(f'{one:g}' for one in self.probabilities)}")
         _value_with_tolerance(self.value, self.tolerance)
         _two_sided_or_one(self.value, self.at_least, self.at_most)
 
@@ -259,7 +238,6 @@ class Statement:
 
 Tested = (
     ThresholdClaim
-    | GrowthClaim
     | CurveClaim
     | BoundClaim
     | ValueClaim
@@ -273,7 +251,6 @@ Claim = Tested | Statement
 
 CLAIMS: dict[str, type[Any]] = {
     "threshold": ThresholdClaim,
-    "growth": GrowthClaim,
     "curve": CurveClaim,
     "bound": BoundClaim,
     "value": ValueClaim,
@@ -317,10 +294,10 @@ def claim_faults(
                 limit = getattr(claim, side)
                 if isinstance(limit, str) and limit not in measured:
                     yield from unknown((*at, side), limit, (*curves(), *columns), "a theory curve or a measured column")
-        for key in ("axis", "across", "along"):
+        for key in ("axis", "across", "along", "threshold"):
             if (name := getattr(claim, key, None)) is None:
                 continue
-            if isinstance(claim, ThresholdClaim | GrowthClaim | MonotoneClaim) and is_expression(name):
+            if isinstance(claim, ThresholdClaim | MonotoneClaim) and is_expression(name):
                 yield from expression_faults((*at, key), name, coordinates)
             else:
                 yield from unknown((*at, key), name, coordinates, "a coordinate")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from recovery.config.categorical import distinct
-from recovery.config.claims import Claim, GrowthClaim, Statement, ThresholdClaim, column_of
+from recovery.config.claims import Claim, PowerClaim, Statement, ThresholdClaim, column_of
 from recovery.config.coordinates import TAGGED
 from recovery.config.header import ReportSpec
 from recovery.config.tree import Fault, Path, as_shown
@@ -27,7 +27,7 @@ def judgeable_faults(
             yield from _null_faults(("claims", i, "of"), claim.of, measured, columns)
         if isinstance(claim, ThresholdClaim):
             yield from _constant_faults(("claims", i, "ratio" if claim.ratio else "along"), claim.what, axes)
-        if isinstance(claim, GrowthClaim):
+        if isinstance(claim, PowerClaim):
             yield from _constant_faults(("claims", i, "along"), claim.along, axes)
         for field, wanted in claim.where.items():
             if _varies(field, axes):

@@ -328,8 +328,8 @@ JUDGED = {key: value for key, value in {**BASE, "n": 20, "d": 5}.items() if key 
             "found noise, which no axis changes",
         ),
         (
-            "axes: {d: [10, 20]}\nclaims:\n  - {kind: growth, of: recovered, along: n, value: 1, tolerance: 0.1}",
-            "10:42",
+            "axes: {d: [10, 20]}\nclaims:\n  - {kind: power, of: recovered, along: n, value: 1, tolerance: 0.1}",
+            "10:41",
             "found n, which no axis changes",
         ),
         (

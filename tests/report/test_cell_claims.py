@@ -232,7 +232,7 @@ def test_the_exponent_of_a_number(limits: dict[str, Any], verdict: str) -> None:
 
 def test_the_exponent_of_a_number_is_the_slope_of_its_logarithms() -> None:
     found = judge(powers(0, 0.0), POWER | {"value": -0.5, "tolerance": 0.1})
-    assert found.measured == "median has exponent -0.50, 95 % interval -0.50 to -0.50, 12 points in 3 lines"
+    assert found.measured == "exponent of the median -0.50, 95 % interval -0.50 to -0.50, 12 points in 3 lines"
     two = powers(0).query("n <= 40 and d == 10")
     assert "2 points along n; needs three values" in judge(two, POWER | {"at_most": 0}).measured
 
@@ -244,13 +244,14 @@ def test_the_true_exponent_is_contradicted_at_most_as_often_as_the_level() -> No
     assert wrong <= binom.isf(1e-3, times, level)
 
 
-@pytest.mark.parametrize(("at_most", "verdict"), [(1.3, "supported"), (0.7, "contradicted")])
+@pytest.mark.parametrize(("at_most", "verdict"), [(1.3, "supported"), (0.5, "contradicted")])
 def test_the_exponent_of_a_threshold(at_most: float, verdict: str) -> None:
     """By Wendel's law half of the draws have a solution at n = 2d: the threshold n is proportional to d."""
     rows = wendel_rows(range(10, 121, 10), [10, 15, 20, 25, 30, 40, 50], replicates=20)
     claim = {"kind": "power", "of": "recovered", "along": "d", "at_most": at_most}
     found = judge(rows, claim)
-    assert (found.verdict, found.measured.startswith("n at 50 % has exponent ")) == (verdict, True)
+    assert found.verdict == verdict
+    assert "at d = 10" in found.measured
 
 
 def test_sampled_patterns_give_no_verdict_on_all_patterns() -> None:

@@ -20,7 +20,7 @@ from .test_claims import judge
 LEAST = {seeds: int(binom.ppf(1e-3, seeds, 0.95)) for seeds in (12, 40)}
 """Fewest 95 % intervals that hold the truth, at level .001, by the number of seeds."""
 SIZES = [10, 30, 100, 300, 1000]
-CLAIM = {"kind": "growth", "of": "recovered", "along": "n", "probabilities": [0.1, 0.9], "value": 0.5, "tolerance": 0.3}
+CLAIM = {"kind": "power", "of": "recovered", "along": "d", "probabilities": [0.1, 0.9], "value": 0.5, "tolerance": 0.3}
 
 
 def growth_of(cells: pd.DataFrame, yes: Array, trials: int, *probabilities: float) -> Growth:
@@ -28,7 +28,7 @@ def growth_of(cells: pd.DataFrame, yes: Array, trials: int, *probabilities: floa
     panel = Diagram.of(grid(wendel_rows(n=[4], d=[4, 8], replicates=1))).panels[0]
     counts = cells.assign(yes=yes, no=trials - yes, ok=trials, failed=0, missing=0, undecided=0)
     by_d = replace(panel, cells=counts, y=sorted(set(counts["d"])))
-    return growth(by_d, ThresholdAxis(pool=None), probabilities)
+    return growth([by_d], ThresholdAxis(pool=None), probabilities)
 
 
 def around_wendel() -> pd.DataFrame:
@@ -77,9 +77,9 @@ def test_the_growth_of_a_threshold_is_the_power_in_the_data(power: float) -> Non
 def test_a_size_whose_cells_end_inside_the_transition_is_left_out_and_one_size_gives_no_power() -> None:
     cells = around_wendel()
     yes = (40 * wendel(cells["n"].to_numpy(dtype=float), cells["d"])).round()
-    assert growth_of(cells, yes, 40, 0.1, 0.9).y.tolist() == SIZES
+    assert growth_of(cells, yes, 40, 0.1, 0.9).lines[0][0].tolist() == SIZES
     below = (cells["d"] < 1000) | (cells["n"] < 2000)
-    assert growth_of(cells[below], yes[below], 40, 0.1, 0.9).y.tolist() == SIZES[:4]
+    assert growth_of(cells[below], yes[below], 40, 0.1, 0.9).lines[0][0].tolist() == SIZES[:4]
     one = cells["d"] == SIZES[0]
     with pytest.raises(ReportError, match="1 of 1 values of d have grid cells on both sides; a power needs two"):
         growth_of(cells[one], yes[one], 40, 0.1, 0.9)
@@ -89,7 +89,7 @@ def test_a_size_whose_cells_end_inside_the_transition_is_left_out_and_one_size_g
     ("change", "verdict"),
     [
         ({}, "supported"),
-        ({"value": 2.0}, "contradicted"),
+        ({"value": 3.0}, "contradicted"),
         ({"tolerance": 0.001}, "inconclusive"),
         ({"probabilities": [0.5], "value": 1.0, "tolerance": 0.1}, "supported"),
         ({"value": None, "tolerance": None, "at_most": 1.0}, "supported"),
@@ -99,13 +99,23 @@ def test_a_claim_about_a_power_is_judged_by_its_interval(change: dict[str, Any],
     rows = wendel_rows(n=range(4, 161, 4), d=[8, 16, 32, 64], replicates=40, seed=3)
     found = judge(rows, CLAIM | change)
     assert found.verdict == verdict
-    assert "power" in found.measured
-    assert "of d, 95 % interval" in found.measured
+    assert "exponent" in found.measured
+    assert "at d = 8" in found.measured
 
 
-def test_a_claim_about_a_power_needs_an_event_along_its_axis() -> None:
+def test_a_claim_about_a_power_needs_two_sizes() -> None:
     rows = wendel_rows(n=range(4, 161, 4), d=[8, 16, 32], replicates=4, seed=3)
-    assert "is no event along" in judge(rows, CLAIM | {"of": "seconds"}).measured
     few = judge(rows[rows["d"] < 16], CLAIM)
     assert few.verdict == "inconclusive"
     assert "a power needs two" in few.measured
+
+
+def test_panels_with_factors_of_their_own_share_the_exponent() -> None:
+    """n at 50 % is 2 d with one value of k and 6 d with the other; one size is in a panel of its own."""
+    rows = wendel_rows(n=range(4, 161, 4), d=[8, 16, 32, 64], replicates=20, seed=5, k=[1, 2])
+    rows.loc[rows["k"] == 2, "n"] *= 3
+    both = judge(rows, {"kind": "power", "of": "recovered", "along": "d", "value": 1, "tolerance": 0.1})
+    assert both.verdict == "supported"
+    assert "8 points in 2 lines" in both.measured
+    lone = judge(rows[(rows["k"] == 1) | (rows["d"] == 16)], CLAIM | {"probabilities": [0.5], "value": 1.0})
+    assert "4 points in 1 line;" in lone.measured

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config.claims import BoundClaim, Claim, CurveClaim, GrowthClaim, OrderClaim, Statement, ThresholdClaim
+from recovery.config.claims import BoundClaim, Claim, CurveClaim, OrderClaim, Statement, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.cell_claims import ROWS
 from recovery.report.claims.curve import judge_curve, state_curve
-from recovery.report.claims.growth import judge_growth, state_growth
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
 from recovery.report.claims.sentences import in_words, slices_in_words
@@ -26,7 +25,6 @@ from recovery.types import Array, Mask
 
 KINDS: dict[type[Any], tuple[Callable[[Any], str], Callable[[Estimates, list[int], Any], tuple[str, Judgement]]]] = {
     ThresholdClaim: (state_threshold, judge_threshold),
-    GrowthClaim: (state_growth, judge_growth),
     CurveClaim: (state_curve, judge_curve),
     OrderClaim: (state_order, judge_order),
 }

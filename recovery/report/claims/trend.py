@@ -1,4 +1,4 @@
-"""Claims about a trend along a coordinate in lines of cells: that it rises or falls, or the exponent of a power."""
+"""Claims that a number or a frequency rises or falls along a coordinate, in lines of cells."""
 
 from itertools import combinations
 
@@ -6,12 +6,11 @@ import numpy as np
 import scipy
 
 from recovery.config import ReportSpec
-from recovery.config.claims import MonotoneClaim, PowerClaim
+from recovery.config.claims import MonotoneClaim
 from recovery.errors import ReportError
-from recovery.interval import LEVEL, Interval
-from recovery.report.claims.result import Judgement, against, concluded, undecided
+from recovery.interval import LEVEL
+from recovery.report.claims.result import Judgement, undecided
 from recovery.report.claims.sentences import p_value
-from recovery.report.claims.threshold import stated_limits
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates
 from recovery.types import Array, Mask
@@ -32,7 +31,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     few replicates no pair can show it. Supported if Kendall's rank correlation shows the trend in every line at 5 %,
     and all lines together (Fisher's combination of p-values) show it at the claim's level.
     """
-    diagram, sign = _along(estimates.diagram, claim.along), 1.0 if claim.direction == "rises" else -1.0
+    diagram, sign = with_coordinate(estimates.diagram, claim.along), 1.0 if claim.direction == "rises" else -1.0
     frame = diagram.frame
     values = sign * np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
     yes = max(sign, 0.0) if diagram.proportion else None
@@ -74,65 +73,13 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     return undecided(f"{text}, visible in {shown} of {len(trends)} lines", "more replicates, or more cells per line")
 
 
-def _along(diagram: Diagram, along: str) -> Diagram:
+def with_coordinate(diagram: Diagram, along: str) -> Diagram:
     """Return the diagram with `along` among its coordinates. Raises `ReportError` unless it is numeric."""
     if along not in diagram.layout.keys:  # other coordinates may be computed from it
         diagram = diagram.laid_out(ReportSpec(x=along))
     if along not in diagram.frame or not is_number(diagram.frame[along]):
         raise ReportError(f"{along} is not a numeric coordinate of this grid")
     return diagram
-
-
-def state_power(claim: PowerClaim) -> str:
-    what = f"power law of '{claim.of}' in {claim.along.split('.')[-1]}"
-    return f"{what}: exponent {stated_limits(claim)} (level {claim.level:g})"
-
-
-def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[str, Judgement]:
-    """Judge the exponent of a power by least squares on logarithms, with a constant of its own in each line of cells.
-
-    The points are the medians of a number in its cells, or the thresholds n of an event. The t interval is from their
-    scatter about the lines, so that it counts the misfit of a power, too.
-    """
-    diagram = _along(estimates.diagram, claim.along)
-    points = _thresholds(diagram, rows, claim) if diagram.proportion else _medians(diagram, rows, claim)
-    points = [one for one in points if len(one[0]) > 1]
-    x, y = (np.concatenate([part[i] - part[i].mean() for part in points] or [np.empty(0)]) for i in (0, 1))
-    freedom = len(x) - len(points) - 1
-    if freedom < 1:
-        return undecided(f"{len(x)} points along {claim.along}", "three values of it in a line of cells")
-    slope = float(x @ y / (x @ x))
-    error = float(np.sqrt(np.sum((y - slope * x) ** 2) / freedom / (x @ x)))
-    found, outer = (
-        Interval(slope, slope - reach, slope + reach, level)
-        for level in (LEVEL, 1 - claim.level)
-        for reach in [error * float(scipy.stats.t.isf((1 - level) / 2, freedom))]
-    )
-    lines = f"{len(points)} line" + "s" * (len(points) > 1)
-    what = f"n at {diagram.along.percent}" if diagram.proportion else "median"
-    text = f"{what} has exponent {slope:.2f}, {found.words('.2f')}, {len(x)} points in {lines}"
-    return concluded(text, against(found, outer, *claim.limits), "more values of it, or more replicates")
-
-
-def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[tuple[Array, Array]]:
-    """Return the logarithms of the coordinate and of the median in each line of cells, where both are positive."""
-    frame = diagram.frame
-    values = np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
-    others = [name for name in diagram.layout.keys if name != claim.along]
-    medians = frame.assign(median=values)[rows].groupby([*others, claim.along], dropna=False)["median"].median()
-    positive = medians[medians > 0].reset_index()
-    lines = positive.groupby(others, dropna=False) if others else [((), positive)]
-    return [(np.log(as_numbers(line[claim.along])), np.log(as_numbers(line["median"]))) for _, line in lines]
-
-
-def _thresholds(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[tuple[Array, Array]]:
-    """Return the logarithms of the coordinate and of the threshold n in each panel, where a threshold was found."""
-    shown = Estimates(diagram.laid_out(ReportSpec(x="n", y=claim.along, pool="none")))
-    points = []
-    for i in shown.diagram.panels_where(claim.where):
-        known = [(one.y, one.interval.estimate) for one in shown.slices[i] if one.interval.known]
-        points.append(tuple(np.log(np.array(known, dtype=float).reshape(-1, 2)).T))
-    return points
 
 
 def no_lower_p_values(pairs: list[tuple[Array, Array]], yes: float | None) -> Array:

@@ -18,17 +18,17 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class Growth:
-    """The values at the slices y, and the exponent p of y^p with its standard errors.
+    """The values at the slices y of each line, and their common exponent p of y^p with its standard errors.
 
-    bootstrap, scatter: its standard errors from bootstrap samples, and from the distances to the power law, which are
-    0 for two values.
+    lines: arrays of shape (2, slices) with y and the values. bootstrap, scatter: the errors from bootstrap samples, and
+    from the distances to the power laws, which has `freedom` degrees of freedom; with none it is 0.
     """
 
-    y: Array
-    values: Array
+    lines: tuple[Array, ...]
     exponent: float
     bootstrap: float
     scatter: float
+    freedom: int
 
     def interval(self, level: float) -> Interval:
         """Return the exponent with its confidence interval.
@@ -36,22 +36,49 @@ class Growth:
         The bootstrap's error does not contain what trials of one slice share, such as a draw of X; the scatter around
         the power law does.
         """
-        student = float(scipy.special.stdtrit(max(len(self.y) - 2, 1), (1 + level) / 2))
+        student = float(scipy.special.stdtrit(max(self.freedom, 1), (1 + level) / 2))
         reach = max(normal_reach(level) * self.bootstrap, student * self.scatter)
         return Interval(self.exponent, self.exponent - reach, self.exponent + reach, level)
 
 
-def growth(panel: Panel, along: ThresholdAxis, probabilities: Sequence[float]) -> Growth:
+def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequence[float]) -> Growth:
     """Fit a power of y to the x at which an event has one probability, or to the distance between two such x.
 
-    A slice enters if its cells lie on both sides of each probability, in the bootstrap samples too. The line through
-    the logarithms is weighted by the inverse variances of the values, from the bootstrap and from the step of the grid.
-    Raises `ReportError` with fewer than two such slices.
+    Each panel has a factor of its own, and all have one exponent. The lines through the logarithms are weighted by the
+    inverse variances of the values, from the bootstrap and from the step of the grid. Panels with one value are left
+    out. Raises `ReportError` if no panel has two.
+    """
+    found = [_values(panel, along, probabilities) for panel in panels]
+    lines = [one for one in found if one.shape[1] > 1]
+    if not lines:
+        count, all_ = max((one.shape[1] for one in found), default=0), max(len(slices_of(one, along)) for one in panels)
+        raise ReportError(f"{count} of {all_} values of {along.by} have grid cells on both sides; a power needs two")
+    centred, left, weights = [], [], []
+    for y, value, variance in lines:
+        weight = 1 / variance
+        centred.append(np.log(y) - weight @ np.log(y) / weight.sum())
+        left.append(np.log(value) - weight @ np.log(value) / weight.sum())
+        weights.append(weight)
+    x, z, weight = (np.concatenate(part) for part in (centred, left, weights))
+    information = float(weight @ x**2)
+    slope = float((weight * x) @ z) / information
+    freedom = len(x) - len(lines) - 1
+    square = float(weight @ (z - slope * x) ** 2) / max(freedom, 1)
+    kept = tuple(line[:2] for line in lines)
+    return Growth(kept, slope, information**-0.5, float(np.sqrt(square / information)), freedom)
+
+
+def _values(panel: Panel, along: ThresholdAxis, probabilities: Sequence[float]) -> Array:
+    """Return y, the value and the variance of its logarithm for the slices of a panel, shape (3, slices).
+
+    A slice enters if its cells lie on both sides of each probability, in the bootstrap samples too.
     """
     parts = slices_of(panel, along)
     y = [part.where[along.by] if along.by else None for part in parts]
     if not all(is_positive(one) for one in y):
         raise ReportError(f"a power of {along.by} needs positive numbers")
+    if not parts:
+        return np.zeros((3, 0))
     places = [numbers(part.cells, along.x) for part in parts]
     cells = [part.cells for part in parts]
     falling = trend_along(places, cells) < 0
@@ -64,21 +91,11 @@ def growth(panel: Panel, along: ThresholdAxis, probabilities: Sequence[float]) -
         kept &= ~cut[0] & ~cut[1] & (np.mean(sides, axis=1) <= OUTSIDE).all(axis=0)
     value, sample = (np.abs(np.diff([end[k] for end in ends], axis=0, prepend=0)[-1]) for k in (0, 2))
     kept &= value > 0
-    if kept.sum() < 2:
-        text = f"{int(kept.sum())} of {len(parts)} values of {along.by} have grid cells on both sides"
-        raise ReportError(f"{text}; a power needs two")
-    value, sample, at_y = value[kept], sample[:, kept], np.array(y, dtype=float)[kept]
+    value, sample = value[kept], sample[:, kept]
     # the place of a jump within its step is uniform, and independent from slice to slice
     hidden = sum(step[kept] ** 2 for _, step, _ in ends) / 12 / value**2
     variance = np.log(np.maximum(sample, 1e-9 * value)).var(axis=0, ddof=1) + hidden
-    weight = 1 / variance
-    weight /= weight.sum()
-    centred = np.log(at_y) - weight @ np.log(at_y)
-    lever = weight * centred / float(weight @ centred**2)
-    slope = float(lever @ np.log(value))
-    left = np.log(value) - weight @ np.log(value) - slope * centred
-    scatter = np.sqrt(float(weight @ left**2) / max(len(value) - 2, 1) / float(weight @ centred**2))
-    return Growth(at_y, value, slope, float(np.sqrt(lever**2 @ variance)), float(scatter))
+    return np.array([np.array(y, dtype=float)[kept], value, variance])
 
 
 def is_positive(value: object) -> bool:
