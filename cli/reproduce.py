@@ -103,7 +103,7 @@ def chosen(papers: Sequence[str]) -> list[str]:
     from recovery.text import did_you_mean
 
     of_paper = {name: name.split("-")[0].upper() for name in shipped()}
-    of_paper = {name: paper for name, paper in of_paper.items() if paper in (*PAPERS, "ALL", "TRAIN")}
+    of_paper = {name: paper for name, paper in of_paper.items() if paper in (*PAPERS, "ALL", "LARGE", "TRAIN")}
     names: dict[str, None] = {}
     for word in papers or ("all",):
         matching = [name for name, paper in of_paper.items() if word in (name, "all") or word.upper() == paper]

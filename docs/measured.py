@@ -178,7 +178,10 @@ def _growth(grid: str, k: int) -> str:
         raise ValueError(f"claim {k + 1} of {grid} is about no threshold")
     shown = _analysis(grid).showing(claim.of)
     (panel,) = shown.diagram.panels_where(claim.where)
-    power = growth([shown.diagram.panels[panel]], shown.diagram.along, [0.5]).interval(LEVEL)  # of n
+    grown = growth([shown.diagram.panels[panel]], shown.diagram.along, [0.5])
+    if grown is None:
+        raise ValueError(f"one size tells no growth: claim {k + 1} of {grid}")
+    power = grown.interval(LEVEL)  # of n
     found = Interval(power.estimate - 1, power.low - 1, power.high - 1, power.level)
     means = "grows" if found.low > 0 else "falls" if found.high < 0 else "a constant is not ruled out"
     return f"{found:+.2f}: {means}"

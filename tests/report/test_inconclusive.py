@@ -35,6 +35,7 @@ BINOMIAL = {"kind": "binomial", "of": "recovered", "probability": 0.5}
 MONOTONE = {"kind": "monotone", "of": "recovered", "along": "n", "direction": "rises"}
 ORDER = {"kind": "order", "of": "recovered", "axis": "planted", "values": ["a", "b"]}
 TABLE = {"kind": "table", "of": "test_distance", "axis": "d", "across": "n", "at": [20], "values": {"10": [1.0]}}
+POWER = {"kind": "power", "of": "recovered", "along": "d", "value": 1.0, "tolerance": 0.01}
 FEW, ALL, LOST = rows_of(replicates=1), rows_of(), fail(rows_of(), slice(None))
 
 CASES: list[tuple[dict[str, Any], pd.DataFrame]] = [
@@ -61,6 +62,10 @@ CASES: list[tuple[dict[str, Any], pd.DataFrame]] = [
     (BINOMIAL, LOST),
     (MONOTONE, FEW),
     (MONOTONE, rows_of(n=[20])),
+    (POWER, ALL),
+    (POWER, LOST),
+    (POWER | {"of": "test_distance"}, ALL),
+    (POWER | {"of": "test_distance"}, rows_of(d=[10])),
     (ORDER, rows_of(planted=["a", "b"])),
     (ORDER, LOST.assign(planted="a")),
     (ORDER, fail(rows_of(planted=["a", "b"]), slice(None))),

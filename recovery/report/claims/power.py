@@ -38,6 +38,9 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
     )
     panels = [diagram.panels[i] for i in diagram.panels_where(claim.where)]
     found = growth(panels, diagram.along, claim.probabilities)
+    if found is None:
+        needed = f"grid cells on both sides of it along {claim.threshold} at two values of {claim.along}"
+        return undecided(f"no two values of {claim.along} show where it is", needed)
     inner, outer = (found.interval(level) for level in (LEVEL, 1 - claim.level))
     text = f"exponent {inner.estimate:.2f}, {inner.words('.2f')}, {_count(found.lines)}"
     if len(found.lines) == 1:

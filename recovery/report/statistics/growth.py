@@ -41,18 +41,17 @@ class Growth:
         return Interval(self.exponent, self.exponent - reach, self.exponent + reach, level)
 
 
-def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequence[float]) -> Growth:
+def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequence[float]) -> Growth | None:
     """Fit a power of y to the x at which an event has one probability, or to the distance between two such x.
 
     Each panel has a factor of its own, and all have one exponent. The lines through the logarithms are weighted by the
     inverse variances of the values, from the bootstrap and from the step of the grid. Panels with one value are left
-    out. Raises `ReportError` if no panel has two.
+    out; None if no panel has two.
     """
     found = [_values(panel, along, probabilities) for panel in panels]
     lines = [one for one in found if one.shape[1] > 1]
     if not lines:
-        count, all_ = max((one.shape[1] for one in found), default=0), max(len(slices_of(one, along)) for one in panels)
-        raise ReportError(f"{count} of {all_} values of {along.by} have grid cells on both sides; a power needs two")
+        return None
     centred, left, weights = [], [], []
     for y, value, variance in lines:
         weight = 1 / variance
