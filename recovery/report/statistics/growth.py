@@ -46,7 +46,8 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
 
     Each panel has a factor of its own, and all have one exponent. The lines through the logarithms are weighted by the
     inverse variances of the values, from the bootstrap and from the step of the grid. Panels with one value are left
-    out; None if no panel has two.
+    out; None if no panel has two. Panels are taken to be
+    independent: if they share draws, the interval is too short.
     """
     found = [_values(panel, along, probabilities) for panel in panels]
     lines = [one for one in found if one.shape[1] > 1]
