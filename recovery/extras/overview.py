@@ -18,7 +18,7 @@ from recovery.report.claims import Analysis, form_of, measured
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import PLAIN, Diagram
 from recovery.report.diagram.quantity import Quantity
-from recovery.report.figures import draw_into, main_figure, render
+from recovery.report.figures import draw_into, main_figure, named_records, render
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import Style
 from recovery.report.page import document, table
@@ -136,8 +136,9 @@ def _entry(folder: Path, one: Standing, start: Path) -> Entry:
     link = Path(os.path.relpath(pages[0] if pages else folder / one.place, start))
     try:
         analysis = Analysis(Diagram.of(read(folder / one.place)))
-        diagram, words = analysis.diagram, main_figure(analysis)[1].words
-        figure = _thumbnail(analysis)
+        diagram, records = analysis.diagram, named_records(analysis)
+        words = (records or main_figure(analysis)[1]).words
+        figure = records.draw() if records else _thumbnail(analysis)
         picture = with_few_colours(render(figure, "png", max(round(WIDTH / figure.get_figwidth()), 24)))
         lines, claims = thresholds(analysis), analysis.claims
     except RecoverError as error:
