@@ -34,8 +34,28 @@ class Scoped:
     source: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limited(Scoped):
+    """Keys that claims about one number share: `value` with `tolerance`, or `at_least`, `at_most` or both."""
+
+    value: float | None = None
+    tolerance: Annotated[float, Gt(0)] | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.value is None) != (self.tolerance is None):
+            raise ParameterError("value and tolerance belong together; allowed: both, or at_least and at_most")
+        _two_sided_or_one(self.value, self.at_least, self.at_most)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest number that agree with the claim; infinite on a side without a limit."""
+        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
+
+
 @dataclass(frozen=True)
-class ThresholdClaim(Scoped):
+class ThresholdClaim(Limited):
     """The `ratio` n/d, or the coordinate `along`, is within limits where the success probability of column `of` crosses
     `probability`, or a numeric column jumps. The limits are `value` with `tolerance`, or `at_least`, `at_most` or both.
     The claim is about every slice unless the report pools the slices. The default probability is `report.probability`.
@@ -45,27 +65,17 @@ class ThresholdClaim(Scoped):
     ratio: Literal["n/d"] | None = None
     along: str | None = None
     probability: Level | None = None
-    value: float | None = None
-    tolerance: Annotated[float, Gt(0)] | None = None
-    at_least: float | None = None
-    at_most: float | None = None
 
     def __post_init__(self) -> None:
         _one_form(ratio=self.ratio, along=self.along)
         if self.ratio and min(one for one in (self.value, self.at_least, self.at_most, 1) if one is not None) <= 0:
             raise ParameterError("a ratio n/d is positive; allowed: value, at_least and at_most above 0")
-        _value_with_tolerance(self.value, self.tolerance)
-        _two_sided_or_one(self.value, self.at_least, self.at_most)
+        super().__post_init__()
 
     @property
     def what(self) -> str:
         """The ratio or coordinate whose value at the threshold is claimed."""
         return self.ratio or self.along or ""
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The least and the greatest threshold that agree with the claim; infinite on a side without a limit."""
-        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
 
 
 @dataclass(frozen=True)
@@ -151,7 +161,7 @@ class MonotoneClaim(Scoped):
 
 
 @dataclass(frozen=True)
-class PowerClaim(Scoped):
+class PowerClaim(Limited):
     """The median of a number `of` is a power of the coordinate `along` when the other coordinates are fixed. Of an
     event, the value of the coordinate `threshold` at which it has the probability in `probabilities` is such a power;
     with two probabilities, the distance between both values is. The limits of the exponent are `value` with
@@ -162,22 +172,12 @@ class PowerClaim(Scoped):
     along: str
     threshold: str = "n"
     probabilities: Annotated[tuple[Level, ...], MinLen(1), MaxLen(2)] = (0.5,)
-    value: float | None = None
-    tolerance: Annotated[float, Gt(0)] | None = None
-    at_least: float | None = None
-    at_most: float | None = None
     level: Level = 1e-3
 
     def __post_init__(self) -> None:
         if list(self.probabilities) != sorted(set(self.probabilities)):
             raise ParameterError(f"probabilities rise; found {', '.join(f'{one:g}' for one in self.probabilities)}")
-        _value_with_tolerance(self.value, self.tolerance)
-        _two_sided_or_one(self.value, self.at_least, self.at_most)
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The least and the greatest exponent that agree with the claim; infinite on a side without a limit."""
-        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
@@ -325,11 +325,6 @@ def expression_faults(path: Path, text: str, coordinates: Sequence[str]) -> Iter
         parse(text, coordinates)
     except ExpressionError as error:
         yield Fault(path, str(error))
-
-
-def _value_with_tolerance(value: float | None, tolerance: float | None) -> None:
-    if (value is None) != (tolerance is None):
-        raise ParameterError("value and tolerance belong together; allowed: both, or at_least and at_most")
 
 
 def _two_sided_or_one(value: float | None, least: float | None, most: float | None) -> None:
