@@ -1,5 +1,6 @@
 """The power with which a threshold, or the width of a transition, grows, and claims about it."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -117,3 +118,21 @@ def test_panels_with_factors_of_their_own_share_the_exponent() -> None:
     assert "8 points in 2 lines" in both.measured
     lone = judge(rows[(rows["k"] == 1) | (rows["d"] == 16)], CLAIM | {"probabilities": [0.5], "value": 1.0})
     assert "4 points in 1 line;" in lone.measured
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"along": "n"}, "the threshold is along n, so it is no power of n"),
+        ({"along": "noise"}, "a power of noise needs positive numbers"),
+        ({"along": "noise", "of": "test_distance"}, "8 points in 4 lines"),
+        ({"of": "absolute_distance"}, "0 points along d"),
+        ({"of": "max_deviation"}, "0 points along d"),
+    ],
+)
+def test_what_has_no_logarithm_is_said_or_left_out(change: dict[str, Any], words: str) -> None:
+    rows = wendel_rows(n=[20, 40], d=[10, 20], noise=[0.0, 0.1, 0.2], replicates=5, seed=1)
+    rows = rows.assign(test_distance=1.0 + rows["noise"], absolute_distance=0.0, max_deviation=np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert words in judge(rows, CLAIM | change).measured

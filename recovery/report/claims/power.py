@@ -8,6 +8,7 @@ import scipy
 
 from recovery.config import ReportSpec
 from recovery.config.claims import PowerClaim
+from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
 from recovery.report.claims.result import Judgement, against, concluded, replicates, undecided
 from recovery.report.claims.threshold import stated_limits
@@ -33,6 +34,8 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
     diagram = with_coordinate(estimates.diagram, claim.along)
     if not diagram.proportion:
         return _judge_medians(_medians(diagram, rows, claim), claim)
+    if claim.threshold == claim.along:
+        raise ReportError(f"the threshold is along {claim.along}, so it is no power of {claim.along}")
     diagram = with_coordinate(diagram, claim.threshold).laid_out(
         ReportSpec(x=claim.threshold, y=claim.along, pool="none")
     )
@@ -76,11 +79,12 @@ def _judge_medians(lines: list[tuple[Array, Array]], claim: PowerClaim) -> tuple
 
 
 def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[tuple[Array, Array]]:
-    """Return the logarithms of the coordinate and of the median in each line of cells, where both are positive."""
+    """Return the logarithms of the coordinate and of the median in each line of cells, where both have one."""
     frame = diagram.frame
     values = np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
     others = [name for name in diagram.layout.keys if name != claim.along]
     medians = frame.assign(median=values)[rows].groupby([*others, claim.along], dropna=False)["median"].median()
-    positive = medians[medians > 0].reset_index()
+    points = medians[(medians > 0) & (medians < np.inf)].reset_index()
+    positive = points[points[claim.along] > 0]
     lines = positive.groupby(others, dropna=False) if others else [((), positive)]
     return [(np.log(as_numbers(line[claim.along])), np.log(as_numbers(line["median"]))) for _, line in lines]
