@@ -207,8 +207,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
         if not request.dry_run and request.backend in (None, "processes"):
             FORK_SERVER.begin()  # the fork server starts while this process imports modules
         from recovery.runner.loading import load
-        from recovery.runner.plan import plan as plan_sweep
-        from recovery.runner.plan import relation_words
+        from recovery.runner.plan import plan as plan_sweep, relation_words
         from recovery.runner.progress import Progress
         from recovery.runner.run import run
         from recovery.runner.sweep_status import stale_words

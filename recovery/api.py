@@ -26,12 +26,10 @@ from recovery.runner.loading import load as load
 from recovery.runner.plan import plan
 from recovery.runner.pool import Limits
 from recovery.runner.progress import Progress, display, notebook_shell
-from recovery.runner.run import Options
-from recovery.runner.run import run as run_plan
+from recovery.runner.run import Options, run as run_plan
 from recovery.runner.stop import Stop
 from recovery.runner.workers import Engine
-from recovery.store import Grid
-from recovery.store import read as read_grid
+from recovery.store import Grid, read as read_grid
 
 if TYPE_CHECKING:
     from altair import ConcatChart

@@ -151,8 +151,7 @@ class Bar:
     def __init__(self, name: str) -> None:
         # imported here, because rich is slow to import and only a progress bar needs it
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as RichProgress
+        from rich.progress import BarColumn, Progress as RichProgress, TextColumn
 
         self._progress = RichProgress(
             TextColumn("{task.description}"),
