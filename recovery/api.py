@@ -25,7 +25,7 @@ from recovery.runner.batches import slurm_shard
 from recovery.runner.loading import load as load
 from recovery.runner.plan import plan
 from recovery.runner.pool import Limits
-from recovery.runner.progress import Progress, display, notebook_shell
+from recovery.runner.progress import display, notebook_shell
 from recovery.runner.run import Options, run as run_plan
 from recovery.runner.stop import Stop
 from recovery.runner.workers import Engine
@@ -186,7 +186,7 @@ def run(
     engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, Limits(trial_timeout, None))
     options = Options(engine, shard=slurm_shard(os.environ) or (1, 1))
     with Stop() as stop:
-        summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop, interim_analysis)
+        summary = run_plan(planned, options, display(sweep.name, quiet=quiet), stop, interim_analysis)
     folder = planned.folder.path
     if reason := summary.gave_up or summary.stopped:
         then = f"`recover status {folder}` says why" if summary.gave_up else "call it again to go on"

@@ -14,7 +14,7 @@ from rich.text import Text
 from recovery.errors import ReportError, StoreError
 from recovery.report.diagram import Diagram
 from recovery.report.texts.terminal import maps
-from recovery.runner.progress import State
+from recovery.runner.progress import Progress, State
 from recovery.runner.sweep_status import SweepStatus, sweep_status
 from recovery.store import read
 
@@ -75,10 +75,11 @@ def watch(
             return
 
 
-class Watching:
+class Watching(Progress):
     """A live view in the process that runs the sweep: refreshed when trials are stored, and at the end."""
 
     def __init__(self, results: Path, words: Callable[[SweepStatus], str], console: Console) -> None:
+        super().__init__()
         self._view = View(results, words, console)
         self._next: float | None = None
         """Time of the next refresh; None before the first trial."""

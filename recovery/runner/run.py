@@ -156,7 +156,8 @@ def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress
                 summary.ran.update(row["status"] for _, row in done)
                 progress.advance(done)
                 for trial, row in done:
-                    progress.print(failures.first_traceback(trial, row))
+                    if text := failures.first_traceback(trial, row):
+                        progress.print(text)
                     summary.gave_up = summary.gave_up or failures.add(trial, row)
                 if options.max_failures is not None and summary.failures >= options.max_failures:
                     summary.gave_up = f"{summary.failures} trials failed"

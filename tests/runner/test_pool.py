@@ -21,7 +21,7 @@ from recovery.config import load
 from recovery.errors import RecoverError
 from recovery.runner.fork_server import ForkServer
 from recovery.runner.pool import Limits, Workers, ask
-from recovery.runner.progress import Progress, display
+from recovery.runner.progress import display
 
 from .kills import start
 from .sweeps import rows, sweep, write_config
@@ -238,7 +238,7 @@ def test_compilation_is_said_once_and_the_import_of_user_code_is_not(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     config = config_with(tmp_path, "compile")
-    sweep(config, tmp_path / "out", jobs=2, progress=Progress(display("it", quiet=False)))
+    sweep(config, tmp_path / "out", jobs=2, progress=display("it", quiet=False))
     assert capfd.readouterr().err.count("compiling code for this machine, once") == 1
-    sweep(config_with(tmp_path, "measure"), tmp_path / "more", progress=Progress(display("it", quiet=False)))
+    sweep(config_with(tmp_path, "measure"), tmp_path / "more", progress=display("it", quiet=False))
     assert "compiling" not in capfd.readouterr().err
