@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from recovery import __version__
 from recovery.config import user_code_in
-from recovery.config.claims_file import read_claims
 from recovery.config.header import build_style
+from recovery.config.load import read_claims
 from recovery.config.sweep import plain_document
 from recovery.errors import ReportError
 from recovery.notebook import files

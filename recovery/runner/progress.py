@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from html import escape
-from types import TracebackType
 from typing import Any
 
 from recovery.config import Trial, Trials
@@ -77,12 +76,6 @@ class Progress:
     def __init__(self) -> None:
         self._state = State()
         self._compiles = False
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
 
     def begin(self, trials: Trials) -> None:
         self._state = State(len(trials), float(trials.costs.sum()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,7 +103,7 @@ def run(
         stale = set()
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
     tried = np.zeros(0, np.uint64)
-    with nullcontext(stop) if stop is not None else Stop() as stopping, progress:
+    with nullcontext(stop) if stop is not None else Stop() as stopping, closing(progress):
         while True:
             plan = _refresh(plan, summary)
             if summary.stopped or summary.gave_up:
