@@ -19,7 +19,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.report.statistics.proportions import wilson
-from recovery.report.texts.rows import threshold_rows
+from recovery.report.texts.tables import threshold_rows
 from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
 from recovery.runner.loading import load as load

@@ -3,11 +3,10 @@
 from recovery.report.diagram.axis import MOST_TICKS, Axis, AxisKind, log_ticks
 from recovery.report.diagram.diagram import Diagram, Panel, has
 from recovery.report.diagram.grid_cells import Cells
-from recovery.report.diagram.layout import Layout, coordinates, is_number, joint_values, levels
+from recovery.report.diagram.layout import Layout, ThresholdAxis, coordinates, is_number, joint_values, levels
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
 from recovery.report.diagram.scale import Scale, have_one_scale, scale_of, scales_of
 from recovery.report.diagram.theory_lines import lines, named_curves, theory_along
-from recovery.report.diagram.threshold_axis import ThresholdAxis
 from recovery.report.diagram.vocabulary import (
     GREEK,
     INTERVAL,
@@ -29,7 +28,6 @@ from recovery.report.diagram.vocabulary import (
     unfinished_words,
     unmarked,
 )
-from recovery.report.diagram.window import transition
 
 __all__ = [
     "GREEK",
@@ -74,7 +72,6 @@ __all__ = [
     "scales_of",
     "shared_parts",
     "theory_along",
-    "transition",
     "undecided_words",
     "unfinished_words",
     "unmarked",
