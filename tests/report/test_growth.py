@@ -120,11 +120,18 @@ def test_panels_with_factors_of_their_own_share_the_exponent() -> None:
     assert "4 points in 1 line;" in lone.measured
 
 
+def test_a_slice_without_a_logarithm_is_left_out() -> None:
+    rows = wendel_rows(n=range(4, 161, 4), d=[8, 16, 32, 64], replicates=40, seed=3)
+    found = judge(rows.assign(d=rows["d"].where(rows["d"] > 8, 0)), CLAIM)
+    assert "3 points in 1 line" in found.measured
+    assert "a power of d needs positive numbers" in judge(rows.assign(d=0), CLAIM).measured
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"along": "n"}, "the threshold is along n, so it is no power of n"),
-        ({"along": "noise"}, "a power of noise needs positive numbers"),
+        ({"along": "noise"}, "no two values of noise show where it is"),
         ({"along": "noise", "of": "test_distance"}, "8 points in 4 lines"),
         ({"of": "absolute_distance"}, "0 points along d"),
         ({"of": "max_deviation"}, "0 points along d"),

@@ -71,14 +71,16 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
 def _values(panel: Panel, along: ThresholdAxis, probabilities: Sequence[float]) -> Array:
     """Return y, the value and the variance of its logarithm for the slices of a panel, shape (3, slices).
 
-    A slice enters if its cells lie on both sides of each probability, in the bootstrap samples too.
+    A slice enters if y has a logarithm and its cells lie on both sides of each probability, in the bootstrap samples
+    too. Raises `ReportError` if no y has a logarithm.
     """
-    parts = slices_of(panel, along)
-    y = [part.where[along.by] if along.by else None for part in parts]
-    if not all(is_positive(one) for one in y):
+    every = slices_of(panel, along)
+    parts = [part for part in every if along.by and is_positive(part.where[along.by])]
+    if every and not parts:
         raise ReportError(f"a power of {along.by} needs positive numbers")
     if not parts:
         return np.zeros((3, 0))
+    y = [part.where[str(along.by)] for part in parts]
     places = [numbers(part.cells, along.x) for part in parts]
     cells = [part.cells for part in parts]
     falling = trend_along(places, cells) < 0
