@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 
 from recovery.cli.main import main
 from recovery.config import ConfigError, MissingFileError, Sweep, load, load_shipped, shipped
+from recovery.config.claims import BinomialClaim, ValueClaim
 from recovery.config.schema import json_schema
 
 from .sweeps import COMPLETE, WITHOUT_DATA
@@ -81,6 +82,24 @@ def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about(loaded: Load
             if theorem and getattr(claim, "of", None) in ("recovered", "holds"):
                 named = getattr(claim, "patterns", None) or claim.where.get("patterns.kind")
                 assert named, f"{sweep.name}: {claim.source}"
+
+
+def test_a_claim_about_one_number_rests_on_ten_draws(loaded: Loaded) -> None:
+    """A trial of the method `arrangement` has draws of its own."""
+    few = []
+    for sweep in loaded[0]:
+        claims = [one for one in sweep.claims if isinstance(one, ValueClaim | BinomialClaim)]
+        cells = [set(trial.cell.coordinates.items()) for trial in sweep.trials()] if claims else []
+        draws = sweep.document.get("method", {}).get("draws", 1)
+        for claim in claims:
+            wanted = {(key, as_word(value)) for key, value in claim.where.items()}
+            if draws * sum(wanted <= cell for cell in cells) < 10:
+                few.append((sweep.name, claim.where))
+    assert few == []
+
+
+def as_word(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 @pytest.fixture(scope="module")
