@@ -40,7 +40,8 @@ class SelectorChoice:
 
     importances (g,): relative to the largest; chosen (g,): selected in the fit to all rows; frequency (g,): the share
     of splits in which a variable was selected. rmse, r2 (splits,): root mean squared error, and 1 - mean squared error
-    / variance, of the predictions on held-out rows.
+    / variance, of the predictions on held-out rows. accuracy, auc (splits,): for a target with two values only, the
+    share of held-out rows whose prediction is nearer to their value, and the area under the ROC curve.
     """
 
     selector: str
@@ -49,6 +50,8 @@ class SelectorChoice:
     frequency: Array
     rmse: Array
     r2: Array
+    accuracy: Array | None = None
+    auc: Array | None = None
 
     @property
     def _at_cutoff(self) -> tuple[float, float] | None:
@@ -99,18 +102,20 @@ def study(
         raise ParameterError(
             f"{size} of {len(X)} rows leave fewer than 2 to predict; at most {len(X) - 2} can be fitted"
         )
-    orders = [drawing.permutation(len(X)) for _ in range(splits)]
+    orders, values = [drawing.permutation(len(X)) for _ in range(splits)], np.unique(y)
     for selector in selectors:
         whole = selector(fitting, X, y, groups)
         again = selector.only(whole.fitted.hyperparameters)
         chosen = np.zeros((splits, len(whole.chosen)), np.bool_)
-        squares, variances = np.zeros((2, splits))
+        squares, variances, accuracy, auc = np.zeros((4, splits))
         for i, order in enumerate(orders):
             kept, left = order[:size], order[size:]
             part = again(fitting, X[kept], y[kept], groups)
             chosen[i] = part.chosen
-            squares[i] = np.mean((part.fitted.predict(X[left]) - y[left]) ** 2)
-            variances[i] = max(y[left].var(), np.finfo(float).tiny)
+            predicted, labels = part.fitted.predict(X[left]), y[left]
+            squares[i] = np.mean((predicted - labels) ** 2)
+            variances[i] = max(labels.var(), np.finfo(float).tiny)
+            accuracy[i], auc[i] = as_classes(predicted, labels, *values) if len(values) == 2 else (0.0, 0.0)
         largest = whole.importances.max()
         yield SelectorChoice(
             selector.name,
@@ -119,7 +124,19 @@ def study(
             chosen.mean(axis=0),
             np.sqrt(squares),
             1.0 - squares / variances,
+            *((accuracy, auc) if len(values) == 2 else ()),
         )
+
+
+def as_classes(predicted: Array, labels: Array, low: float, high: float) -> tuple[float, float]:
+    """Return the accuracy of predicted classes, and the area under the ROC curve, which is NaN if one class is absent.
+
+    The area is the share of pairs, one row of each class, whose predictions have the right order; ties count half.
+    """
+    upper = labels == high
+    pairs = predicted[upper][:, None] - predicted[~upper]
+    area = float(np.mean((1 + np.sign(pairs)) / 2)) if pairs.size else float("nan")
+    return float(np.mean((predicted > (low + high) / 2) == upper)), area
 
 
 @dataclass(frozen=True)
@@ -169,7 +186,7 @@ class SelectionReport:
 
     def as_json(self) -> str:
         """Return the whole result as JSON, with the columns in order of importance."""
-        names = self.table.names
+        names, first = self.table.names, self.choices[0]
         columns = [
             {
                 "column": names[i],
@@ -191,6 +208,11 @@ class SelectionReport:
             "splits": self.splits,
             "r2": {choice.selector: choice.r2.tolist() for choice in self.choices},
             "rmse": {choice.selector: choice.rmse.tolist() for choice in self.choices},
+            **{
+                name: {choice.selector: getattr(choice, name).tolist() for choice in self.choices}
+                for name in ("accuracy", "auc")
+                if getattr(first, name) is not None
+            },
             "columns": columns,
             "notes": list(self.table.notes),
             "warnings": list(self.warnings),
@@ -227,10 +249,12 @@ class SelectionReport:
         if len(table.notes) > MOST_NOTES:
             lines.append(f"  ... {len(table.notes) - MOST_NOTES} more notes, all in --json")
         lines += ["", *self._ranking(), ""]
-        lines.append("R2 on held-out rows, and root mean squared error, means over the splits:")
+        classes = " accuracy and area under the ROC curve," if first.auc is not None else ""
+        lines.append(f"R2 on held-out rows, and root mean squared error,{classes} means over the splits:")
         for choice in self.choices:
-            r2, rmse = (f"{v.mean():.3g} +- {v.std(ddof=1) / np.sqrt(len(v)):.2g}" for v in (choice.r2, choice.rmse))
-            lines.append(f"  {choice.selector:<9} {r2:<18} {rmse}")
+            scores = [v for v in (choice.r2, choice.rmse, choice.accuracy, choice.auc) if v is not None]
+            words = [f"{v.mean():.3g} +- {v.std(ddof=1) / np.sqrt(len(v)):.2g}" for v in scores]
+            lines.append(f"  {choice.selector:<9} {' '.join(f'{word:<18}' for word in words).rstrip()}")
         lines += ["", f"chosen: {', '.join(self.chosen) or 'none'}", *first.separation()]
         lines.append(f"stable (chosen in {STABLE:.0%} of {self.splits} splits): {', '.join(self.stable) or 'none'}")
         return "\n".join(lines)

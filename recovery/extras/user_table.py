@@ -33,6 +33,8 @@ MOST_CATEGORIES = 20
 DAY = 86_400
 """Seconds per day."""
 DATE = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?"
+MOST_CODES = 5
+"""A target with at most this many different values, which are 0, 1, 2 or 1, 2, 3 and so on, may have classes."""
 MOST_NAMED = 0.5
 """A text column in which more than this share of the entries are distinct is an identifier."""
 
@@ -135,6 +137,12 @@ def _target(series: "pd.Series[Any]", name: str, source: str, notes: list[str]) 
     if not pd.api.types.is_numeric_dtype(series) or _without_values(series):
         return _classes(series, name, source, notes)
     values: Array = series.to_numpy(np.float64, na_value=np.nan)
+    codes = np.unique(values[np.isfinite(values)])
+    if 2 < len(codes) <= MOST_CODES and (np.diff(codes) == 1).all() and codes[0] in (0, 1):
+        notes.append(
+            f"{name!r} has the values {', '.join(f'{code:g}' for code in codes)}, which count as amounts; if they are "
+            "classes, explain a column that is 1 for one of them"
+        )
     return squarable(values, name, source)
 
 
@@ -146,9 +154,10 @@ def _classes(series: "pd.Series[Any]", name: str, source: str, notes: list[str])
     if len(classes) == 2:
         notes.append(f"{name!r} has two classes: {classes[1]!r} is 1, {classes[0]!r} is 0")
         return np.where(series.isna(), np.nan, (series.astype(str) == classes[1]).astype(np.float64))
-    held = f"{len(classes)} classes" if 2 < len(classes) <= MOST_CATEGORIES else "no numbers"
+    several = 2 < len(classes) <= MOST_CATEGORIES
+    held = f"{len(classes)} classes: {', '.join(classes):.200}" if several else f"no numbers: {words.iloc[0]!s:.40}"
     raise DataError(
-        f"{source}: the target {name!r} holds {held}: {words.iloc[0]!s:.40}; it must be a number or have two "
+        f"{source}: the target {name!r} holds {held}; it must be a number or have two "
         "classes (of more, explain a column that is 1 for one of them)"
     )
 

@@ -105,7 +105,7 @@ def test_rows_without_a_target_are_left_out():
 def test_what_cannot_be_studied_is_said():
     data = frame(word=(["a", "b", "c"] * N)[:N], flat=1)
     for target, message in [
-        ("word", "holds 3 classes: a;"),
+        ("word", "holds 3 classes: a, b, c;"),
         ("flat", "is 1 in every row"),
         ("z", "no column 'z'"),
     ]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from sklearn.metrics import accuracy_score, roc_auc_score
 
 import recovery
 from recovery.cli.main import main
@@ -146,10 +147,25 @@ def test_two_classes_are_a_target(kind):
         table["state"] = table["state"].astype("category")
     report = recovery.select_columns(table, "state", splits=2, baselines=False)
     assert report.chosen[0] == "b"
+    assert ", accuracy and area under the ROC curve, means" in str(report)
+    assert set(json.loads(report.as_json())["auc"]) == {"network"}
+    assert report.choices[0].accuracy.max() > 0.8 < report.choices[0].auc.max()
     assert len(report.table.y) == 60 - (kind != "bool")
+
+
+def test_accuracy_and_the_area_under_the_curve_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    labels, predicted = rng.choice([1.0, 3.0], 50), rng.integers(0, 5, 50).astype(float)
+    expected = accuracy_score(labels, np.where(predicted > 2, 3.0, 1.0)), roc_auc_score(labels, predicted)
+    assert selected.as_classes(predicted, labels, 1.0, 3.0) == pytest.approx(expected)
+    assert np.isnan(selected.as_classes(predicted, np.ones(50), 1.0, 3.0)[1])
 
 
 def test_three_classes_are_no_target():
     table = pd.DataFrame({"a": np.arange(30) % 7, "kind": ["x", "y", "z"] * 10})
-    with pytest.raises(recovery.RecoverError, match=r"holds 3 classes: x; .*1 for one of them"):
+    with pytest.raises(recovery.RecoverError, match=r"holds 3 classes: x, y, z; .*1 for one of them"):
         recovery.select_columns(table, "kind")
+    codes = table.assign(kind=table.kind.map({"x": 0, "y": 1, "z": 2}))
+    said = str(recovery.select_columns(codes, "kind", splits=2, baselines=False))
+    assert "'kind' has the values 0, 1, 2, which count as amounts; if they are classes, " in said
+    assert "ROC" not in said
