@@ -1,21 +1,17 @@
 """`recover compare`: compare results folders, or the values of an axis, with intervals."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from . import completion, options
+from . import options
 
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--by", metavar="AXIS", help="Compare the values of this axis within one folder.")
-@click.option(
-    "--value",
-    metavar="COLUMN",
-    shell_complete=completion.measured,
-    help="Value to compare: a measured column, or COLUMN<=NUMBER.",
-)
+@options.column("--value", "Value to compare: a measured column, or COLUMN<=NUMBER.", multiple=False)
 @click.option(
     "--tolerance", metavar="T", type=click.FloatRange(0), help="Count the pairs of a number that differ by more."
 )
@@ -28,15 +24,7 @@ from . import completion, options
     type=click.Path(path_type=Path),
     help="Write a page (.html), a figure (.png, .svg, .pdf) or the cells (.csv).",
 )
-def command(
-    results: tuple[Path, ...],
-    by: str | None,
-    value: str | None,
-    tolerance: float | None,
-    most: int,
-    as_json: bool,
-    out: Path | None,
-) -> None:
+def command(results: tuple[Path, ...], most: int, as_json: bool, out: Path | None, **asked: Any) -> None:
     """Compare each results folder with the first one, or the values of an axis within one folder.
 
     Differences of success, per cell, per slice and overall, and of thresholds have 95 % intervals. Trials with the
@@ -63,7 +51,7 @@ def command(
     grids = [read(path) for path in results]
     for grid in grids:
         options.warn_rows(grid)
-    compared = compare_grids(grids, by, value, tolerance)
+    compared = compare_grids(grids, **asked)
     click.echo(compared.as_json() if as_json else "\n".join(in_words(compared.parts, most)))
     if out is None or kind is None:
         return

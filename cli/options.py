@@ -3,10 +3,12 @@
 import math
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.decorators import FC
 
 from recovery.text import is_plain
 
@@ -85,6 +87,14 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         if not 0 < seconds <= LONGEST or not math.isfinite(seconds):
             self.fail(f"{value!r} is not between 0 and 366 days", param, ctx)
         return seconds
+
+
+def column(
+    name: str, words: str, columns: Callable[..., list[str]] = completion.measured, **settings: Any
+) -> Callable[[FC], FC]:
+    """Return a repeatable option for columns of the first argument. words: its help; columns: completes them."""
+    settings = {"multiple": True, **settings}
+    return click.option(name, metavar="COLUMN", shell_complete=columns, help=words, **settings)
 
 
 config = click.argument("config", shell_complete=completion.configs)

@@ -1,6 +1,7 @@
 """`recover report`: draw and tabulate results folders."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,14 +18,7 @@ from . import completion, options
     type=click.Choice(REPORT),
     help="Format.  [default: from the name of --out, otherwise a map in the terminal and a PNG]",
 )
-@click.option(
-    "--value",
-    "values",
-    multiple=True,
-    metavar="COLUMN",
-    shell_complete=completion.measured,
-    help="A measured column, or COLUMN<=NUMBER; repeatable.",
-)
+@options.column("--value", "A measured column, or COLUMN<=NUMBER; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), help="File to write, or folder for several files.")
 @click.option(
     "--style",
@@ -33,31 +27,15 @@ from . import completion, options
     shell_complete=completion.styles,
     help="Override a key of the config's report.style, such as width=slide; repeatable.",
 )
-@click.option(
-    "--columns",
-    multiple=True,
-    metavar="COLUMN",
-    shell_complete=completion.measured,
-    help="A measured column to add to the cells of csv, latex and markdown, or all; repeatable.",
-)
+@options.column("--columns", "A measured column to add to the cells of csv, latex and markdown, or all; repeatable.")
 @click.option(
     "--claims",
-    "own_claims",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Judge the claims of a YAML file instead; exit with status 1 if one is contradicted.",
 )
 @click.option("--check-claims", is_flag=True, help="Exit with status 1 if rows contradict a claim of their config.")
-def command(
-    results: tuple[Path, ...],
-    kind: str | None,
-    values: tuple[str, ...],
-    out: Path | None,
-    style: tuple[str, ...],
-    columns: tuple[str, ...],
-    own_claims: Path | None,
-    check_claims: bool,
-) -> None:
+def command(check_claims: bool, claims: Path | None, **asked: Any) -> None:
     """Draw and tabulate the rows in RESULTS, one or more results folders.
 
     \b
@@ -72,8 +50,8 @@ def command(
     """
     from recovery.report.command import report
 
-    analyses = report(results, kind, values, out, style, own_claims, columns)
+    analyses = report(claims=claims, **asked)
     for analysis in analyses:
         options.warn_rows(analysis.diagram.grid, stale=True)
-    if (check_claims or own_claims) and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
+    if (check_claims or claims) and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
         raise SystemExit(1)

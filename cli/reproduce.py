@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,15 +164,12 @@ def run_all(
     """Run the figures in turn; return whether a figure or a trial failed, and why trials are missing, or ''."""
     from recovery.errors import RecoverError
     from recovery.extras.reproduction import run_figure
-    from recovery.runner.progress import Progress, display
-
-    def progress(name: str) -> Progress:
-        return Progress(display(name, quiet=quiet))
+    from recovery.runner.progress import display
 
     failed, unfinished = False, []
     for figure in figures:
         try:
-            summary = run_figure(figure, settings, stop, each, progress)
+            summary = run_figure(figure, settings, stop, each, partial(display, quiet=quiet))
         except RecoverError as error:
             click.echo(f"{figure.name}: {error}", err=True)
             failed = True

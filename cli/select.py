@@ -1,36 +1,21 @@
 """`recover select`: select the columns of a table that matter for one of its columns."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from . import completion
+from . import completion, options
+
+_column = partial(options.column, columns=completion.table_columns)
 
 
 @click.command()
 @click.argument("data", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--target",
-    required=True,
-    metavar="COLUMN",
-    shell_complete=completion.table_columns,
-    help="Column to explain: numbers, or two classes.",
-)
-@click.option(
-    "--keep",
-    multiple=True,
-    metavar="COLUMN",
-    shell_complete=completion.table_columns,
-    help="Keep a column that looks like an identifier.",
-)
-@click.option(
-    "--drop",
-    multiple=True,
-    metavar="COLUMN",
-    shell_complete=completion.table_columns,
-    help="Exclude a column; repeatable.",
-)
+@_column("--target", "Column to explain: numbers, or two classes.", required=True, multiple=False)
+@_column("--keep", "Keep a column that looks like an identifier.")
+@_column("--drop", "Exclude a column; repeatable.")
 @click.option(
     "--cutoff",
     type=click.Choice(["shadow", "gap", "kmeans", "mixture"]),

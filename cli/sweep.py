@@ -20,7 +20,7 @@ from . import options
 if TYPE_CHECKING:
     from recovery.config import Sweep
     from recovery.runner.plan import Plan
-    from recovery.runner.progress import Display
+    from recovery.runner.progress import Progress
     from recovery.runner.rounds import Interim
     from recovery.runner.run import Options, Summary
     from recovery.runner.stop import Stop
@@ -104,8 +104,8 @@ class Request:
             rerun_changed=self.rerun_changed,
         )
 
-    def display(self, plan: Plan) -> Display | None:
-        """Return the display of the progress, None if quiet: with --watch, the map if stderr is a terminal."""
+    def progress(self, plan: Plan) -> Progress:
+        """Return the progress that the run displays: with --watch, the map if stderr is a terminal."""
         from recovery.runner.progress import display
 
         if not self.watched or self.quiet or not sys.stderr.isatty():
@@ -207,9 +207,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
         if not request.dry_run and request.backend in (None, "processes"):
             FORK_SERVER.begin()  # the fork server starts while this process imports modules
         from recovery.runner.loading import load
-        from recovery.runner.plan import plan as plan_sweep
-        from recovery.runner.plan import relation_words
-        from recovery.runner.progress import Progress
+        from recovery.runner.plan import plan as plan_sweep, relation_words
         from recovery.runner.run import run
         from recovery.runner.sweep_status import stale_words
 
@@ -225,7 +223,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
     if request.dry_run:
         click.echo(_forecast(plan, settings))
         return plan, settings, None
-    return plan, settings, run(plan, settings, Progress(request.display(plan)), stop, _analyse)
+    return plan, settings, run(plan, settings, request.progress(plan), stop, _analyse)
 
 
 def _analyse(results: Path) -> Interim:

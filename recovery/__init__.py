@@ -18,57 +18,23 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.3.0"
 
 if TYPE_CHECKING:
-    from recovery.api import load, read, run
-    from recovery.config import Sweep
-    from recovery.errors import RecoverError
-    from recovery.extras.certificate import TrialCertificate, certificate
-    from recovery.extras.compare import compare
-    from recovery.extras.selected import select_columns
-    from recovery.instances.draw import Instance, Setting, draw
-    from recovery.instances.ensembles import ENSEMBLES, Ensemble
-    from recovery.instances.planted import PLANTED, Neurons, Planted, Target
-    from recovery.instances.planted_functions import PlantedNetwork
-    from recovery.methods.columns import Column, select
-    from recovery.methods.method import METHODS, Method
-    from recovery.programs.architecture import ARCHITECTURES, Architecture
-    from recovery.programs.norms import Norm
-    from recovery.programs.relu_network import ReluNetwork
-    from recovery.solvers.path import PathPoint, largest_beta, solve_path
-    from recovery.solvers.table import Solver
-
-__all__ = [
-    "ARCHITECTURES",
-    "ENSEMBLES",
-    "METHODS",
-    "PLANTED",
-    "Architecture",
-    "Column",
-    "Ensemble",
-    "Instance",
-    "Method",
-    "Neurons",
-    "Norm",
-    "PathPoint",
-    "Planted",
-    "PlantedNetwork",
-    "RecoverError",
-    "ReluNetwork",
-    "Setting",
-    "Solver",
-    "Sweep",
-    "Target",
-    "TrialCertificate",
-    "certificate",
-    "compare",
-    "draw",
-    "largest_beta",
-    "load",
-    "read",
-    "run",
-    "select",
-    "select_columns",
-    "solve_path",
-]
+    from recovery.api import load as load, read as read, run as run
+    from recovery.config import Sweep as Sweep
+    from recovery.errors import RecoverError as RecoverError
+    from recovery.extras.certificate import TrialCertificate as TrialCertificate, certificate as certificate
+    from recovery.extras.compare import compare as compare
+    from recovery.extras.selected import select_columns as select_columns
+    from recovery.instances.draw import Instance as Instance, Setting as Setting, draw as draw
+    from recovery.instances.ensembles import ENSEMBLES as ENSEMBLES, Ensemble as Ensemble
+    from recovery.instances.planted import PLANTED as PLANTED, Neurons as Neurons, Planted as Planted, Target as Target
+    from recovery.instances.planted_functions import PlantedNetwork as PlantedNetwork
+    from recovery.methods.columns import Column as Column, select as select
+    from recovery.methods.method import METHODS as METHODS, Method as Method
+    from recovery.programs.architecture import ARCHITECTURES as ARCHITECTURES, Architecture as Architecture
+    from recovery.programs.norms import Norm as Norm
+    from recovery.programs.relu_network import ReluNetwork as ReluNetwork
+    from recovery.solvers.path import PathPoint as PathPoint, largest_beta as largest_beta, solve_path as solve_path
+    from recovery.solvers.table import Solver as Solver
 
 _PLACES = {
     "config": ("Sweep",),
@@ -90,6 +56,7 @@ _PLACES = {
     "solvers.table": ("Solver",),
 }
 _PLACE = {name: f"recovery.{module}" for module, names in _PLACES.items() for name in names}
+__all__ = sorted(_PLACE)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,19 +19,17 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.report.statistics.proportions import wilson
-from recovery.report.texts.rows import threshold_rows
+from recovery.report.texts.tables import threshold_rows
 from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
 from recovery.runner.loading import load as load
 from recovery.runner.plan import plan
 from recovery.runner.pool import Limits
-from recovery.runner.progress import Progress, display, notebook_shell
-from recovery.runner.run import Options
-from recovery.runner.run import run as run_plan
+from recovery.runner.progress import display, notebook_shell
+from recovery.runner.run import Options, run as run_plan
 from recovery.runner.stop import Stop
 from recovery.runner.workers import Engine
-from recovery.store import Grid
-from recovery.store import read as read_grid
+from recovery.store import Grid, read as read_grid
 
 if TYPE_CHECKING:
     from altair import ConcatChart
@@ -188,7 +186,7 @@ def run(
     engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, Limits(trial_timeout, None))
     options = Options(engine, shard=slurm_shard(os.environ) or (1, 1))
     with Stop() as stop:
-        summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop, interim_analysis)
+        summary = run_plan(planned, options, display(sweep.name, quiet=quiet), stop, interim_analysis)
     folder = planned.folder.path
     if reason := summary.gave_up or summary.stopped:
         then = f"`recover status {folder}` says why" if summary.gave_up else "call it again to go on"

@@ -35,8 +35,7 @@ from recovery.config.tree import Invalid, Path, Problem, Tree, as_shown
 from recovery.config.user_axes import TAKEN, is_user_axis, user_code_in
 from recovery.config.validate import build
 from recovery.config.values import Times, is_range, listed, same_as
-from recovery.expressions import Expression, ExpressionError
-from recovery.expressions import parse as parse_expression
+from recovery.expressions import Expression, ExpressionError, parse as parse_expression
 from recovery.text import did_you_mean
 from recovery.user import user_names
 

@@ -1,4 +1,4 @@
-"""Load a sweep from a config file, a shipped name, YAML text or a mapping."""
+"""Load a sweep from a config file, a shipped name, YAML text or a mapping; and a file of claims about stored rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from recovery.config.claims import Claim, build_claims, claim_faults
 from recovery.config.components import Context
+from recovery.config.header import curve_names
 from recovery.config.overrides import override
 from recovery.config.reader import as_overrides, as_text, read, read_text
 from recovery.config.sweep import Sweep, composed
-from recovery.config.tree import MissingFileError, Place, Problem, Tree, as_shown, refusal
+from recovery.config.tree import ConfigError, Fault, Invalid, MissingFileError, Place, Problem, Tree, as_shown, refusal
 from recovery.config.user_axes import user_code_in
+from recovery.methods.columns import Columns
 from recovery.text import choices, did_you_mean
 from recovery.user import user_names
 
@@ -119,3 +122,23 @@ def find(path_or_name: str | Path) -> Path:
     hint = f"; did you mean {choices(map(repr, inside))}?" if inside else did_you_mean(word, configs)
     text = "no such file, and no shipped config of that name; `recover configs` lists them"
     raise refusal(str(path_or_name), text + hint)
+
+
+def read_claims(path: Path, axes: Sequence[str], columns: Columns) -> tuple[Claim, ...]:
+    """Read the claims of a file about rows with these axes and columns. Raises `ConfigError` with every problem.
+
+    The file is YAML with the key `claims` alone, whose claims are written as in a config.
+    """
+    tree, problems = read(path)
+    faults = [Fault((key,), "unknown key; allowed: claims", key=True) for key in tree.value if key != "claims"]
+    if not tree.value.get("claims"):
+        faults.append(Fault((), "found no claims; write `claims:` and a list such as [{kind: threshold, ...}]"))
+    try:
+        claims = build_claims(tree.value.get("claims", []))
+        faults += claim_faults(claims, axes, columns, curve_names)
+    except Invalid as error:
+        faults += [Fault(("claims", *fault.path), fault.text, fault.key) for fault in error.faults]
+    problems += tree.problems((), faults)
+    if problems:
+        raise ConfigError(problems)
+    return claims

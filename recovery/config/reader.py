@@ -16,8 +16,7 @@ from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from recovery.config.tree import ConfigError, Place, Problem, Tree, as_shown, dotted, refusal
-from recovery.config.tree import Path as TreePath
+from recovery.config.tree import ConfigError, Path as TreePath, Place, Problem, Tree, as_shown, dotted, refusal
 from recovery.errors import RecoverError
 from recovery.notebook import module_text, name_of
 from recovery.text import is_plain

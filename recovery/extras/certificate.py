@@ -295,18 +295,15 @@ def certify_trial(grid: Grid, trial: Trial) -> TrialCertificate:
         raise StoreError(f"{trial.id}: the trial fails: {error}; `recover replay` shows its row") from error
     evidence = result.evidence
     assert evidence is not None, "convex methods form a program"
-    found = evidence.found or _solved(evidence, instance, method, architecture)
+    found = evidence.found
+    if found is None:  # the verdict needed no weights, or no dual
+        found = Certified(*PlantedProgram(instance, architecture, evidence.program).solve(method.solver))
     row: Row = {"trial_id": trial.id, "status": "ok", **checked(result, method.columns)}
-    stored = stored_rows(grid, [trial]).get(trial.id)
-    if stored is None:
-        return TrialCertificate(trial, instance, architecture, method, evidence, found, row, None, (), True)
-    replayed = comparison(grid, [trial])(trial, row)
-    if not replayed.agrees:
-        replayed = next(replay(grid, [trial]))
-    differences, agrees = replayed.differences, replayed.agrees
+    stored, agrees = stored_rows(grid, [trial]).get(trial.id), True
+    differences: Sequence[Difference] = ()
+    if stored is not None:
+        replayed = comparison(grid, [trial])(trial, row)
+        if not replayed.agrees:
+            replayed = next(replay(grid, [trial]))
+        differences, agrees = replayed.differences, replayed.agrees
     return TrialCertificate(trial, instance, architecture, method, evidence, found, row, stored, differences, agrees)
-
-
-def _solved(evidence: Evidence, instance: Instance, method: ConvexMethod, architecture: Architecture) -> Certified:
-    """Return the certified solution of the program of a verdict that needed no weights, or no dual."""
-    return Certified(*PlantedProgram(instance, architecture, evidence.program).solve(method.solver))

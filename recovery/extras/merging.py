@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from recovery.errors import StoreError
 from recovery.methods.columns import Columns, columns_document, union
-from recovery.runner.rerun import differences as unequal_columns
-from recovery.runner.rerun import measured_by_version
+from recovery.runner.rerun import differences as unequal_columns, measured_by_version
 from recovery.store.folder import Folder, shown_differences
 from recovery.store.grid import VERSION, own_rows, refuse_other_types, with_version
 from recovery.store.parts import TRIALS, merge, read_parts, refuse

@@ -124,14 +124,11 @@ def in_short(known: Sequence[Standing]) -> str:
 
 def entries(folder: Path, say: Callable[[str], object], start: Path) -> list[Entry]:
     """Return the entry of each sweep below a folder, for a page in the folder `start`; `say` gets each name first."""
-    drawn = []
-    for one in standings(folder):
-        say(printable(str(one.place)))
-        drawn.append(_entry(folder, one, start))
-    return drawn
+    return [_entry(folder, one, start, say) for one in standings(folder)]
 
 
-def _entry(folder: Path, one: Standing, start: Path) -> Entry:
+def _entry(folder: Path, one: Standing, start: Path, say: Callable[[str], object]) -> Entry:
+    say(printable(str(one.place)))
     pages = sorted((folder / one.place / "report").glob("*.html"))
     link = Path(os.path.relpath(pages[0] if pages else folder / one.place, start))
     try:
@@ -197,13 +194,14 @@ def overview_page(name: str, entries: Sequence[Entry]) -> str:
         "</code> makes; without a page it links to the folder. An interval follows each threshold.</p>",
         f"<p>Go to {', '.join(links)}.</p>" if len(links) > 1 else "",
         CONTROLS,
-        *(_section(paper, paper_title(paper, OTHERS), ones) for paper, ones in groups.items() if ones),
+        *(
+            f"<section id='{paper}'><h2>{escape(paper_title(paper, OTHERS))}</h2>{table(HEAD, [*map(_row, ones)])}"
+            "</section>"
+            for paper, ones in groups.items()
+            if ones
+        ),
     ]
     return document(title, [f'<div class="sweeps">{"".join(body)}</div>'], scripts=("overview.js",))
-
-
-def _section(paper: str, title: str, entries: Sequence[Entry]) -> str:
-    return f"<section id='{paper}'><h2>{escape(title)}</h2>{table(HEAD, [_row(one) for one in entries])}</section>"
 
 
 def _row(one: Entry) -> list[str]:
@@ -215,7 +213,9 @@ def _row(one: Entry) -> list[str]:
     about += [f'<br><span class="contradicted">{escape(one.standing.remark)}</span>'] if one.standing.remark else []
     keys = " ".join(f'data-{name}="{number}"' for name, number in _order(one).items())
     # the name beside the picture has the same link, so the keyboard skips the picture's
-    picture = f'<a {link} tabindex="-1">{_picture(one)}</a>' if one.picture else ""
+    data = base64.b64encode(one.picture).decode()
+    image = f'<img alt="{escape(one.words)}" src="data:image/png;base64,{data}">'
+    picture = f'<a {link} tabindex="-1">{image}</a>' if one.picture else ""
     return [picture, f"<div {keys}>{''.join(about)}</div>", _trials(one), _lines(one.thresholds), _claims(one)]
 
 
@@ -226,11 +226,6 @@ def _order(one: Entry) -> dict[str, int]:
     trials, missing = (status.stored, status.missing) if status is not None else (0, 0)
     contradicted = verdict_counts(one.claims)["contradicted"]
     return {"newest": int(newest), "trials": trials, "missing": missing, "contradicted": contradicted}
-
-
-def _picture(one: Entry) -> str:
-    data = base64.b64encode(one.picture).decode()
-    return f'<img alt="{escape(one.words)}" src="data:image/png;base64,{data}">'
 
 
 def _trials(one: Entry) -> str:
@@ -246,16 +241,13 @@ def _trials(one: Entry) -> str:
 
 
 def _lines(lines: Sequence[str]) -> str:
-    shown = [f'<div class="line">{escape(_unbroken(line))}</div>' for line in lines]
+    # no line breaks between a name and its value, and between a number and its percent sign
+    unbroken = (line.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%") for line in lines)
+    shown = [f'<div class="line">{escape(line)}</div>' for line in unbroken]
     if len(shown) <= MOST_LINES + 1:
         return f"<div>{''.join(shown)}</div>" if shown else ""
     more = f"<summary>{len(shown) - MOST_LINES} more</summary>"
     return f"<div>{''.join(shown[:MOST_LINES])}<details>{more}{''.join(shown[MOST_LINES:])}</details></div>"
-
-
-def _unbroken(line: str) -> str:
-    """Forbid line breaks between a name and its value, and between a number and its percent sign."""
-    return line.replace(" = ", "\u00a0=\u00a0").replace(" %", "\u00a0%")
 
 
 def _claims(one: Entry) -> str:

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -136,10 +137,6 @@ def submit_missing(results: Path, options: Sequence[str]) -> str:
 
 def as_ranges(numbers: Iterable[int]) -> str:
     """Return increasing numbers in SLURM's format, such as 1-3,7."""
-    ranges = list[list[int]]()
-    for number in numbers:
-        if ranges and number == ranges[-1][-1] + 1:
-            ranges[-1] = [ranges[-1][0], number]
-        else:
-            ranges.append([number])
-    return ",".join("-".join(map(str, one)) for one in ranges)
+    runs = (list(run) for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]))
+    ends = ([run[0][1], run[-1][1]][: len(run)] for run in runs)
+    return ",".join("-".join(map(str, one)) for one in ends)

@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
-from recovery.instances.frames import FORMATS as TABLES
-from recovery.instances.frames import demand, read_frame, squarable
+from recovery.instances.frames import FORMATS as TABLES, demand, read_frame, squarable
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask, Rng
 

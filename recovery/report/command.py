@@ -10,14 +10,14 @@ from datetime import date
 from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 
 from recovery import __version__
 from recovery.config import user_code_in
-from recovery.config.claims_file import read_claims
 from recovery.config.header import build_style
+from recovery.config.load import read_claims
 from recovery.config.sweep import plain_document
 from recovery.errors import ReportError
 from recovery.notebook import files
@@ -79,15 +79,18 @@ def report(
     if claims is not None and kind is None and out is None:
         for analysis in analyses:
             sys.stdout.write("".join(f"{claim.sentence}\n" for claim in analysis.claims))
-    elif kind in TEXTS:
-        _print_or_write(TEXTS[kind](analyses, columns), out)
+    elif kind in TEXTS and out is None:
+        sys.stdout.write(TEXTS[kind](analyses, columns))
+    elif kind in TEXTS and out is not None:
+        write(out, TEXTS[kind](analyses, columns).encode())
     elif kind == "html":
         from recovery.report.page import report_page  # imported here, because matplotlib is slow to import
 
-        place = _place(analyses[0].diagram, analyses[0].diagram.name, "html", out)
-        _written(place, report_page(analyses).encode(), _inside(analyses[0], out))
+        _save(report_page(analyses).encode(), analyses[0].diagram, analyses[0].diagram.name, "html", out)
     elif kind == "terminal" and out is not None:
-        write(out, _as_text(analyses).encode())
+        buffer = StringIO()
+        _print_maps(analyses, PIPE_WIDTH, buffer)
+        write(out, buffer.getvalue().encode())
     else:
         if kind not in PICTURES:
             _print_maps(analyses, None if sys.stdout.isatty() else PIPE_WIDTH)
@@ -126,11 +129,11 @@ def bundle_results(results: Path, out: Path | None, trust: bool = False) -> None
     analysis = Analysis(Diagram.of(read(results)))
     folder = Path(analysis.diagram.sweep.document.get("folder", ".")).resolve()
     near = any(folder.is_relative_to(place.resolve()) for place in (Path(), results))
-    if _own(analysis) and not near and not trust:
+    if user_code_in(analysis.diagram.sweep.document) and not near and not trust:
         raise ReportError(
             f"{results}: sweep.json names code in {str(folder)!r}, outside the current folder; --trust packs it"
         )
-    _written(Path(f"{analysis.diagram.name}.zip") if out is None else out, bundle(analysis))
+    sys.stdout.write(f"{write(out or Path(f'{analysis.diagram.name}.zip'), bundle(analysis))}\n")
 
 
 def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
@@ -154,20 +157,8 @@ def _draw(analysis: Analysis, name: str, kind: str, out: Path | None) -> None:
     """Write the main figure of a report and its other figures, and print their paths."""
     from recovery.report.figures import drawings, render
 
-    place = _place(analysis.diagram, name, kind, out)
     for shown, drawing in drawings(analysis).items():
-        beside = place.with_name(f"{name}-{shown}{place.suffix}")
-        _written(beside if shown else place, render(drawing.draw(), kind), _inside(analysis, out))
-
-
-def _print_or_write(text: str, out: Path | None) -> Any:
-    return sys.stdout.write(text) if out is None else write(out, text.encode())
-
-
-def _as_text(analyses: list[Analysis]) -> str:
-    buffer = StringIO()
-    _print_maps(analyses, PIPE_WIDTH, buffer)
-    return buffer.getvalue()
+        _save(render(drawing.draw(), kind), analysis.diagram, name, kind, out, shown)
 
 
 def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | None = None) -> None:
@@ -179,26 +170,17 @@ def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | Non
         print_diagram(analysis, Console(file=file, width=width))
 
 
-def _place(diagram: Diagram, name: str, suffix: str, out: Path | None) -> Path:
-    """Return the path of an output file: `out` if it names a file, otherwise a name made of `name` and the values.
-
-    The file is placed in the folder `out`, or in RESULTS/report.
-    """
-    if out is not None and not out.is_dir():
-        return out
-    values = "-".join(str(one.quantity) for one in diagram.one_by_one)
-    name = re.sub(r"[^\w.-]+", "_", f"{name}-{values}").strip("_")
-    return (out if out is not None else diagram.grid.path / "report") / f"{name}.{suffix}"
-
-
-def _inside(analysis: Analysis, out: Path | None) -> Path | None:
-    """Return the results folder if the program chooses a place in it for the output, None if `out` names the place."""
-    return analysis.diagram.grid.path if out is None else None
-
-
-def _written(path: Path, data: bytes, inside: Path | None = None) -> None:
-    """Write a file, and print its path."""
-    sys.stdout.write(f"{write(path, data, inside)}\n")
+def _save(data: bytes, diagram: Diagram, name: str, suffix: str, out: Path | None, beside: str = "") -> None:
+    """Write an output file, and print its path: `out` if it names a file, otherwise a name made of `name` and the
+    values, in the folder `out` or in RESULTS/report. beside: the name of an additional figure next to that file."""
+    place = out
+    if place is None or place.is_dir():
+        values = "-".join(str(one.quantity) for one in diagram.one_by_one)
+        file = re.sub(r"[^\w.-]+", "_", f"{name}-{values}").strip("_")
+        place = (place or diagram.grid.path / "report") / f"{file}.{suffix}"
+    if beside:
+        place = place.with_name(f"{name}-{beside}{place.suffix}")
+    sys.stdout.write(f"{write(place, data, diagram.grid.path if out is None else None)}\n")
 
 
 def bundle(analysis: Analysis) -> bytes:
@@ -260,20 +242,12 @@ def citation(analysis: Analysis) -> str:
 
 def readme(analysis: Analysis) -> str:
     """Return the README of an archive: its content, and the commands that use it."""
-    name = analysis.diagram.name
+    name, code = analysis.diagram.name, user_code_in(analysis.diagram.sweep.document)
+    note = f"\nThe archive includes user code: `cd {name}`, then `recover verify . --trust`.\n" if code else ""
     return (
         f"# {name}\n\n"
         f"`sweep.json` and `trials/` are a results folder of recover {__version__}; `report/` shows it.\n\n"
         f"    recover report {name}                         draw it again\n"
         f"    recover verify {name}                         run some of its trials again\n"
-        f"    recover sweep {name}/config.json --out again  run all of them again\n"
-        + (
-            f"\nThe archive includes user code: `cd {name}`, then `recover verify . --trust`.\n"
-            if _own(analysis)
-            else ""
-        )
+        f"    recover sweep {name}/config.json --out again  run all of them again\n{note}"
     )
-
-
-def _own(analysis: Analysis) -> bool:
-    return bool(user_code_in(analysis.diagram.sweep.document))

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,7 +12,7 @@ from rich.text import Text
 from recovery.errors import ReportError, StoreError
 from recovery.report.diagram import Diagram
 from recovery.report.texts.terminal import maps
-from recovery.runner.progress import State
+from recovery.runner.progress import Progress, State
 from recovery.runner.sweep_status import SweepStatus, sweep_status
 from recovery.store import read
 
@@ -25,32 +23,21 @@ SHARE = 5.0
 
 
 class View:
-    """The status of a sweep as text and map, in one place of the console, for use as a context manager."""
+    """The status of a sweep as text and map, in one place of the console."""
 
     def __init__(self, results: Path, words: Callable[[SweepStatus], str], console: Console) -> None:
         self._results, self._words, self.console = results, words, console
-        self._live = Live(console=console, auto_refresh=False, vertical_overflow="ellipsis")
+        self.live = Live(console=console, auto_refresh=False, vertical_overflow="ellipsis")
         self.rest = EVERY
         """Seconds until the next refresh."""
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._live.stop()
 
     def refresh(self) -> SweepStatus:
         """Read the folder, draw its status and map, and return the status. Raises `StoreError`."""
         began = monotonic()
         status = sweep_status(self._results)
-        self._live.update(Group(Text(self._words(status)), *self._maps()), refresh=True)
+        self.live.update(Group(Text(self._words(status)), *self._maps()), refresh=True)
         self.rest = max(EVERY, SHARE * (monotonic() - began))
         return status
-
-    def say(self, text: str) -> None:
-        """Show a text in place of the status and the map."""
-        self._live.update(Text(text), refresh=True)
 
     def _maps(self) -> list[Text]:
         """Return the maps so far; none before the first trial is stored."""
@@ -67,18 +54,17 @@ def watch(
 
     rest: a function that waits for a number of seconds. Raises `StoreError`.
     """
-    with View(results, words, console) as view:
-        try:
-            while view.refresh().missing:
-                rest(view.rest)
-        except KeyboardInterrupt:
-            return
+    view = View(results, words, console)
+    with view.live, suppress(KeyboardInterrupt):
+        while view.refresh().missing:
+            rest(view.rest)
 
 
-class Watching:
+class Watching(Progress):
     """A live view in the process that runs the sweep: refreshed when trials are stored, and at the end."""
 
     def __init__(self, results: Path, words: Callable[[SweepStatus], str], console: Console) -> None:
+        super().__init__()
         self._view = View(results, words, console)
         self._next: float | None = None
         """Time of the next refresh; None before the first trial."""
@@ -88,7 +74,7 @@ class Watching:
             return
         with suppress(OSError):  # the terminal may have been closed
             if self._next is None:
-                self._view.__enter__()
+                self._view.live.start()
             if self._next is None or monotonic() >= self._next:
                 self._refresh()
 
@@ -100,12 +86,12 @@ class Watching:
         with suppress(OSError):
             if self._next is not None:
                 self._refresh()
-                self._view.__exit__(None, None, None)
+                self._view.live.stop()
 
     def _refresh(self) -> None:
         """Refresh the view; an unreadable folder is reported here and handled by the sweep."""
         try:
             self._view.refresh()
         except StoreError as error:
-            self._view.say(str(error))
+            self._view.live.update(Text(str(error)), refresh=True)
         self._next = monotonic() + self._view.rest

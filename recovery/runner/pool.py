@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any, TypeVar
 
 from recovery.config import Trial
@@ -204,12 +203,6 @@ class Workers:
             for process in self._busy:
                 process.kill()
         self.end_idle()
-
-    def __enter__(self) -> "Workers":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
 
 
 WORKERS = Workers()

@@ -5,8 +5,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from html import escape
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from recovery.config import Trial, Trials
 from recovery.runner.batches import cost
@@ -20,16 +19,6 @@ LINE_SHARE = 0.1
 COMPILES = "compiling code for this machine, once: up to half a minute, which counts for no trial"
 NOTEBOOK_SECONDS = 0.5
 """Seconds between updates of a bar in a notebook."""
-
-
-class Display(Protocol):
-    """Display of a run's state and messages; `close` restores the terminal."""
-
-    def show(self, state: "State") -> None: ...
-
-    def print(self, text: str) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class State:
@@ -79,32 +68,22 @@ class State:
 
 
 class Progress:
-    """The progress of a run, which is passed to a display if there is one."""
+    """The progress of a run, which subclasses display: this class shows nothing.
 
-    def __init__(self, display: Display | None = None) -> None:
-        self._display = display
+    `show` gets the state whenever it changes, `print` a message; `close` restores the terminal.
+    """
+
+    def __init__(self) -> None:
         self._state = State()
         self._compiles = False
 
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._display is not None:
-            self._display.close()
-
     def begin(self, trials: Trials) -> None:
         self._state = State(len(trials), float(trials.costs.sum()))
-        self._show()
+        self.show(self._state)
 
     def advance(self, done: Iterable[tuple[Trial, Row]]) -> None:
         self._state.advance(done)
-        self._show()
-
-    def print(self, text: str | None) -> None:
-        """Print a message on the display, unless it is None."""
-        if self._display is not None and text is not None:
-            self._display.print(text)
+        self.show(self._state)
 
     def compiles(self) -> None:
         """Print once that code is being compiled, which delays the first rows."""
@@ -112,15 +91,18 @@ class Progress:
             self._compiles = True
             self.print(COMPILES)
 
-    def _show(self) -> None:
-        if self._display is not None:
-            self._display.show(self._state)
+    def show(self, state: State) -> None: ...
+
+    def print(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
 
 
-class Lines:
-    """Display that prints the state of a run as lines of text to stderr."""
+class Lines(Progress):
+    """Progress that prints the state of a run as lines of text to stderr."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self._name = name
         self._share = 0.0
         self._time = time.monotonic()
@@ -141,18 +123,15 @@ class Lines:
         with suppress(OSError):  # stderr may be closed: then print nothing
             print(text, file=sys.stderr, flush=True)
 
-    def close(self) -> None:
-        pass
 
-
-class Bar:
-    """Display with a progress bar of rich, weighted by cost."""
+class Bar(Progress):
+    """Progress as a bar of rich, weighted by cost."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         # imported here, because rich is slow to import and only a progress bar needs it
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as RichProgress
+        from rich.progress import BarColumn, Progress as RichProgress, TextColumn
 
         self._progress = RichProgress(
             TextColumn("{task.description}"),
@@ -180,10 +159,11 @@ class Bar:
         self._progress.stop()
 
 
-class NotebookBar:
-    """Display with a bar below the notebook cell."""
+class NotebookBar(Progress):
+    """Progress as a bar below the notebook cell."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         from IPython import display
 
         html: Any = display.HTML
@@ -203,9 +183,6 @@ class NotebookBar:
     def print(self, text: str) -> None:
         print(text)
 
-    def close(self) -> None:
-        pass
-
 
 def notebook_shell() -> Any:
     """Return the shell of the notebook kernel, or None outside a notebook."""
@@ -214,10 +191,10 @@ def notebook_shell() -> Any:
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
-def display(name: str, *, quiet: bool) -> Display | None:
-    """Return the display for a notebook, a terminal or a file; None if quiet."""
+def display(name: str, *, quiet: bool) -> Progress:
+    """Return the progress of a run, shown in a notebook, on a terminal or in a file; not shown if quiet."""
     if quiet:
-        return None
+        return Progress()
     if notebook_shell() is not None:
         return NotebookBar(name)
     return Bar(name) if sys.stderr.isatty() else Lines(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,7 +103,7 @@ def run(
         stale = set()
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
     tried = np.zeros(0, np.uint64)
-    with nullcontext(stop) if stop is not None else Stop() as stopping, progress:
+    with nullcontext(stop) if stop is not None else Stop() as stopping, closing(progress):
         while True:
             plan = _refresh(plan, summary)
             if summary.stopped or summary.gave_up:
@@ -156,7 +156,8 @@ def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress
                 summary.ran.update(row["status"] for _, row in done)
                 progress.advance(done)
                 for trial, row in done:
-                    progress.print(failures.first_traceback(trial, row))
+                    if text := failures.first_traceback(trial, row):
+                        progress.print(text)
                     summary.gave_up = summary.gave_up or failures.add(trial, row)
                 if options.max_failures is not None and summary.failures >= options.max_failures:
                     summary.gave_up = f"{summary.failures} trials failed"

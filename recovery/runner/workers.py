@@ -171,7 +171,7 @@ class Engine:
         chosen = trials_of(trials)
         in_threads = self.backend == IN_THREADS and not self.limits and not any(chosen.cells.own.values)
         service = ExitStack()
-        with threadpool_limits(limits=1), Workers(compiles) as workers, service:
+        with threadpool_limits(limits=1), closing(Workers(compiles)) as workers, service:
             try:
                 backend = service.enter_context(SERVICES[self.backend](self.jobs))
                 call = run_remotely if backend.remote else partial(run_batch, _first if in_threads else workers.measure)

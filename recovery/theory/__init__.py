@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from recovery.theory.as_printed import opposite_limit_printed, orthogonal_limit_printed
 from recovery.theory.gradient_descent import theorem1_error
-from recovery.theory.l1 import donoho_tanner as donoho_tanner
-from recovery.theory.l1 import l1_transition
+from recovery.theory.l1 import donoho_tanner as donoho_tanner, l1_transition
 from recovery.theory.mixture import opposite_split, opposite_split_bound
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.theory.noisy import theorem10_interval

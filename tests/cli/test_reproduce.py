@@ -9,8 +9,7 @@ from PIL import Image
 from recovery.cli.main import main
 from recovery.cli.reproduce import chosen
 from recovery.config import load
-from recovery.extras.gallery import OURS, PAPERS, Extent, Shown, gallery_pages
-from recovery.extras.gallery import SMALL as THUMBNAIL
+from recovery.extras.gallery import OURS, PAPERS, SMALL as THUMBNAIL, Extent, Shown, gallery_pages
 from recovery.extras.reproduction import Figure
 from recovery.report.claims.result import ClaimResult
 from recovery.store import read

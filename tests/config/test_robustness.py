@@ -5,8 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recovery.config import ConfigError, load
 from recovery.config.axes import all_paths

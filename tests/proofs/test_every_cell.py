@@ -5,8 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 
-from recovery.extras.proofs import cell_tree
-from recovery.extras.proofs import every_cell as cells
+from recovery.extras.proofs import cell_tree, every_cell as cells
 from recovery.extras.proofs.balls import Unproved
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.exact_model import Model, model_of

@@ -13,7 +13,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.figures.line_plots import draw_profile
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts import as_latex, as_markdown
-from recovery.report.texts.rows import mean_rows, mean_title
+from recovery.report.texts.tables import mean_rows, mean_title
 from recovery.report.texts.terminal import print_diagram
 
 from ..config.sweeps import load_fields

@@ -6,8 +6,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from recovery.report.texts.tables import PIECE, csv_text, json_columns
 

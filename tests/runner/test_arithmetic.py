@@ -17,8 +17,7 @@ from click.testing import CliRunner
 
 from recovery.cli.main import main
 from recovery.config import Trial
-from recovery.runner import arithmetic as arithmetics
-from recovery.runner import rerun as replaying
+from recovery.runner import arithmetic as arithmetics, rerun as replaying
 from recovery.runner.arithmetic import (
     KERNEL,
     TARGET,

@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from recovery.config import load
 from recovery.errors import RecoverError
 from recovery.runner.fork_server import ForkServer
 from recovery.runner.pool import Limits, Workers, ask
-from recovery.runner.progress import Progress, display
+from recovery.runner.progress import display
 
 from .kills import start
 from .sweeps import rows, sweep, write_config
@@ -29,7 +30,7 @@ from .sweeps import rows, sweep, write_config
 
 @pytest.fixture
 def workers() -> Iterator[Workers]:
-    with Workers() as workers:
+    with closing(Workers()) as workers:
         yield workers
 
 
@@ -131,7 +132,7 @@ def test_a_fork_server_that_was_not_used_ends_at_once() -> None:
 def test_one_fork_server_starts_all_workers_until_it_is_killed(tmp_path: Path) -> None:
     """A worker that it has started goes on without it, and the next one has a new fork server."""
     trials = list(load(config_with(tmp_path, "measure")).trials())
-    with Workers() as first, Workers() as second:
+    with closing(Workers()) as first, closing(Workers()) as second:
         assert ask(dict, two=2) == {"two": 2}
         assert [row["status"] for row in first.measure(trials[:1], Limits())] == ["ok"]
         (server,) = fork_servers()
@@ -238,7 +239,7 @@ def test_compilation_is_said_once_and_the_import_of_user_code_is_not(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     config = config_with(tmp_path, "compile")
-    sweep(config, tmp_path / "out", jobs=2, progress=Progress(display("it", quiet=False)))
+    sweep(config, tmp_path / "out", jobs=2, progress=display("it", quiet=False))
     assert capfd.readouterr().err.count("compiling code for this machine, once") == 1
-    sweep(config_with(tmp_path, "measure"), tmp_path / "more", progress=Progress(display("it", quiet=False)))
+    sweep(config_with(tmp_path, "measure"), tmp_path / "more", progress=display("it", quiet=False))
     assert "compiling" not in capfd.readouterr().err

@@ -12,8 +12,7 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome
-from recovery.solvers import newton
-from recovery.solvers import newton_systems as descent
+from recovery.solvers import newton, newton_systems as descent
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS

@@ -54,6 +54,11 @@ def dot(x: Sequence[arb], y: Sequence[arb]) -> arb:
     return sum((a * b for a, b in zip(x, y, strict=True)), arb(0))
 
 
+def middle(values: Iterable[arb]) -> Array:
+    """Return the midpoints of balls as floats."""
+    return np.array([float(a.mid()) for a in values])
+
+
 def length(square: arb) -> arb:
     """Return the root of a ball of a non-negative number; if the ball reaches zero, the root of its upper end."""
     return square.sqrt() if square > 0 else arb(square.upper()).sqrt()
@@ -92,6 +97,13 @@ def independent_columns_of(whole: Sequence[Sequence[int]]) -> Index:
 def beside(blocks: Iterable[list[list[arb]]]) -> list[list[arb]]:
     """Place blocks with equal numbers of rows side by side."""
     return [[a for row in rows for a in row] for rows in zip(*blocks, strict=True)]
+
+
+def below_one(bound: float) -> float:
+    """Return a bound on the dual norms over all patterns. Raises `Unproved` unless it is below 1."""
+    if not bound < 1:
+        raise Unproved(f"the bound on the dual norm over all patterns is {bound:.8g}, not below 1")
+    return bound
 
 
 def largest(values: Iterable[arb]) -> float:

@@ -18,10 +18,10 @@ import numpy as np
 from flint import arb, arb_mat
 
 from recovery.conditions.oracle import Turned, turn
-from recovery.extras.proofs.balls import Unproved, at_rising_precision, dot, largest, length, matrix
+from recovery.extras.proofs.balls import Unproved, at_rising_precision, dot, largest, length, matrix, middle
 from recovery.extras.proofs.bound_tree import prove_bound
 from recovery.extras.proofs.exact_model import Balls, Model
-from recovery.extras.proofs.unique_optimum import check_signs, corrected, sign_of
+from recovery.extras.proofs.unique_optimum import check_signs, corrected
 from recovery.types import Array, Mask
 
 
@@ -35,16 +35,10 @@ def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:
 
 
 def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
-    turned, own = at_rising_precision(lambda: _Problem(Balls(model), lam, sign).floats()), _own(model, sign)
+    own = model.planted_patterns(sign)
+    turned = at_rising_precision(lambda: _Problem(Balls(model), lam, sign).floats())
     steepest = 0.0 if turned is None else prove_bound(turned, turned.cells(own), turned.floor(1.0), nodes)
     return at_rising_precision(lambda: _Problem(Balls(model), lam, sign).bound(turned, steepest, own))
-
-
-def _own(model: Model, sign: int) -> Mask:
-    """Return patterns (n, k) of the planted neurons whose outer weights have this sign."""
-    own = [g for g in model.support if not (model.linear and g == 0) and sign_of(model, g) == sign]
-    patterns: Mask = model.patterns[:, own]
-    return patterns
 
 
 class DualSums:
@@ -90,7 +84,7 @@ class _Problem(DualSums):
         super().__init__(balls, lam, sign)
 
     def floats(self) -> Turned | None:
-        return turn(_middle(self.rows), np.array([float(a.mid()) for a in self.weights]), _middle([self.linear])[0])
+        return turn(np.array([*map(middle, self.rows)]), middle(self.weights), middle(self.linear))
 
     def bound(self, turned: Turned | None, steepest: float, own: Mask) -> float:
         """Bound f off the planted cells, and the skip connection, from above by a bound on f_float. Raises `Unproved`
@@ -126,17 +120,13 @@ class _Problem(DualSums):
         balls, model = self.balls, self.balls.model
         near = 4 * lost * (1 + arb(2) ** -10)
         weights = balls.weights()
-        for g in model.support:
-            if (model.linear and g == 0) or not (model.patterns[:, g, None] == own).all(axis=0).any():
+        for g in model.neuron_groups:
+            if not (model.patterns[:, g, None] == own).all(axis=0).any():
                 continue
             z, square = balls.images(weights[g]), balls.square(g, weights[g])
             for i in np.flatnonzero(model.X.any(axis=1)):
                 if not z[i] * z[i] > near * square * dot(self.rows[i], self.rows[i]):
                     raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")
-
-
-def _middle(rows: list[list[arb]]) -> Array:
-    return np.array([[float(a.mid()) for a in row] for row in rows])
 
 
 def _cholesky(A: arb_mat) -> arb_mat:

@@ -79,9 +79,22 @@ class Model:
         """The planted groups, without those of `cancelled`."""
         return tuple(g for g in dict.fromkeys(self.owner) if g not in self.cancelled)
 
+    @property
+    def neuron_groups(self) -> list[int]:
+        """The planted groups without the skip connection."""
+        return [g for g in self.support if not (self.linear and g == 0)]
+
     def others(self) -> list[int]:
         """The groups that are not planted."""
         return [g for g in range(self.patterns.shape[1]) if g not in self.support]
+
+    def sign(self, g: int) -> int:
+        """Return the sign of the planted neurons of a group."""
+        return int(np.sign(self.signs[self.owner.index(g)]))
+
+    def planted_patterns(self, sign: int) -> Mask:
+        """Return the patterns (n, k) of the planted neurons whose outer weights have this sign."""
+        return self.patterns[:, [g for g in self.neuron_groups if self.sign(g) == sign]]
 
 
 def model_of(instance: Instance, architecture: Architecture) -> Model:
@@ -181,6 +194,11 @@ class Balls:
     def gated(self, g: int, z: Sequence[arb]) -> list[arb]:
         """Return D_g z."""
         return [a * factor for a, factor in zip(z, self.diagonal(g), strict=True)]
+
+    def on_cone(self, g: int, sign: int, z: Sequence[arb], multipliers: Sequence[float]) -> list[arb]:
+        """Return sign D_g z + (2 D_g - I) mu, whose dual norm bounds that of z on the cone of a signed group."""
+        sides = (arb(m) if on else -arb(m) for m, on in zip(multipliers, self.model.patterns[:, g], strict=True))
+        return [sign * a + b for a, b in zip(self.gated(g, z), sides, strict=True)]
 
     def operator(self, g: int, chosen: Index) -> list[list[arb]]:
         """Return D_g X on the chosen coordinates, as rows."""

@@ -20,6 +20,7 @@ from recovery.extras.proofs.balls import (
     independent_columns_of,
     largest,
     length,
+    middle,
     nearest_solution,
 )
 from recovery.extras.proofs.exact_model import Balls, proved
@@ -183,7 +184,7 @@ def _has_weights(balls: Balls, active: Mask, wanted: list[arb], exact: bool) -> 
     rows, beside = np.flatnonzero(active), X.any(axis=1) & ~active
     start: Array | None = np.zeros(X.shape[1])
     if exact:
-        start = reaching_weights(X, active, beside, np.array([float(a.mid()) for a in wanted]))
+        start = reaching_weights(X, active, beside, middle(wanted))
     if start is None:
         return False
     B = arb_mat([balls.rows[i] for i in rows])

@@ -23,12 +23,21 @@ from flint import arb, arb_mat
 from recovery.conditions.branching import BOUND
 from recovery.conditions.normalised import branch_normalised
 from recovery.conditions.oracle import RANK, ROUNDING, TOLERANCE
-from recovery.extras.proofs.balls import Unproved, at_rising_precision, column, dot, largest, nearest_solution
+from recovery.extras.proofs.balls import (
+    Unproved,
+    at_rising_precision,
+    below_one,
+    column,
+    dot,
+    largest,
+    middle,
+    nearest_solution,
+)
 from recovery.extras.proofs.bound_tree import grown_trees
 from recovery.extras.proofs.cell_tree import CellTree
 from recovery.extras.proofs.everywhere import DualSums
 from recovery.extras.proofs.exact_model import Balls, Model
-from recovery.extras.proofs.unique_optimum import check_signs, sign_of
+from recovery.extras.proofs.unique_optimum import check_signs
 from recovery.programs.orthonormal import orthonormal_base
 from recovery.types import Array, Codes, Index, Mask
 
@@ -44,10 +53,9 @@ def prove_unique_on_ranges(model: Model, lam: Array, nodes: int) -> float:
     nodes: limit of the size of the tree. Raises `Unproved`.
     """
     live, lam = np.flatnonzero(model.X.any(axis=1)), _cleared(lam)
-    dual = at_rising_precision(lambda: _middle(DualSums(Balls(model), lam).dual))
+    dual = at_rising_precision(lambda: middle(DualSums(Balls(model), lam).dual))
     order = live[np.argsort(-np.abs(dual[live]), kind="stable")]
-    own = [g for g in model.support if not (model.linear and g == 0)]
-    search = _Ranges(model, order, model.patterns[order][:, own].T, dual[order])
+    search = _Ranges(model, order, model.patterns[order][:, model.neuron_groups].T, dual[order])
     search.run(nodes)
     return at_rising_precision(lambda: _bound_of_ranges(DualSums(Balls(model), lam), search.closed, order))
 
@@ -82,7 +90,7 @@ def _bound_of_ranges(sums: DualSums, closed: list[Codes], order: Index) -> float
         rest = dot(*[[sums.dual[i] for i in order[len(sides) :]]] * 2)
         square = rest + dot(*[[sums.dual[i] for i in on]] * 2)
         squares.append(square if square < 1 else rest + balls.projection(on, sums.dual))
-    return _below_one(squares)
+    return below_one(float(np.sqrt(largest(squares))))
 
 
 def prove_unique_off_images(model: Model, lam: Array, nodes: int) -> float:
@@ -90,18 +98,13 @@ def prove_unique_off_images(model: Model, lam: Array, nodes: int) -> float:
 
     nodes: limit of nodes per sign. Raises `Unproved`.
     """
-    return max(_off_images(model, _cleared(lam), sign, nodes) for sign in (1, -1))
+    lam = _cleared(lam)
 
+    def bound(sign: int) -> float:
+        found = search_images(model, lam, sign, nodes)
+        return at_rising_precision(lambda: bound_of_tree(Balls(model), lam, sign, *found))
 
-def _off_images(model: Model, lam: Array, sign: int, nodes: int) -> float:
-    found = search_images(model, lam, sign, nodes)
-    return at_rising_precision(lambda: bound_of_tree(Balls(model), lam, sign, *found))
-
-
-def _known(model: Model, live: Index, sign: int) -> Mask:
-    """Return the patterns (k, m) of the planted neurons whose outer weights have this sign, on the rows `live`."""
-    own = [g for g in model.support if not (model.linear and g == 0) and sign_of(model, g) == sign]
-    return np.ascontiguousarray(model.patterns[live][:, own].T)
+    return max(bound(1), bound(-1))
 
 
 def _checked(balls: Balls, lam: Array, sign: int) -> DualSums:
@@ -110,14 +113,13 @@ def _checked(balls: Balls, lam: Array, sign: int) -> DualSums:
     model = balls.model
     balls.check_cones()
     check_signs(model)
-    for g, w in balls.weights().items():
-        if model.linear and g == 0:
-            continue
+    weights = balls.weights()
+    for g in model.neuron_groups:
         if len(balls.coordinates(g)) < len(balls.base_columns):
             raise Unproved("a planted neuron has too few active rows: others have its activations")
-        z = balls.images(w)
+        z = balls.images(weights[g])
         for i in np.flatnonzero(model.X.any(axis=1)):
-            side = sign_of(model, g) if model.patterns[i, g] else -sign_of(model, g)
+            side = model.sign(g) if model.patterns[i, g] else -model.sign(g)
             if not side * z[i] > 0:
                 raise Unproved(f"the product of a planted neuron with row {i + 1} is zero up to rounding")
     return DualSums(balls, lam, sign)
@@ -129,14 +131,13 @@ def search_images(model: Model, lam: Array, sign: int, nodes: int) -> tuple[Inde
     Raises `Unproved` if a ratio is above 1, or if `nodes` do not suffice.
     """
     live = np.flatnonzero(model.X.any(axis=1))
-    weights = at_rising_precision(lambda: _middle(_checked(Balls(model), lam, sign).weights))[live]
+    weights = at_rising_precision(lambda: middle(_checked(Balls(model), lam, sign).weights))[live]
     scale = float(np.linalg.norm(weights))
     if scale == 0.0:
         return np.full(1, BOUND), np.zeros((1, len(live)))
     base, floor = orthonormal_base(model.X)[0][live], max(GOAL / scale - TOLERANCE - ROUNDING, 0.0)
-    value, _, bound, _, ends, ys = branch_normalised(
-        base, weights / scale, _known(model, live, sign), floor, TOLERANCE, nodes, True, True
-    )
+    known = np.ascontiguousarray(model.planted_patterns(sign)[live].T)
+    value, _, bound, _, ends, ys = branch_normalised(base, weights / scale, known, floor, TOLERANCE, nodes, True, True)
     if not np.isfinite(bound):
         if value > floor + TOLERANCE:
             raise Unproved(f"the dual norm over all patterns reaches {value * scale:.9g}")
@@ -148,7 +149,7 @@ def bound_of_tree(balls: Balls, lam: Array, sign: int, ends: Index, ys: Array) -
     """Return an upper bound below 1 on the ratios off the planted neurons, by the tree of `search_images`, and on the
     skip connection. Raises `Unproved`."""
     live = np.flatnonzero(balls.model.X.any(axis=1))
-    sums, X, known = DualSums(balls, lam, sign), balls.model.X[live], _known(balls.model, live, sign)
+    sums, X, known = DualSums(balls, lam, sign), balls.model.X[live], balls.model.planted_patterns(sign)[live].T
     rows, weights = [sums.rows[i] for i in live], [sums.weights[i] for i in live]
     sides, bounded = grown_trees(ends, 0, 1, len(live))[1], ends[(ends == BOUND) | (ends > len(live))] == BOUND
     if len(ys) != np.count_nonzero(bounded):
@@ -156,7 +157,8 @@ def bound_of_tree(balls: Balls, lam: Array, sign: int, ends: Index, ys: Array) -
     for side in sides[~bounded]:
         _check_known(weights, side, known)
     leaves = zip(sides[bounded], ys, strict=True)
-    return _below_one([sums.skip() ** 2, *(_leaf(X, rows, weights, side, y) for side, y in leaves)])
+    squares = [sums.skip() ** 2, *(_leaf(X, rows, weights, side, y) for side, y in leaves)]
+    return below_one(float(np.sqrt(largest(squares))))
 
 
 def _check_known(lam: list[arb], side: Index, known: Mask) -> None:
@@ -184,17 +186,6 @@ def _leaf(X: Array, rows: list[list[arb]], lam: list[arb], side: Index, y: Array
     return dot(*[[a for a in sums if not a < 0]] * 2)
 
 
-def _below_one(squares: list[arb]) -> float:
-    worst = float(np.sqrt(largest(squares)))
-    if not worst < 1:
-        raise Unproved(f"the bound on the dual norm over all patterns is {worst:.8g}, not below 1")
-    return worst
-
-
 def _cleared(lam: Array) -> Array:
     """Set entries that are zero up to rounding to zero: rows that no planted neuron sees then keep lam_i = 0."""
     return np.where(np.abs(lam) > RANK * np.linalg.norm(lam), lam, 0.0)
-
-
-def _middle(values: list[arb]) -> Array:
-    return np.array([float(a.mid()) for a in values])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, solve
+from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, middle, solve
 from recovery.extras.proofs.exact_model import Balls, proved
 from recovery.extras.proofs.interpolants import Weight, least_weights
 from recovery.types import Array
@@ -104,7 +104,7 @@ def _interpolating(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
     if any(not missing[i].is_zero() for i in np.flatnonzero(~live)):
         raise Unproved("a row of zeros has a label that is not zero: there is no interpolant")
     rows = [int(i) for i in np.flatnonzero(live)]
-    sizes = {key: float(np.linalg.norm([float(a.mid()) for a in w])) for key, w in parts.items()}
+    sizes = {key: float(np.linalg.norm(middle(w))) for key, w in parts.items()}
     larger: dict[int, int] = {}
     for g, sign in sorted(sizes, key=lambda key: -sizes[key]):
         larger.setdefault(g, sign)
@@ -174,9 +174,7 @@ def _low(balls: Balls, given: ProofStart) -> float:
 
 def _on_cone(balls: Balls, given: ProofStart, lam: list[arb], g: int, sign: int, mu: Array) -> arb | None:
     """Return the squared bound on the cone of a signed group by multipliers of its rows; None if it is not bounded."""
-    values = [arb(max(a, 0.0)) for a in mu.tolist()]
-    cone = [m if on else -m for m, on in zip(values, balls.model.patterns[:, g], strict=True)]
-    z = [sign * a + b for a, b in zip(balls.gated(g, lam), cone, strict=True)]
+    z = balls.on_cone(g, sign, lam, [max(a, 0.0) for a in mu.tolist()])
     try:
         if g not in given.confined:
             return balls.dual_squares([g], [z])[0]

@@ -21,6 +21,7 @@ from recovery.extras.proofs.balls import (
     dot,
     independent_columns,
     largest,
+    middle,
     nearest_solution,
 )
 from recovery.extras.proofs.exact_model import Balls, Model, proved
@@ -52,7 +53,7 @@ def prove_unique(balls: Balls, lam: Array, multipliers: Multipliers | None = Non
         free = [g for g, _ in open_ if model.linear and g == 0]
         if free:
             raise Unproved(f"the dual norm of the skip connection is {_root(squares[0])}, not below 1")
-        opposite = [(g, -sign_of(model, g)) for g in model.support if not (model.linear and g == 0)]
+        opposite = [(g, -model.sign(g)) for g in model.neuron_groups]
         worst = max(worst, _below_on_cones(balls, dual, open_ + opposite, multipliers))
     return float(np.sqrt(worst))
 
@@ -65,11 +66,6 @@ def check_signs(model: Model) -> None:
         own = {sign for sign, owner in zip(model.signs.tolist(), model.owner, strict=True) if owner == g}
         if len(own) > 1 and not (model.linear and g == 0):
             raise Unproved("two planted neurons of opposite signs share a pattern")
-
-
-def sign_of(model: Model, g: int) -> int:
-    """Return the sign of the planted neurons of a group."""
-    return int(np.sign(model.signs[model.owner.index(g)]))
 
 
 def _root(square: arb) -> str:
@@ -124,18 +120,15 @@ def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]]
     """Return the largest squared bound over signed groups, all below 1 by multipliers. Raises `Unproved`."""
     if not signed:
         return 0.0
-    model = balls.model
     groups, signs = [g for g, _ in signed], [s for _, s in signed]
-    middle = np.array([float(a.mid()) for a in dual])
-    nonnegative = np.maximum(multipliers(middle, groups, signs), 0.0)
+    nonnegative = np.maximum(multipliers(middle(dual), groups, signs), 0.0)
     squares = []
     for g, sign, mu in zip(groups, signs, nonnegative.tolist(), strict=True):
-        gated = [sign * a for a in balls.gated(g, dual)]
-        side = [arb(m) if on else -arb(m) for m, on in zip(mu, model.patterns[:, g], strict=True)]
         try:
-            [square] = balls.dual_squares([g], [[a + b for a, b in zip(gated, side, strict=True)]])
+            [square] = balls.dual_squares([g], [balls.on_cone(g, sign, dual, mu)])
         except Unproved:
             # multipliers on the active rows only, which leave the positive part of the gated dual
+            gated = [sign * a for a in balls.gated(g, dual)]
             [square] = balls.dual_squares([g], [[arb(0) if a < 0 else a for a in gated]])
         if not square < 1:
             raise Unproved(f"the bound for the cone of pattern {g} is {_root(square)}, not below 1")

@@ -13,9 +13,16 @@ import pyarrow.compute as pc
 from recovery.config import ReportSpec, Sweep, Until, from_document, refined
 from recovery.errors import ReportError
 from recovery.report.diagram.grid_cells import Cells
-from recovery.report.diagram.layout import Layout, given_values, joint_values, lay_out, levels, with_expressions
+from recovery.report.diagram.layout import (
+    Layout,
+    ThresholdAxis,
+    given_values,
+    joint_values,
+    lay_out,
+    levels,
+    with_expressions,
+)
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
-from recovery.report.diagram.threshold_axis import ThresholdAxis
 from recovery.report.diagram.vocabulary import PLAIN, Script, fraction_words, shared_parts
 from recovery.store import Grid
 from recovery.store.round_files import added

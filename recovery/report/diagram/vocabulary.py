@@ -13,7 +13,7 @@ from unicodedata import lookup
 import numpy as np
 
 from recovery.interval import LEVEL, interval_words
-from recovery.report.diagram.threshold_axis import ThresholdAxis
+from recovery.report.diagram.layout import ThresholdAxis
 
 LETTERS = {
     "n": "$n$",

@@ -43,14 +43,9 @@ def collapse(analysis: Analysis, name: str) -> FitChart | None:
         np.add.at(yes, (third[inside], place[inside]), won[inside])
         np.add.at(total, (third[inside], place[inside]), won[inside] + lost[inside])
     low, high = wilson(yes, total - yes)
+    fraction = np.divide(yes, total, where=total > 0, out=np.zeros_like(yes))
     rows = [
-        {
-            "t": float(bins[k] + 0.25 + (group - 1) * 0.07),
-            "fraction": rounded_to(yes[group, k] / total[group, k], 4),
-            "low": rounded_to(low[group, k], 4),
-            "high": rounded_to(high[group, k], 4),
-            "series": THIRDS[group],
-        }
+        _point(float(bins[k] + 0.25 + (group - 1) * 0.07), THIRDS[group], *(a[group, k] for a in (fraction, low, high)))
         for group in range(3)
         for k in np.flatnonzero(total[group])
     ]
@@ -73,13 +68,7 @@ def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
     typical = float(np.median([t.estimate for line in drawable for _, t in line]))
     titles = [panel.title or "n/d" for panel in diagram.panels]
     rows = [
-        {
-            "t": tolerance,
-            "fraction": rounded_to(threshold.estimate, 4),
-            "low": rounded_to(threshold.low, 4),
-            "high": rounded_to(threshold.high, 4),
-            "series": title,
-        }
+        _point(tolerance, title, threshold.estimate, threshold.low, threshold.high)
         for title, line in zip(titles, drawable, strict=True)
         for tolerance, threshold in line
         if abs(threshold.estimate / typical - 1) < 0.5
@@ -94,6 +83,12 @@ def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
     present = [title for title in titles if any(row["series"] == title for row in rows)]
     spec = {"data": {"values": rows}, "layer": _intervals(x, y, present, joined=True)}
     return FitChart(f"Sensitivity to the tolerance{grid}", f"Threshold n/d against the tolerance of the {name}.", spec)
+
+
+def _point(t: float, series: str, *numbers: float) -> Json:
+    """Return the row of a point; numbers: its value, and the ends of its interval."""
+    fraction, low, high = (rounded_to(number, 4) for number in numbers)
+    return {"t": t, "fraction": fraction, "low": low, "high": high, "series": series}
 
 
 def _intervals(x: Json, y: Json, series: list[str], joined: bool = False) -> list[Json]:

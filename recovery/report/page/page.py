@@ -7,7 +7,6 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from recovery.config.sweep import plain_document
 from recovery.interval import Interval, interval_words
@@ -20,7 +19,7 @@ from recovery.report.page.fits import fits
 from recovery.report.page.html import document, pictures, table
 from recovery.report.page.payload import payload
 from recovery.report.statistics import slices_in_words
-from recovery.report.texts.rows import threshold_rows
+from recovery.report.texts.tables import shown, threshold_rows
 from recovery.text import many
 
 MOST_FAILURES = 200
@@ -219,16 +218,11 @@ def _left_out(analysis: Analysis) -> str:
     return f"<p>{escape(analysis.diagram.name)} has {len(analysis.diagram.table)} cells: {'; '.join(parts)}.</p>"
 
 
-def _number(value: Any) -> str:
-    """Format a number with 3 digits; the text is empty for None and NaN."""
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return ""
-    return f"{value:.3g}" if np.isfinite(value) else ("∞" if value > 0 else "-∞")
-
-
 def _span(interval: Interval) -> str:
     """Return an estimate with its interval, or the part of both that is known."""
-    return f"{interval:.3g}" if np.isfinite([interval.low, interval.high]).any() else _number(interval.estimate)
+    if np.isfinite([interval.low, interval.high]).any():
+        return f"{interval:.3g}"
+    return f"{interval.estimate:.3g}" if interval.known else ""
 
 
 def _fits(analyses: list[Analysis]) -> tuple[str, list[Json]]:
@@ -253,18 +247,14 @@ def _failures(analyses: list[Analysis]) -> str:
         for record in failed.head(max(MOST_FAILURES - len(rows), 0)).to_dict("records"):
             where = ", ".join(f"{key} = {record[key]}" for key in keys if key in record)
             line = f"recover replay {shlex.quote(diagram.grid.path.as_posix())} {record['trial_id']}"
-            kind = _text(record.get("error_type"))
-            message = f"{kind}: {_text(record.get('error_message'))}" if kind else ""
+            kind = shown(record.get("error_type"))
+            message = f"{kind}: {shown(record.get('error_message'))}" if kind else ""
             rows.append([escape(str(record["status"])), escape(where), escape(message), f"<code>{escape(line)}</code>"])
     if not rows:
         return "<p>None: every stored trial finished.</p>"
     note = f"<p>{total} in total; the first {len(rows)} are listed.</p>"
     note = note if total > len(rows) else f"<p>{total} in total.</p>"
     return note + table(["status", "trial", "message", "command that repeats it"], rows)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None or value is pd.NA or value != value else str(value)
 
 
 def _provenance(analysis: Analysis) -> str:

@@ -1,5 +1,10 @@
 """Reports as text: tables, and in `terminal`, which loads rich, the map of a terminal."""
 
-from recovery.report.texts.tables import as_csv, as_json, as_latex, as_markdown, cell_table, csv_text
-
-__all__ = ["as_csv", "as_json", "as_latex", "as_markdown", "cell_table", "csv_text"]
+from recovery.report.texts.tables import (
+    as_csv as as_csv,
+    as_json as as_json,
+    as_latex as as_latex,
+    as_markdown as as_markdown,
+    cell_table as cell_table,
+    csv_text as csv_text,
+)

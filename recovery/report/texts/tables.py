@@ -1,9 +1,14 @@
-"""Reports as CSV and JSON, with every measured column of the grid, and as LaTeX and Markdown tables."""
+"""Reports as CSV and JSON, with every measured column of the grid, and as LaTeX and Markdown tables.
+
+The terminal shares the rows of the last two: thresholds with claims, means with a source's numbers, and chosen columns.
+"""
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,11 +20,10 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from recovery.interval import LEVEL
-from recovery.report.claims import Analysis
-from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity
+from recovery.report.claims import Analysis, form_of, measured
+from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, greek, has
 from recovery.report.statistics import wilson
-from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
+from recovery.report.statistics.means import FAR, MeanTable, claimed_tables
 from recovery.text import markdown_text, printable, spreadsheet_text
 
 ROWS = 50_000
@@ -126,9 +130,10 @@ def _tables(analyses: list[Analysis], columns: Sequence[str], style: str, before
     parts = []
     words = markdown_text if style == "github" else printable
     for analysis in analyses:
-        diagram = analysis.diagram
+        # columns without any text, such as `stated` of thresholds about which no claim is made, are left out
+        diagram, thresholds = analysis.diagram, pd.DataFrame(threshold_rows(analysis))
         named = {
-            "thresholds": _without_empty(pd.DataFrame(threshold_rows(analysis))),
+            "thresholds": thresholds[[name for name in thresholds if any(thresholds[name])]],
             "claims": pd.DataFrame([asdict(claim) for claim in analysis.claims]),
             **{mean_title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
             "columns chosen": pd.DataFrame(chosen_rows(diagram)),
@@ -136,7 +141,7 @@ def _tables(analyses: list[Analysis], columns: Sequence[str], style: str, before
         }
         for name, table in named.items():
             if len(table):
-                rows = [[words(_shown(value)) for value in row] for row in table.itertuples(index=False, name=None)]
+                rows = [[words(shown(value)) for value in row] for row in table.itertuples(index=False, name=None)]
                 numbers = [name != "claims" and all(map(_NUMBER.fullmatch, of)) for of in zip(*rows, strict=True)]
                 align = ["right" if one else "left" for one in numbers]
                 heads = [words(str(head)) for head in table.columns]
@@ -145,12 +150,8 @@ def _tables(analyses: list[Analysis], columns: Sequence[str], style: str, before
     return "\n".join(parts)
 
 
-def _without_empty(table: pd.DataFrame) -> pd.DataFrame:
-    """Drop the columns without any text, such as `stated` of thresholds about which no claim is made."""
-    return table[[name for name in table if any(table[name])]]
-
-
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value as text: floats with 4 digits, and nothing for nulls."""
     if value is None or value is pd.NA or value != value:
         return ""
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
@@ -230,3 +231,74 @@ def _joined(strings: Any, separator: str) -> str:
     pieces = [strings.slice(start, PIECE) for start in range(0, len(strings), PIECE)]
     lists = [pa.ListArray.from_arrays(pa.array([0, len(piece)], pa.int32()), piece) for piece in pieces]
     return separator.join(pc.binary_join(one, separator)[0].as_py() for one in lists)
+
+
+CHOSEN = "chosen"
+"""Measured column with the chosen names, the most important first."""
+MOST = 10
+
+
+def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
+    """Return one row per threshold, with the threshold that a claim states, as in the paper's Table I.
+
+    A threshold outside the cells is given by its known bound, unless slices are pooled.
+    """
+    shown = analysis.measured_beside_stated
+    heads = {f"{greek(row.found.along.what)} at {row.found.along.percent}" for row in shown}
+    rows = []
+    for row in shown:
+        found, along = row.found.interval, row.found.along
+        head = f"{greek(along.what)} at {along.percent}"
+        interval = (
+            found.entry(form_of(along)) if found.known or (along.pool is None and found.ends() != "unbounded") else ""
+        )
+        value = measured(row.found) if len(heads) == 1 else f"{head}: {measured(row.found)}"
+        what = {"value": row.of, "panel": row.found.panel.title, head if len(heads) == 1 else "threshold": value}
+        rows.append(what | {"interval": interval, "stated": row.stated, "verdict": row.verdict, "source": row.source})
+    return rows
+
+
+def mean_title(table: MeanTable) -> str:
+    """Return a title that says what the table shows, and what its parentheses hold."""
+    least = int(table.count.min())
+    words = f"{table.value.replace('_', ' ')}: mean and standard error of {least}"
+    words += " trials" if least == table.count.max() else f" to {table.count.max()} trials"
+    return f"{words} (stated{f' by {table.source}' if table.source else ''}, z-score; ! beyond {FAR:g})"
+
+
+def mean_rows(table: MeanTable) -> list[dict[str, str]]:
+    """Return one row per row of the table: its name and one text per column."""
+    axis, across = (name.split(".")[-1] for name in (table.axis, table.across))
+    return [
+        {axis: name} | {f"{across} = {column}": _cell(table, i, j) for j, column in enumerate(table.columns)}
+        for i, name in enumerate(table.rows)
+    ]
+
+
+def _cell(table: MeanTable, i: int, j: int) -> str:
+    z, text = table.z[i, j], f"{table.mean[i, j]:.2f}" if table.count[i, j] else "-"
+    if np.isfinite(table.error[i, j]):
+        text += f" +- {table.error[i, j]:.2f}"
+    score = f", {z:+.1f}{'!' if abs(z) > FAR else ''}" if np.isfinite(z) else ""
+    return f"{text} ({table.stated[i, j]:g}{score})"
+
+
+def chosen_rows(diagram: Diagram) -> list[dict[str, str]]:
+    """Return one row per combination of the axes that vary: the columns chosen most often, with their numbers of
+    trials.
+
+    This is the form of Tables 7 and 8 of P3. There are no rows if nothing was chosen by name.
+    """
+    frame = diagram.frame
+    if CHOSEN not in frame:
+        return []
+    frame = frame[finished(frame) & frame[CHOSEN].notna()]
+    axes = [axis for axis in diagram.sweep.axes if frame[axis].nunique(dropna=False) > 1]
+    lines = []
+    for values in dict.fromkeys(diagram.sweep.combinations(axes)):
+        here = np.logical_and.reduce([np.ones(len(frame), np.bool_), *map(partial(has, frame), axes, values)])
+        counts = Counter(name for names in frame[CHOSEN][here] for name in names.split(", ") if name)
+        often = ", ".join(f"{name} ({count})" for name, count in counts.most_common(MOST))
+        named = {axis.split(".")[-1]: str(value) for axis, value in zip(axes, values, strict=True)}
+        lines.append({**named, "trials": str(here.sum()), "chosen most often": often or "none"})
+    return lines if len(frame) else []

@@ -13,7 +13,7 @@ from rich.text import Text
 from recovery.report.claims import Analysis, in_words
 from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of, unmarked
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
+from recovery.report.texts.tables import chosen_rows, mean_rows, mean_title, threshold_rows
 from recovery.types import Array
 
 ROWS = 40
