@@ -14,17 +14,19 @@ from annotated_types import Ge, Gt, Interval
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns, select
-from recovery.methods.excess import EXCESS, check_excess, with_excess
 from recovery.methods.method import Measurement
 from recovery.methods.trained import (
+    EXCESS,
     MEASURED,
     check_comparable,
+    check_excess,
     check_finite,
     check_setting,
     compare,
     measure,
     observer,
     targets,
+    with_excess,
 )
 from recovery.programs.architecture import Architecture
 from recovery.training.descent import Budget, Descent, descend

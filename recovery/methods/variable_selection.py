@@ -14,7 +14,7 @@ from recovery.methods.columns import Column, Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.selection.cutoffs import Cutoff
-from recovery.selection.hyperparameters import HyperparameterGrid, Outer, Shrinkage
+from recovery.selection.hyperparameters import Batch, HyperparameterGrid, Outer, Shrinkage, Training
 from recovery.selection.selectors import TREES, Selector, SelectorName
 from recovery.selection.sparse_networks import distance
 from recovery.types import Array, Mask
@@ -51,6 +51,8 @@ class Select:
     standardize: centre X and y and divide them by their standard deviations first; `inputs`: X only.
     outer: outer weights of the network, `free` or `signs`, which stay at +-1 as in the model of P3.
     trees: the number of trees of `forest` and `boosting`.
+    batch: number of rows in a step of Adam; `full` takes all rows.
+    scale: a factor on the network's initial weights, which are uniform as in PyTorch.
     test_rows: the number of rows of the test draw, n if null. For a file with recorded labels: the number of its other
     rows used for the test, all if null.
     """
@@ -70,6 +72,8 @@ class Select:
     test_rows: Annotated[int, Ge(1)] | None = None
     outer: Outer = field(default="free", metadata={"later": True})
     trees: Annotated[int, Ge(1)] = field(default=TREES, metadata={"later": True})
+    batch: Batch = field(default="full", metadata={"later": True})
+    scale: Positive = field(default=1.0, metadata={"later": True})
 
     columns: ClassVar[Columns] = select("support_recovered", "weight_error") | {
         "true_positives": Column(int, "planted variables that were chosen", "variables"),
@@ -143,11 +147,10 @@ class Select:
             folds=self.folds,
             cross=self.validation == "cross",
             refit=self.refit,
-            shrinkage=self.shrinkage,
+            training=Training(self.shrinkage, self.outer, self.batch, self.scale),
             cutoff=self.cutoff,
             count=planted if self.count == "planted" else self.count,
             standardize=self.standardize,
-            outer=self.outer,
             trees=self.trees,
         )
 
@@ -167,4 +170,6 @@ class Select:
             return one * self.trees / TREES if self.selector in ("forest", "boosting") else one
         fits = len(self.penalties) * len(self.rates) * sum(self.neurons)
         times = self.folds if self.validation == "cross" else 1
-        return 1e-2 + times * max(self.epochs) * (1e-4 * len(self.neurons) + 4.0 * fits * n * (d + 12) / 1e11)
+        steps = 1.0 if self.batch == "full" else n / self.batch
+        products = 4.0 * fits * n * (d + 12) / 1e11
+        return 1e-2 + times * max(self.epochs) * (steps * (1e-4 * len(self.neurons) + fits * d / 1e9) + products)

@@ -4,20 +4,36 @@ Numbers of epochs are checkpoints of one run, and all pairs (penalty, rate) are 
 fits are 3 runs, one for each number of neurons.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from itertools import chain
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge
 
 from recovery.errors import DataError, ParameterError
 from recovery.programs.relu_network import ReluNetwork
-from recovery.selection.sparse_networks import Networks, initialize, network
+from recovery.selection.sparse_networks import Minibatches, Networks, initialize, network
 from recovery.training.optimizers import Adam
 from recovery.types import Array, Rng
 
 Shrinkage = Literal["subgradient", "proximal"]
 Outer = Literal["free", "signs"]
+Batch = Annotated[int, Ge(1)] | Literal["full"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How networks are trained: `shrinkage` and `outer` as in `PenalizedDescent`, the rows of a step, and a factor.
+
+    batch: number of rows in a step of Adam. scale: factor on the initial weights; see `initialize`.
+    """
+
+    shrinkage: Shrinkage = "subgradient"
+    outer: Outer = "free"
+    batch: Batch = "full"
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -74,14 +90,16 @@ class PenalizedDescent:
     def __init__(
         self,
         theta: Array,
-        networks: Networks,
+        networks: Networks | Minibatches,
         penalties: Array,
         rates: Array,
-        shrinkage: Shrinkage = "subgradient",
-        outer: Outer = "free",
+        training: Training = Training(),
     ) -> None:
-        self.theta, self.networks, self.proximal = theta, networks, shrinkage == "proximal"
-        self.fixed = outer == "signs"
+        self.theta, self.proximal = theta, training.shrinkage == "proximal"
+        self.batches: Callable[[], Iterable[Networks]] = (
+            networks if isinstance(networks, Minibatches) else lambda: (networks,)
+        )
+        self.fixed = training.outer == "signs"
         neurons = len(theta) // len(penalties)
         self.penalty, self.rate = (np.repeat(v, neurons).astype(theta.dtype)[:, None] for v in (penalties, rates))
         self.gradient = np.empty_like(theta)
@@ -89,10 +107,10 @@ class PenalizedDescent:
         self.adam = Adam()
 
     def run(self, epochs: int) -> None:
-        """Train for `epochs` more epochs; each is one step on all rows."""
+        """Train for `epochs` more epochs; each is one step on every batch."""
         W, work, adam = self.theta[:, :-2], self.work, self.adam
-        for _ in range(epochs):
-            self.networks.gradient(self.theta, self.gradient)
+        for networks in chain.from_iterable(self.batches() for _ in range(epochs)):
+            networks.gradient(self.theta, self.gradient)
             if self.fixed:
                 self.gradient[:, -1] = 0.0
             if self.proximal:
@@ -111,14 +129,19 @@ def run_grid(
     X: Array,
     y: Array,
     grid: HyperparameterGrid,
-    shrinkage: Shrinkage = "subgradient",
-    outer: Outer = "free",
+    training: Training = Training(),
 ) -> Iterator[tuple[int, int, Array]]:
     """Train the whole grid and yield (neurons, epochs, theta) at each checkpoint. The next step overwrites theta."""
     penalties, rates = np.array(grid.pairs).T
     for neurons in grid.neurons:
-        theta = initialize(rng, len(rates), neurons, X.shape[1], signs=outer == "signs")
-        descent = PenalizedDescent(theta, Networks(X, y, len(rates), neurons), penalties, rates, shrinkage, outer)
+        theta = initialize(rng, len(rates), neurons, X.shape[1], signs=training.outer == "signs", scale=training.scale)
+        shape = len(rates), neurons
+        rows = (
+            Networks(X, y, *shape)
+            if training.batch == "full"
+            else Minibatches(rng, X, y, *shape, min(training.batch, len(X)))
+        )
+        descent = PenalizedDescent(theta, rows, penalties, rates, training)
         done = 0
         for epochs in sorted(set(grid.epochs)):
             descent.run(epochs - done)
@@ -135,8 +158,7 @@ def choose(
     folds: int = 5,
     cross: bool = False,
     refit: bool = False,
-    shrinkage: Shrinkage = "subgradient",
-    outer: Outer = "free",
+    training: Training = Training(),
 ) -> Fit:
     """Return the fit of the grid with the smallest mean squared error on the validation rows.
 
@@ -154,7 +176,7 @@ def choose(
     best: Fit | None = None
     for held in parts if cross else parts[:1]:
         kept = np.setdiff1d(np.arange(len(X)), held)
-        for neurons, epochs, theta in run_grid(rng, X[kept], y[kept], grid, shrinkage, outer):
+        for neurons, epochs, theta in run_grid(rng, X[kept], y[kept], grid, training):
             held_errors = Networks(X[held], y[held], len(grid.pairs), neurons).errors(theta)
             held_errors = np.where(np.isfinite(held_errors), held_errors, np.inf)
             for i, ((penalty, rate), error) in enumerate(zip(grid.pairs, held_errors, strict=True)):
@@ -169,5 +191,5 @@ def choose(
     if best is not None and not refit:
         return Fit(best.network, point, best.error / rows)
     alone = HyperparameterGrid((point.penalty,), (point.rate,), (point.neurons,), (point.epochs,))
-    ((neurons, _, theta),) = run_grid(rng, X, y, alone, shrinkage, outer)
+    ((neurons, _, theta),) = run_grid(rng, X, y, alone, training)
     return Fit(network(theta, 0, neurons), point, errors[point] / rows)

@@ -10,7 +10,7 @@ import numpy as np
 from recovery.errors import DataError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.cutoffs import Cutoff, cut
-from recovery.selection.hyperparameters import HyperparameterGrid, Outer, Shrinkage, choose
+from recovery.selection.hyperparameters import HyperparameterGrid, Training, choose
 from recovery.types import Array, Index, Mask, Rng
 
 FOLDS = 5
@@ -109,7 +109,7 @@ GRID_FIELDS = {"penalties": "penalty", "rates": "rate", "neurons": "neurons", "e
 class Selector:
     """A procedure that selects variables.
 
-    grid, folds, cross, refit, shrinkage, outer: training and choice of the network, see `choose`.
+    grid, folds, cross, refit, training: training and choice of the network, see `choose`.
     trees: number of trees of the forest and of boosting.
     cutoff, count: see `cut`. `shadow` also fits shadow columns, which are the columns of X with permuted rows, and
     chooses each variable that is more important than every shadow (Kursa and Rudnicki, Journal of Statistical
@@ -123,11 +123,10 @@ class Selector:
     folds: int = 5
     cross: bool = False
     refit: bool = False
-    shrinkage: Shrinkage = "subgradient"
+    training: Training = field(default_factory=Training)
     cutoff: Cutoff = "mixture"
     count: int | None = None
     standardize: bool | Literal["inputs"] = True
-    outer: Outer = "free"
     trees: int = TREES
 
     def __call__(self, rng: Rng, X: Array, y: Array, groups: Index | None = None) -> Selection:
@@ -188,8 +187,7 @@ class Selector:
             folds=self.folds,
             cross=self.cross,
             refit=self.refit,
-            shrinkage=self.shrinkage,
-            outer=self.outer,
+            training=self.training,
         )
         scaled = fit.network
         W = scaled.W / inputs.size

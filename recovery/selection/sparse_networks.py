@@ -4,6 +4,8 @@ All networks have r neurons and the same X (n, p), so that one matrix product co
 i is one row (w_j, b_j, a_j) of theta (B r, p + 2); f_i(x) = sum_j a_j (w_j . x + b_j)_+.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy
 
@@ -26,14 +28,20 @@ def distance(first: ReluNetwork, second: ReluNetwork) -> float:
 
 
 def initialize(
-    rng: Rng, networks: int, neurons: int, p: int, dtype: type[np.floating] = np.float32, signs: bool = False
+    rng: Rng,
+    networks: int,
+    neurons: int,
+    p: int,
+    dtype: type[np.floating] = np.float32,
+    signs: bool = False,
+    scale: float = 1.0,
 ) -> Array:
     """Draw the rows (w, b, a) of theta: w, b uniform within +-1/sqrt(p), a within +-1/sqrt(neurons), all independent.
 
-    signs: a is instead +1 or -1 with probability 1/2 each. P3 does not state its initialisation; the uniform laws are
-    the defaults of PyTorch, which it cites.
+    signs: a is instead +1 or -1 with probability 1/2 each. scale: a factor on w and b, and on a without `signs`. P3
+    does not state its initialisation; the uniform laws are the defaults of PyTorch, which it cites.
     """
-    theta = rng.uniform(-1.0, 1.0, (networks * neurons, p + 2))
+    theta = scale * rng.uniform(-1.0, 1.0, (networks * neurons, p + 2))
     theta[:, :-1] /= np.sqrt(p)
     theta[:, -1] = np.where(theta[:, -1] < 0, -1.0, 1.0) if signs else theta[:, -1] / np.sqrt(neurons)
     return theta.astype(dtype)
@@ -45,6 +53,25 @@ def network(theta: Array, i: int, neurons: int) -> ReluNetwork:
     return ReluNetwork(rows[:, :-2], rows[:, -2], rows[:, -1])
 
 
+class Minibatches:
+    """Mini-batches of the rows: a call shuffles the rows and yields `Networks` on each batch; the last may be smaller.
+
+    A batch is copied into memory that the next batch of its size overwrites.
+    """
+
+    def __init__(self, rng: Rng, X: Array, y: Array, networks: int, neurons: int, size: int) -> None:
+        self.rng, self.X, self.y, n = rng, X, y, len(X)
+        self.sizes = [size] * (n // size) + ([n % size] if n % size else [])
+        self.networks = {b: Networks(X[:b], y[:b], networks, neurons) for b in set(self.sizes)}
+
+    def __call__(self) -> Iterator["Networks"]:
+        parts = np.split(self.rng.permutation(len(self.X)), np.cumsum(self.sizes)[:-1])
+        for rows in parts:
+            batch = self.networks[len(rows)]
+            batch.load(self.X[rows], self.y[rows])
+            yield batch
+
+
 class Networks:
     """Mean squared errors of B networks of r neurons on one data set, and their gradients, in preallocated memory.
 
@@ -52,15 +79,19 @@ class Networks:
     """
 
     def __init__(self, X: Array, y: Array, networks: int, neurons: int, dtype: type[np.floating] = np.float32) -> None:
-        n = len(X)
+        n, p = X.shape
         self.shape = (networks, neurons, n)
-        self.rows = np.ones((n, X.shape[1] + 1), dtype)  # the last column is of ones, for the bias
-        self.rows[:, :-1] = X
-        self.columns = np.ascontiguousarray(self.rows.T)
-        self.y = y.astype(dtype)
+        self.rows = np.ones((n, p + 1), dtype)  # the last column is of ones, for the bias
+        self.columns, self.y = np.empty((p + 1, n), dtype), np.empty(n, dtype)
+        self.load(X, y)
         self.Z = np.empty((networks * neurons, n), dtype)
         self.active = np.empty((networks * neurons, n), np.bool_)
         self.residual = np.empty((networks, 1, n), dtype)
+
+    def load(self, X: Array, y: Array) -> None:
+        """Replace the data by other rows, as many as before."""
+        self.rows[:, :-1], self.y[:] = X, y
+        self.columns[:] = self.rows.T
 
     def errors(self, theta: Array) -> Array:
         """Return (1/n) ||f_i(X) - y||^2 for each network i, shape (B,)."""

@@ -1,7 +1,5 @@
 """Verdicts over all patterns, against programs over every pattern of small arrangements, and on bad data."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,8 @@ from recovery.methods.isometry import Isometry
 from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES, Architecture
-from recovery.types import Array, Rng
+
+from .laws import SPOILED, Spoiled
 
 EXACT = MinNorm(program="exact")
 GATED = MinNorm(program="gated")
@@ -65,32 +64,6 @@ def test_verdicts_are_those_over_every_pattern(name: str, planted: Planted, meth
         seen.add(found.verdict)
     assert "recovered" in seen
     assert len(seen) > 1
-
-
-@dataclass(frozen=True)
-class Spoiled:
-    """Gaussian rows of which some are zero or repeat others."""
-
-    how: str
-
-    def draw(self, rng: Rng, n: int, d: int) -> Array:
-        X: Array = rng.standard_normal((n, d))
-        if self.how == "zero":
-            X[::3] = 0.0
-        elif self.how == "repeated":
-            X[1::2] = X[: n // 2]
-        elif self.how == "opposite":
-            X[1::2] = -X[: n // 2]
-        elif self.how == "nearly equal":
-            X[1::2] = X[: n // 2] * (1.0 + 1e-4 * rng.standard_normal((n // 2, d)))
-        elif self.how == "integers":
-            X = np.round(1.5 * X)
-        elif self.how == "uneven":
-            X *= 10.0 ** rng.integers(-4, 4, (n, 1))
-        return X
-
-
-SPOILED = ["zero", "repeated", "opposite", "nearly equal", "integers", "uneven"]
 
 
 @pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)

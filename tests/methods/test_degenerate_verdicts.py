@@ -1,7 +1,5 @@
 """Verdicts where neurons are opposite, dead, orthogonal to rows, or have a slope, and sizes that no proof reaches."""
 
-from dataclasses import dataclass
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,46 +7,20 @@ import pytest
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, Neurons, Relu
+from recovery.instances.planted import Linear, Relu
 from recovery.methods.convex import BLANK, DEAD, PlantedProgram
 from recovery.methods.isometry import Isometry
 from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 
+from .laws import Given, Rows
+
 GATED, EXACT = MinNorm(program="gated"), MinNorm(program="exact", confinement="none")
 METHODS = [GATED, EXACT]
 KINDS = ("all", "exhaustive")
 LEAKY = Architecture("leaky", slope=0.2)
 SLOPED = Architecture("sloped", skip=True, slope=-0.3)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """These rows."""
-
-    rows: tuple[tuple[float, ...], ...]
-
-    def draw(self, rng, n, d):
-        return np.array(self.rows, dtype=float)
-
-
-@dataclass(frozen=True)
-class Given:
-    """These planted neurons."""
-
-    directions: tuple[tuple[float, ...], ...]
-    signs: tuple[float, ...]
-    form: str = "relu"
-    slope: float = 0.0
-
-    @property
-    def neurons(self):
-        return len(self.signs)
-
-    def draw(self, rng, X):
-        W = np.array(self.directions).T
-        return Neurons(self.form, W / np.linalg.norm(W, axis=0), np.array(self.signs), 0, self.slope)
 
 
 def instance_of(rows, planted, architecture: Architecture, kind: str) -> Instance:

@@ -8,32 +8,15 @@ import pytest
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Gaussian
-from recovery.instances.planted import Neurons
 from recovery.methods.cascade import NOT_PLANTED
 from recovery.methods.convex import BLANK, CANCELLED, DEAD, PlantedProgram
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 
+from .laws import Given
+
 PROGRAMS = ["gated", "exact"]
 PAIR, THIRD = ((1.0, 0.0), (1.0, 0.0)), (0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class Given:
-    """Planted ReLU neurons, as they are given."""
-
-    directions: tuple[tuple[float, ...], ...]
-    signs: tuple[float, ...]
-
-    form = "relu"
-    slope = 0.0
-
-    @property
-    def neurons(self):
-        return len(self.signs)
-
-    def draw(self, rng, X):
-        return Neurons("relu", np.array(self.directions).T, np.array(self.signs))
 
 
 @dataclass(frozen=True)
@@ -84,9 +67,9 @@ def test_neurons_that_cancel_up_to_rounding_have_no_verdict(capfd):
 
     A kernel whose product leaves exactly nothing has planted the others alone.
     """
-    sums = Given(((0.3, 0.1), (0.6, 0.2), (0.9, 0.3)), (1.0, 1.0, -1.0))
+    sums = Given(((0.3, 0.1), (0.6, 0.2), (0.9, 0.3)), (1.0, 1.0, -1.0), unit=False)
     for others in (0, 1):
-        planted = Given((*sums.directions, *[THIRD] * others), (*sums.signs, *[1.0] * others))
+        planted = Given((*sums.directions, *[THIRD] * others), (*sums.signs, *[1.0] * others), unit=False)
         for architecture in ARCHITECTURES.values():
             instance = instance_of(planted, architecture)
             row = MinNorm()(instance, architecture)

@@ -20,6 +20,8 @@ from recovery.programs.architecture import ARCHITECTURES, RELU
 from recovery.programs.certificate import certify
 from recovery.solvers.conic import solve_conic
 
+from .laws import Rows
+
 SKIP = ARCHITECTURES["relu_skip"]
 
 
@@ -102,20 +104,10 @@ def test_a_bound_on_the_cost_is_never_below_the_optimum(program, architecture, d
     assert known or distance < 1e-8
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """An ensemble that is one matrix."""
-
-    rows: tuple
-
-    def draw(self, rng, n, d):
-        return np.array(self.rows, dtype=float)
-
-
 def planted_instance(X, w, form, kind="exhaustive"):
     """An instance of data X with one planted neuron w."""
     planted = Linear() if form == "linear" else Relu(k=1)
-    setting = Setting(*X.shape, ensemble=Fixed(tuple(map(tuple, X))), planted=planted, patterns=Patterns(kind))
+    setting = Setting(*X.shape, ensemble=Rows(tuple(map(tuple, X))), planted=planted, patterns=Patterns(kind))
     instance = draw(setting, np.random.default_rng(0))
     neurons = Neurons(form, w[:, None], np.ones(1))
     labels = neurons.labels(instance.X)

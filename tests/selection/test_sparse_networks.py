@@ -8,8 +8,8 @@ import pytest
 from recovery.instances.planted_functions import SparseNetwork
 from recovery.programs.architecture import RELU
 from recovery.programs.relu_network import ReluNetwork
-from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, choose, run_grid
-from recovery.selection.sparse_networks import Networks, distance, initialize, network
+from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, Training, choose, run_grid
+from recovery.selection.sparse_networks import Minibatches, Networks, distance, initialize, network
 from recovery.training.models import Empirical, Parameters
 
 B, R, N, P = 3, 5, 17, 4
@@ -84,6 +84,30 @@ def test_a_batch_is_single_fits_by_the_letter():
         np.testing.assert_allclose(theta[rows], literal_adam(X, y, start[rows], penalty, rate, 30), rtol=1e-9)
 
 
+def test_an_epoch_of_batches_is_a_step_on_each_and_sees_every_row_once():
+    X, y, theta = problem()
+    batches, penalties, rates = Minibatches(np.random.default_rng(1), X, y, B, R, 5), np.full(B, 0.1), np.full(B, 0.01)
+    rows = [(batch.rows[:, :-1].copy(), batch.y.copy()) for batch in batches()]
+    assert [len(labels) for _, labels in rows] == [5, 5, 5, 2]
+    np.testing.assert_allclose(np.sort(np.concatenate([labels for _, labels in rows])), np.sort(y), rtol=1e-6)
+    start = theta.astype(np.float32)
+    trained = start.copy()
+    batches.rng = np.random.default_rng(1)
+    PenalizedDescent(trained, batches, penalties, rates).run(1)
+    expected = PenalizedDescent(start.copy(), Networks(X, y, B, R), penalties, rates)
+    for inputs, labels in rows:
+        expected.batches = lambda inputs=inputs, labels=labels: (Networks(inputs, labels, B, R),)
+        expected.run(1)
+    np.testing.assert_allclose(trained, expected.theta, rtol=1e-5)
+    assert np.abs(trained - start).max() > 0.01
+
+
+def test_the_scale_multiplies_the_start():
+    grid, (X, y, _) = HyperparameterGrid((0.1,), (1e-9,), (R,), (1,)), problem()
+    starts = [next(run_grid(np.random.default_rng(1), X, y, grid, Training(scale=scale)))[2] for scale in (1.0, 0.25)]
+    np.testing.assert_allclose(starts[1], 0.25 * starts[0], atol=1e-7)
+
+
 def test_checkpoints_are_runs_of_their_own():
     X, y, _ = problem()
     grid = HyperparameterGrid((0.1, 0.01), (0.05,), (R,), (7, 3))
@@ -104,7 +128,9 @@ def test_proximal_steps_end_at_zeros_and_at_the_optimality_conditions():
     # free outer weights have no penalty and would grow without limit, as W shrinks
     theta[:, -1] = np.sign(theta[:, -1])
     for rate in (1e-2, 1e-3, 1e-4, 1e-5):
-        descent = PenalizedDescent(theta, networks, np.array([penalty]), np.array([rate]), "proximal", "signs")
+        descent = PenalizedDescent(
+            theta, networks, np.array([penalty]), np.array([rate]), Training("proximal", "signs")
+        )
         descent.run(1500)
     networks.gradient(theta, descent.gradient)
     W, slope = theta[:, :-2], descent.gradient[:, :-2]
@@ -119,11 +145,10 @@ def test_outer_signs_stay_where_they_start_and_the_rest_steps_as_by_the_letter()
     outer = theta[:, -1].copy()
     assert set(outer) == {-1.0, 1.0}
     networks = Networks(X, y, 2, R, np.float64)
-    PenalizedDescent(theta, networks, np.array([0.1, 0.01]), np.array([0.05, 0.02]), "subgradient", "signs").run(30)
+    PenalizedDescent(theta, networks, np.array([0.1, 0.01]), np.array([0.05, 0.02]), Training(outer="signs")).run(30)
     np.testing.assert_array_equal(theta[:, -1], outer)
-    fit = choose(
-        np.random.default_rng(0), X, y, HyperparameterGrid((0.1,), (0.01,), (5,), (50,)), folds=2, outer="signs"
-    )
+    grid = HyperparameterGrid((0.1,), (0.01,), (5,), (50,))
+    fit = choose(np.random.default_rng(0), X, y, grid, folds=2, training=Training(outer="signs"))
     assert set(np.abs(fit.network.a)) == {1.0}
 
 
@@ -139,12 +164,10 @@ def test_free_outer_weights_let_the_penalty_vanish():
 
 def test_the_subgradient_leaves_no_zeros():
     X, y, _ = problem()
-    fit = choose(np.random.default_rng(0), X, y, HyperparameterGrid((1.0,), (0.01,), (5,), (100,)), folds=2)
-    assert np.all(fit.network.W != 0)
-    fit = choose(
-        np.random.default_rng(0), X, y, HyperparameterGrid((1.0,), (0.01,), (5,), (100,)), folds=2, shrinkage="proximal"
-    )
-    assert np.any(fit.network.W == 0)
+    grid = HyperparameterGrid((1.0,), (0.01,), (5,), (100,))
+    assert np.all(choose(np.random.default_rng(0), X, y, grid, folds=2).network.W != 0)
+    proximal = choose(np.random.default_rng(0), X, y, grid, folds=2, training=Training("proximal"))
+    assert np.any(proximal.network.W == 0)
 
 
 def planted(rng, r, p):
