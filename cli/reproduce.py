@@ -87,7 +87,8 @@ def command(
 
     click.echo(f"drawing the gallery in {out}", err=True)
     requested = {one.name for one in figures}
-    shown = write_gallery([name for name in chosen(()) if name in requested or (out / name).is_dir()], out)
+    before = set("".join(page.read_text() for page in sorted(out.glob("*.md"))).split())
+    shown = write_gallery([name for name in chosen(()) if name in requested | before or (out / name).is_dir()], out)
     heads, rows = gallery_table(shown)
     click.echo(tabulate(rows, headers=heads, disable_numparse=True))
     click.echo(f"{out / 'README.md'}: {in_short(shown)}")

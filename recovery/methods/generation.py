@@ -7,7 +7,8 @@
   patterns from above. With the penalty beta (1 for interpolation), the dual c lam, c <= beta / M, is feasible, so
       c y.lam <= optimum (interpolation),    c y.lam - c^2 ||lam||^2 / 2 <= optimum (with a penalty).
   The weights found give an upper bound, because they are also weights of the program over all patterns.
-- `searched_program`: the same without a proof, for a pattern set of kind `searched`.
+- `searched_program`: the same without a proof, for a pattern set of kind `searched`. `over_searched_patterns` is
+  `grown_program` without a proof, for noiseless trials of exact programs; it solves no large program.
 """
 
 from collections.abc import Callable
@@ -75,7 +76,8 @@ def patterns_proved(row: Measurement, kind: str) -> str | None:
 class Generation:
     """Result of column generation for planted weights: the patterns (n, k) found, and what was proved.
 
-    lam: a dual with A_S^T lam = u that stays below 1 off the planted neurons over all patterns, or None.
+    lam: a dual with A_S^T lam = u that stays below 1 off the planted neurons over all patterns, or None; of a search
+    without proof, one that no neuron found violates.
     bounds: on the dual norms over all patterns, from the last attempt at a proof; None without an attempt.
     least_nodes: the nodes that a proof needs at least, if these exceed the limit; no columns are generated then.
     """
@@ -103,25 +105,26 @@ class Generation:
         return f"the largest dual norm over all patterns lies between {lower:.9g} and {upper:.9g}"
 
 
-def generate(problem: PlantedProgram, beam: int | None = None) -> Generation:
+def generate(problem: PlantedProgram, beam: int | None = None, *, proof: bool = True) -> Generation:
     """Add columns until a dual of the planted weights is proved, no dual is left, or a limit is reached.
 
-    beam: width of the beam search before each proof over activation patterns.
+    beam: width of the beam search before each proof over activation patterns. proof: False, for an exact program, ends
+    where ascents find no neuron that violates the dual.
     """
-    pricing: Pricing = NeuronPricing(problem) if problem.program.has_cones else CellPricing(problem, beam)
+    pricing: Pricing = NeuronPricing(problem, proof) if problem.program.has_cones else CellPricing(problem, beam)
     planted, margin, bounds = pricing.planted, 0, None
     if planted is None or planted.lam is None:
         return Generation(pricing.found())
     lam = planted.lam
-    if (least := pricing.least_nodes(lam)) > pricing.nodes:
+    if proof and (least := pricing.least_nodes(lam)) > pricing.nodes:
         return Generation(pricing.found(), least_nodes=least)
     last = len(pricing.margins) - int(pricing.keeps_last_margin)
     for step in range(1, MOST_ROUNDS + 1):
         priced = pricing.price(lam, pricing.margins[margin])
         bounds = bounds if priced is None else priced
         if priced is not None and priced.lower <= PROVED_BELOW:
-            proved = priced.upper <= PROVED_BELOW and pricing.proves
-            return Generation(pricing.found(), lam if proved else None, bounds)
+            settled = (priced.upper <= PROVED_BELOW or not proof) and pricing.proves
+            return Generation(pricing.found(), lam if settled else None, bounds)
         margin, dual = min(margin + (step % PATIENCE == 0), last), None
         while dual is None and margin < len(pricing.margins):
             dual = pricing.dual(planted, pricing.margins[margin])
@@ -134,9 +137,11 @@ def generate(problem: PlantedProgram, beam: int | None = None) -> Generation:
     return Generation(pricing.found(), None, bounds)
 
 
-def grown_program(problem: PlantedProgram, beam: int | None = None) -> tuple[PlantedProgram, Generation]:
+def grown_program(
+    problem: PlantedProgram, beam: int | None = None, *, proof: bool = True
+) -> tuple[PlantedProgram, Generation]:
     """Return the program over its patterns and those that column generation found, and the result of the latter."""
-    found = generate(problem, beam)
+    found = generate(problem, beam, proof=proof)
     return problem.over(unique_patterns(problem.features, [problem.instance.patterns, found.patterns])), found
 
 
@@ -176,6 +181,30 @@ def over_all_patterns(
     # keep only these columns, because the others depend on which patterns the search happened to find
     row = known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate", "reason")})
     return row.having(reason=None) if row.verdict == "not_optimal" or found.lam is not None else row
+
+
+def over_searched_patterns(problem: PlantedProgram, measure: Callable[[PlantedProgram], Measurement]) -> Measurement:
+    """Return the measurement of a noiseless exact program over searched patterns.
+
+    Column generation ends with a dual that no neuron found violates, or with a few patterns that exclude every dual.
+    The optimum over these patterns proves that the planted weights are not optimal. If it does not, `searched_program`
+    continues the search. measure: returns the measurement of a program over its own patterns.
+    """
+    if problem.ill_posed is not None:
+        return measure(problem)
+    grown, found = grown_program(problem, proof=False)
+    if found.lam is not None and found.patterns.size:
+        proof = grown.cascade.proof_from(found.lam / grown.program.groups.scales)
+        if proof is not None:
+            row = grown.recovered(grown.drawn().having(certificate="dual"), proof)
+            return row.supported_by(Evidence(grown.program, proof))
+    elif found.lam is None and not grown.tied:
+        solution, certificate = grown.solve("auto")
+        row = grown.settle(grown.measure(grown.drawn(), solution, certificate), solution, certificate)
+        if row.verdict == "not_optimal":
+            return row
+    row = measure(grown)
+    return measure(searched_program(grown)) if found.lam is None and row.verdict == "recovered" else row
 
 
 def searched_program(problem: PlantedProgram, beam: int | None = None) -> PlantedProgram:

@@ -121,28 +121,13 @@ class Isometry:
             return uniform_isometry(architecture.groups(instance.X, instance.patterns).base, instance.patterns)
         if self.condition == "trace":
             return orthogonal_uniform_isometry(instance.patterns, instance.setting.d)
-        planted = planted_neurons(instance)
-        return neural_isometry(
-            architecture,
-            instance.X,
-            planted.directions,
-            planted.signs,
-            instance.patterns,
-            linear=planted.linear,
-            printed=self.condition == "printed",
-        )
+        given, linear = _planted(instance, architecture)
+        return neural_isometry(*given, instance.patterns, linear=linear, printed=self.condition == "printed")
 
     def _over_all(self, instance: Instance, architecture: Architecture, measured: Measurement) -> Measurement:
         """Return the columns for all patterns: the proved largest value, otherwise both bounds as reason."""
-        planted, measured = planted_neurons(instance), measured.having(pattern_count=None)
-        bounds = isometry_bounds(
-            architecture,
-            instance.X,
-            planted.directions,
-            planted.signs,
-            linear=planted.linear,
-            nodes=instance.setting.patterns.nodes,
-        )
+        (given, linear), measured = _planted(instance, architecture), measured.having(pattern_count=None)
+        bounds = isometry_bounds(*given, linear=linear, nodes=instance.setting.patterns.nodes)
         if bounds is None:
             return measured.having(holds=False, patterns_proved="all")
         if bounds.upper - bounds.lower <= ROUNDING:
@@ -161,18 +146,9 @@ class Isometry:
         if self.condition == "trace":
             worst = most_active(X, rng, restarts=self.starts)
         else:
-            planted = planted_neurons(instance)
-            worst = search_isometry(
-                architecture,
-                X,
-                planted.directions,
-                planted.signs,
-                rng,
-                linear=planted.linear,
-                starts=self.starts,
-                beam=self.beam,
-                smoothed=self.search == "smoothed",
-            )
+            given, linear = _planted(instance, architecture)
+            smoothed = self.search == "smoothed"
+            worst = search_isometry(*given, rng, linear=linear, starts=self.starts, beam=self.beam, smoothed=smoothed)
         if worst is None:
             return instance
         known = [instance.patterns, worst.pattern[:, None]]
@@ -196,6 +172,12 @@ class Isometry:
     def cost(self, n: int, d: int) -> float:
         patterns = 2.0 * n
         return 1e-4 + patterns * n * d * 1e-10 * (float(np.log2(n + 1)) if self.condition == "trace" else d / 8)
+
+
+def _planted(instance: Instance, architecture: Architecture) -> tuple[tuple[Architecture, Array, Array, Array], bool]:
+    """Return the architecture, X, and the planted directions and signs; and whether the planted model is linear."""
+    planted = planted_neurons(instance)
+    return (architecture, instance.X, planted.directions, planted.signs), planted.linear
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from recovery.methods.generation import (
     optimum_over_all,
     optimum_row,
     over_all_patterns,
+    over_searched_patterns,
     patterns_proved,
     proof_cost,
     searched_program,
@@ -88,10 +89,13 @@ class ConvexMethod(ABC):
         Searched patterns include the patterns that the search adds; over all patterns a trial adds further ones. Raises
         `ParameterError` for settings that the program cannot represent.
         """
+        return searched_program(self.drawn_problem(instance, architecture), self.beam)
+
+    def drawn_problem(self, instance: Instance, architecture: Architecture) -> PlantedProgram:
+        """Form the program over the patterns that are drawn, before any search; raises as `problem` does."""
         self.check(instance.setting, architecture)
         norm = find_norm(self.norm)
-        problem = PlantedProgram.of(instance, architecture, self.program, self.penalty, self.confinement, norm)
-        return searched_program(problem, self.beam)
+        return PlantedProgram.of(instance, architecture, self.program, self.penalty, self.confinement, norm)
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings that the program cannot represent. Raises `ParameterError`."""
@@ -157,15 +161,22 @@ class MinNorm(ConvexMethod):
             return 0.1 + 5e-5 * d**2 + (1.5e-4 * n**2 if n < 1.25 * d else 0.0)
         return 2.5e-3 + 2.5e-7 * n * d
 
+    @property
+    def only_verdict(self) -> bool:
+        """Whether a noiseless trial needs no optimum if its verdict is proved without."""
+        return self.solver == "auto" and not self.distances
+
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
-        problem = self.problem(instance, architecture)
-        if instance.setting.patterns.kind == "all" and not problem.noiseless:
+        kind, problem = instance.setting.patterns.kind, self.drawn_problem(instance, architecture)
+        if kind == "all" and not problem.noiseless:
             return optimum_row(*optimum_over_all(problem, self.solver))
-        if instance.setting.patterns.kind == "all":
+        if kind == "all":
             row = over_all_patterns(problem, self._measure, self.beam)
+        elif kind == "searched" and self.program == "exact" and problem.noiseless and self.only_verdict:
+            row = over_searched_patterns(problem, self._measure)
         else:
-            row = self._measure(problem)
-        row = row.having(patterns_proved=patterns_proved(row, instance.setting.patterns.kind))
+            row = self._measure(searched_program(problem, self.beam))
+        row = row.having(patterns_proved=patterns_proved(row, kind))
         return row.recording(_network(problem, row.evidence)) if self.distances else row
 
     def _measure(self, problem: PlantedProgram) -> Measurement:

@@ -44,6 +44,8 @@ CIRCLES = 8
 """Great circles through the worst activation pattern. Each circle meets up to 2n other patterns."""
 STARTS = 4
 """Starting points of the ascent per row."""
+REPEATS = 1
+"""A search without proof ends when further ascents, this many times as many, find nothing."""
 
 
 class Pricing(ABC):
@@ -162,11 +164,13 @@ class NeuronPricing(Pricing):
     """Pricing oracle of neurons that violate the dual of an exact program: cuts lam.image <= margin on its dual.
 
     points (r, k): unit neurons, or zeros for a weight of the skip connection. images (n, k): their signed activations.
-    multipliers: those of the last least-norm problem.
+    multipliers: those of the last least-norm problem. proof: whether `price` bounds all dual norms from above; without
+    a proof it searches for violating neurons only.
     """
 
-    def __init__(self, problem: PlantedProgram) -> None:
+    def __init__(self, problem: PlantedProgram, proof: bool = True) -> None:
         super().__init__(problem)
+        self.proof = proof
         assert isinstance(self.program, ExactProgram)
         self.exact, self.rows = self.program, np.flatnonzero(problem.planted.any(axis=1))
         self.points, self.images = np.empty((self.groups.rank, 0)), np.empty((self.groups.n, 0))
@@ -255,6 +259,14 @@ class NeuronPricing(Pricing):
 
     def _bounds(self, lam: Array, sign: float) -> Bounds:
         known = self._own(sign)
+        if not self.proof:
+            starts = self.rng.standard_normal((self.groups.rank, REPEATS * STARTS * self.groups.n))
+            found, ratios = self._ascended(lam, sign, starts, PROVED_BELOW)
+            return (
+                Bounds(float(ratios[0]), np.inf, found[:, 0], 0)
+                if ratios.size
+                else Bounds(0.0, np.inf, starts[:, 0], 0)
+            )
         return exact_dual(self.groups, lam, sign, limit=PROVED_BELOW, known=known, nodes=self.nodes, stop=True)
 
     def _skip(self, lam: Array, limit: float) -> tuple[Array, float]:
@@ -271,23 +283,23 @@ class NeuronPricing(Pricing):
 
     def _violating(self, lam: Array, limit: float) -> tuple[Array, Array, Array]:
         """Return unit neurons (r, k), one per violating pattern off the planted ones, with their signs and ratios."""
-        groups = self.groups
         known = self.points[:, self.points.any(axis=0)]
-        starts = np.hstack([self.rng.standard_normal((groups.rank, STARTS * groups.n)), known])
-        points, signs, ratios = [], [], []
-        for sign in (1.0, -1.0):
-            v, ratio = ascend(groups, sign * lam, starts)
-            order = np.argsort(-ratio)
-            order = order[ratio[order] > self._limits(sign * self._activations(v[:, order]), limit)]
-            own = self._own(sign)
-            _, first = np.unique(np.hstack([own, groups.base @ v[:, order] >= 0]), axis=1, return_index=True)
-            kept = order[np.sort(first[first >= own.shape[1]]) - own.shape[1]][: ADDED * groups.n]
-            points.append(v[:, kept])
-            signs.append(np.full(len(kept), sign))
-            ratios.append(ratio[kept])
-        values = np.concatenate(ratios)
+        starts = np.hstack([self.rng.standard_normal((self.groups.rank, STARTS * self.groups.n)), known])
+        (plus, above), (minus, below) = (self._ascended(lam, sign, starts, limit) for sign in (1.0, -1.0))
+        signs, values = np.repeat([1.0, -1.0], [len(above), len(below)]), np.concatenate([above, below])
         order = np.argsort(-values)
-        return np.hstack(points)[:, order], np.concatenate(signs)[order], values[order]
+        return np.hstack([plus, minus])[:, order], signs[order], values[order]
+
+    def _ascended(self, lam: Array, sign: float, starts: Array, limit: float) -> tuple[Array, Array]:
+        """Return unit neurons of this sign to which the starts ascend, as `_violating` does, and their ratios."""
+        groups = self.groups
+        v, ratio = ascend(groups, sign * lam, starts)
+        order = np.argsort(-ratio)
+        order = order[ratio[order] > self._limits(sign * self._activations(v[:, order]), limit)]
+        own = self._own(sign)
+        _, first = np.unique(np.hstack([own, groups.base @ v[:, order] >= 0]), axis=1, return_index=True)
+        kept = order[np.sort(first[first >= own.shape[1]]) - own.shape[1]][: ADDED * groups.n]
+        return v[:, kept], ratio[kept]
 
     def _tied_patterns(self) -> Mask:
         """Return patterns (n, k) of groups that may hold a planted neuron at the same cost. The proof excludes them.

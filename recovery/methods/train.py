@@ -14,20 +14,22 @@ from annotated_types import Ge, Gt, Interval
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns, select
-from recovery.methods.excess import EXCESS, check_excess, with_excess
 from recovery.methods.method import Measurement
 from recovery.methods.trained import (
+    EXCESS,
     MEASURED,
     check_comparable,
+    check_excess,
     check_finite,
     check_setting,
     compare,
     measure,
     observer,
     targets,
+    with_excess,
 )
 from recovery.programs.architecture import Architecture
-from recovery.training.descent import Budget, Descent, descend
+from recovery.training.descent import Budget, descend
 from recovery.training.lbfgs import lbfgs
 from recovery.training.models import (
     Empirical,
@@ -158,7 +160,22 @@ class Train:
         start, k = parameters.copy(), len(parameters["W"])
         Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
         loss = self._empirical(instance.X, Y, k)
-        descent = self._descend(loss, parameters, rng, instance, directions, A, Y)
+        budget = Budget(self.epochs, self.target_loss, self.tolerance)
+        if self.optimizer == "lbfgs":
+            descent = lbfgs(loss, parameters, budget)
+        else:
+            descent = descend(
+                Population(A) if self.loss == "population" and A is not None else loss,
+                parameters,
+                self._rule(parameters),
+                SCHEDULES[self.schedule](self.learning_rate, self.epochs),
+                budget,
+                train_outer=self.outer == "trained",
+                reset_state=self.reset_state,
+                batches=self._batches(rng, instance.X, Y, k),
+                record_every=self.record,
+                observe=observer(rng, directions),
+            )
         outer = None if self.outer == "trained" else start["V"]
         row = measure(instance, descent, start, A, outer, self.success)
         if self.compare != "none":
@@ -166,32 +183,6 @@ class Train:
         if self.excess and self.beta is not None and row.stopped != "diverged":
             row = with_excess(row, instance, descent.parameters, loss, self.beta)
         return row
-
-    def _descend(
-        self,
-        loss: Empirical,
-        parameters: Parameters,
-        rng: Rng,
-        instance: Instance,
-        directions: Array,
-        A: Array | None,
-        Y: Array,
-    ) -> Descent:
-        budget = Budget(self.epochs, self.target_loss, self.tolerance)
-        if self.optimizer == "lbfgs":
-            return lbfgs(loss, parameters, budget)
-        return descend(
-            Population(A) if self.loss == "population" and A is not None else loss,
-            parameters,
-            self._rule(parameters),
-            SCHEDULES[self.schedule](self.learning_rate, self.epochs),
-            budget,
-            train_outer=self.outer == "trained",
-            reset_state=self.reset_state,
-            batches=self._batches(rng, instance.X, Y, len(parameters["W"])),
-            record_every=self.record,
-            observe=observer(rng, directions),
-        )
 
     def initial(self, rng: Rng, architecture: Architecture, n: int, d: int) -> Parameters:
         """Return the initial parameters for n rows in d dimensions, before `center` is added."""

@@ -2,8 +2,8 @@
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeGuard
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -21,14 +21,6 @@ BATCHES_LEFT = 4
 MOST_TRIALS = 2000
 BATCH_LIMIT = 4 * BATCH_SECONDS
 """A batch that takes longer than this hands back the trials that it has not begun, because costs are guesses."""
-
-
-class Done(NamedTuple):
-    """The result of a batch: its number, a row for each of its first trials, and the seconds that it took."""
-
-    number: int
-    rows: list[Row]
-    seconds: float
 
 
 def cost(trial: Trial) -> float:
@@ -81,20 +73,18 @@ def _is_number(value: Scalar) -> TypeGuard[float]:
 
 
 class Batches:
-    """An iterator over the remaining trials in numbered batches, for several threads at once.
+    """An iterator over the remaining trials in batches, for several threads at once.
 
     A batch has about `BATCH_SECONDS` of work: the methods' costs times a rate that is estimated from the batches that
     have returned. The first batch of each job is one trial, so that the first row comes soon.
     """
 
     def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
-        self._trials = trials_of(trials)
-        order = in_turn(self._trials)
-        self._order, self._costs = order, self._trials.costs[order]
-        self._next, self._again = 0, deque[tuple[float, Trial]]()
-        self._out: dict[int, list[tuple[float, Trial]]] = {}
+        self._trials, self._jobs = trials_of(trials), jobs
+        self._order = in_turn(self._trials)
+        self._costs = self._trials.costs[self._order]
+        self._next, self._again = 0, deque[Trial]()
         self._left = float(self._costs.sum())
-        self._jobs = jobs
         self._rate: float | None = None
         self._handed_out = 0
         self._lock = threading.Lock()
@@ -102,49 +92,42 @@ class Batches:
     def __bool__(self) -> bool:
         return bool(self._again) or self._next < len(self._order)
 
-    def __iter__(self) -> Iterator[tuple[int, list[Trial]]]:
+    def __iter__(self) -> Iterator[list[Trial]]:
         return self
 
-    def __next__(self) -> tuple[int, list[Trial]]:
+    def __next__(self) -> list[Trial]:
         with self._lock:
             if not self:
                 raise StopIteration
             rate, most = self._rate or 1.0, 1 if self._handed_out < self._jobs else MOST_TRIALS
             share = self._left * rate / (self._jobs * BATCHES_LEFT)
             room = min(BATCH_SECONDS, max(share, SHORTEST_SECONDS)) / rate
-            batch: list[tuple[float, Trial]] = []
-            while self._again and len(batch) < most and (not batch or self._again[0][0] <= room):
+            batch: list[Trial] = []
+            while self._again and len(batch) < most and (not batch or cost(self._again[0]) <= room):
                 batch.append(self._again.popleft())
-                room -= batch[-1][0]
+                room -= cost(batch[-1])
             if not self._again:
                 batch += self._fresh(room, most - len(batch), not batch)
-            self._left -= sum(cost for cost, _ in batch)
+            self._left -= sum(map(cost, batch))
             self._handed_out += 1
-            self._out[self._handed_out] = batch
-            return self._handed_out, [trial for _, trial in batch]
+            return batch
 
-    def _fresh(self, room: float, most: int, one: bool) -> list[tuple[float, Trial]]:
-        """Return the next trials and their costs, up to a total cost of `room`; at least one if `one` is set."""
+    def _fresh(self, room: float, most: int, one: bool) -> Trials:
+        """Return the next trials, up to a total cost of `room`; at least one if `one` is set."""
         costs = self._costs[self._next : self._next + most]
         count = int(np.searchsorted(np.cumsum(costs), room, side="right"))
-        count = min(max(count, int(one)), len(costs))
-        taken = self._trials.take(self._order[self._next : self._next + count])
-        self._next += count
-        return list(zip(costs[:count].tolist(), taken, strict=True))
+        begin, self._next = self._next, self._next + min(max(count, int(one)), len(costs))
+        return self._trials.take(self._order[begin : self._next])
 
-    def trials(self, number: int) -> list[Trial]:
-        """Return the trials of the batch with this number, which has not returned yet."""
-        return [trial for _, trial in self._out[number]]
-
-    def returned(self, done: Done) -> list[tuple[Trial, Row]]:
-        """Return the first trials of a batch with their rows. The batch's other trials are handed out next."""
+    def returned(self, batch: Sequence[Trial], rows: Sequence[Row], seconds: float) -> list[tuple[Trial, Row]]:
+        """Return the first trials of a batch with their rows, which took `seconds`. The others are handed out next."""
         with self._lock:
-            batch, count = self._out.pop(done.number), len(done.rows)
-            self._again.extendleft(reversed(batch[count:]))
-            self._left += sum(cost for cost, _ in batch[count:])
-            rate = max(done.seconds, 1e-6) / sum(cost for cost, _ in batch[:count])
+            done, rest = batch[: len(rows)], batch[len(rows) :]
+            self._again.extendleft(reversed(rest))
+            self._left += sum(map(cost, rest))
+            rate = max(seconds, 1e-6) / sum(map(cost, done))
             self._rate = rate if self._rate is None else (self._rate + rate) / 2
-            return [(trial, row) for (_, trial), row in zip(batch, done.rows, strict=False)]
+            return list(zip(done, rows, strict=True))
 
 
 def shard_numbers(costs: Array, count: int) -> Index:

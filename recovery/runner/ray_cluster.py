@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
-from itertools import islice
+from functools import cache, partial
+from itertools import count, islice
 from threading import Lock
 from typing import Any
 
@@ -24,7 +24,7 @@ from recovery.runner.fork_server import start_python, worker_environment
 from recovery.text import printable
 
 AHEAD = 2
-"""Calls that each processor of the cluster is given at a time."""
+"""Batches that each processor of a cluster is given at a time."""
 SESSIONS = "/tmp"
 """Folder for Ray's sockets: the path of a socket has at most 107 characters."""
 START_SECONDS = 120.0
@@ -32,9 +32,10 @@ START_SECONDS = 120.0
 END_SECONDS = 10.0
 """Seconds that the driver may take to end its cluster before it is killed. Ray's processes then notice that."""
 
-Returned = tuple[int, bytes, float]
-"""Result of a call: its number, a line of data, and seconds."""
-Run = Callable[[Callable[..., Returned], Iterator[tuple[Any, ...]]], Generator[Returned, None, None]]
+Results = Generator[tuple[Any, Any], None, None]
+"""Batches and what a function has returned for them, in any order."""
+Run = Callable[..., Results]
+"""run(call, batches, *more) calls call(batch, *more) for each batch, and yields the `Results`."""
 
 _LOST = -1
 """Number of a result that gives the reason why the driver ends."""
@@ -67,7 +68,8 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
         connection, driver = start_python(code, folder="/", output=subprocess.DEVNULL, **environment)
         lines = session.enter_context(session.enter_context(connection).makefile("rb"))
 
-        def returned() -> Returned:
+        def returned() -> tuple[int, bytes, float]:
+            """Return the number of a call, the line of data that it has returned, and its seconds."""
             try:
                 number, seconds, data = lines.readline().split(b" ", 2)
             except TimeoutError as error:
@@ -80,18 +82,19 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
                 raise ParameterError(data.decode())
             return int(number), data, float(seconds)
 
-        def run(call: Callable[..., Returned], batches: Iterator[tuple[Any, ...]]) -> Generator[Returned, None, None]:
-            running = 0
-            for arguments in islice(batches, AHEAD * processors):
-                connection.sendall(pickle.dumps((call, arguments)))
-                running += 1
-            while running:
-                result = returned()
-                running -= 1
-                for arguments in islice(batches, 1):
-                    connection.sendall(pickle.dumps((call, arguments)))
-                    running += 1
-                yield result
+        def run(call: Callable[..., Any], batches: Iterator[Any], *more: Any) -> Results:
+            given, numbers = dict[int, Any](), count()
+
+            def submit(most: int) -> None:
+                for batch, number in zip(islice(batches, most), numbers, strict=False):
+                    given[number] = batch
+                    connection.sendall(pickle.dumps((number, call, (batch, *more))))
+
+            submit(AHEAD * processors)
+            while given:
+                number, data, seconds = returned()
+                submit(1)
+                yield given.pop(number), (data, seconds)
 
         try:
             connection.settimeout(START_SECONDS)
@@ -149,11 +152,11 @@ def serve(descriptor: int, jobs: int, folder: str | None) -> None:
     def send_error(error: BaseException) -> None:
         send(_LOST, printable(f"{type(error).__name__}: {error}").encode(), 0.0)
 
-    def done(future: Future[Returned]) -> None:
+    def done(number: int, future: Future[tuple[bytes, float]]) -> None:
         if (error := future.exception()) is not None:
             send_error(error)
         else:
-            send(*future.result())
+            send(number, *future.result())
 
     here = {"num_cpus": jobs, "include_dashboard": False, "_temp_dir": folder}
     there = {"runtime_env": {"env_vars": worker_environment()}}
@@ -171,7 +174,7 @@ def serve(descriptor: int, jobs: int, folder: str | None) -> None:
     calls = connection.makefile("rb")
     while True:
         try:
-            call, arguments = pickle.load(calls)
+            number, call, arguments = pickle.load(calls)
         except (OSError, EOFError):
             return ray.shutdown()
-        remote(call).remote(*arguments).future().add_done_callback(done)
+        remote(call).remote(*arguments).future().add_done_callback(partial(done, number))

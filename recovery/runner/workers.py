@@ -18,18 +18,16 @@ from threadpoolctl import threadpool_limits
 from recovery.backends import BACKENDS
 from recovery.config import Trial, trials_of
 from recovery.errors import ParameterError, RecoverError
-from recovery.runner.batches import BATCH_LIMIT, Batches, Done
+from recovery.runner.batches import BATCH_LIMIT, Batches
 from recovery.runner.fork_server import environment_restored
 from recovery.runner.messages import Answer, decode, decode_answer, encode_answer
 from recovery.runner.pool import UNLIMITED, WORKERS, Limits, Workers
-from recovery.runner.ray_cluster import connected
+from recovery.runner.ray_cluster import AHEAD, Results, Run, connected
 from recovery.runner.trial import Row, measure
 from recovery.text import choices, printable
 
 DASK_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 """Key of Dask's configuration with the environment variables of workers."""
-AHEAD = 2
-"""Batches that each processor of a Dask cluster is given at a time."""
 
 
 class EngineLostError(RecoverError):
@@ -40,12 +38,12 @@ class EngineLostError(RecoverError):
 class Service:
     """A backend that is running. Raises ConnectionError when it is lost.
 
-    run: calls a function with the arguments of each batch, and yields the results in any order. remote: the function
-    may be called on other machines, so trials run in worker processes there, and rows come back as bytes.
+    run: see `Run`. remote: the function may be called on other machines, so trials run in worker processes there, and
+    rows come back as bytes.
     """
 
     jobs: int
-    run: Callable[[Callable[..., Any], Iterator[tuple[Any, ...]]], Generator[Any, None, None]]
+    run: Run
     remote: bool = False
 
 
@@ -54,13 +52,13 @@ def threads(jobs: int) -> Iterator[Service]:
     """Service that runs batches in joblib threads: one more than the jobs, so that a batch is ready when one ends."""
     free = BoundedSemaphore(jobs)
 
-    def call_when_free(call: Callable[..., Any], *arguments: Any) -> Any:
+    def call_when_free(call: Callable[..., Any], batch: Any, *more: Any) -> tuple[Any, Any]:
         with free:
-            return call(*arguments)
+            return batch, call(batch, *more)
 
-    def run(call: Callable[..., Any], batches: Iterator[tuple[Any, ...]]) -> Generator[Any, None, None]:
+    def run(call: Callable[..., Any], batches: Iterator[Any], *more: Any) -> Results:
         parallel = Parallel(jobs + 1, "threading", return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-        yield from parallel(delayed(call_when_free)(call, *arguments) for arguments in batches)
+        yield from parallel(delayed(call_when_free)(call, batch, *more) for batch in batches)
 
     yield Service(jobs, run)
 
@@ -104,11 +102,15 @@ def dask(jobs: int) -> Iterator[Service]:
             raise EngineLostError(f"the dask scheduler at {address} does not answer: {error}") from error
         processors = sum(client.ncores().values()) or jobs
 
-        def run(call: Callable[..., Any], batches: Iterator[tuple[Any, ...]]) -> Generator[Any, None, None]:
-            def submit() -> list[Any]:
-                return [client.submit(call, *arguments, pure=False) for arguments in islice(batches, 1)]
+        def run(call: Callable[..., Any], batches: Iterator[Any], *more: Any) -> Results:
+            given = dict[Any, Any]()
 
-            running = as_completed(future for _ in range(AHEAD * processors) for future in submit())
+            def submit(most: int) -> list[Any]:
+                new = {client.submit(call, batch, *more, pure=False): batch for batch in islice(batches, most)}
+                given.update(new)
+                return list(new)
+
+            running = as_completed(submit(AHEAD * processors))
             for future in running:
                 try:
                     result = future.result()
@@ -116,8 +118,8 @@ def dask(jobs: int) -> Iterator[Service]:
                     raise
                 except Exception as error:  # Dask raises exceptions of many types if its cluster is gone
                     raise ConnectionError(f"{type(error).__name__}: {error}") from error
-                running.update(submit())
-                yield result
+                running.update(submit(1))
+                yield given.pop(future), result
 
         yield Service(processors, run, remote=True)
 
@@ -177,48 +179,40 @@ class Engine:
                 call = run_remotely if backend.remote else partial(run_batch, _first if in_threads else workers.measure)
                 batches = Batches(chosen, backend.jobs)
                 while batches:  # repeat, because batches may have handed back trials
-                    with closing(backend.run(call, ((*batch, self.limits) for batch in batches))) as results:
-                        for result in results:
-                            yield batches.returned(result if isinstance(result, Done) else _decoded(result, batches))
+                    with closing(backend.run(call, batches, self.limits)) as results:
+                        for batch, (rows, seconds) in results:
+                            known = decode_answer(decode(rows), batch).rows if backend.remote else rows
+                            yield batches.returned(batch, known, seconds)
             except ConnectionError as error:
                 service.pop_all()  # do not close the lost cluster: closing it raises again, or waits forever
                 raise EngineLostError(f"the {self.backend} backend is lost ({printable(str(error)):.200})") from error
 
 
 def run_batch(
-    measure: Callable[[Sequence[Trial], Limits], list[Row]], number: int, batch: Sequence[Trial], limits: Limits
-) -> Done:
-    """Run trials until the batch is done or its time is up; at least one is run.
+    measure: Callable[[Sequence[Trial], Limits], list[Row]], batch: Sequence[Trial], limits: Limits
+) -> tuple[list[Row], float]:
+    """Run trials until the batch is done or its time is up, at least one; return their rows and the seconds.
 
     measure: returns the rows of the first few of some trials, at least one.
     """
     clock, rows = time.perf_counter(), list[Row]()
     while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
         rows += measure(batch[len(rows) :], limits)
-    return Done(number, rows, time.perf_counter() - clock)
+    return rows, time.perf_counter() - clock
 
 
 def _first(trials: Sequence[Trial], limits: Limits) -> list[Row]:
     return [measure(trials[0])]
 
 
-Encoded = tuple[int, bytes, float]
-"""A batch that ran on a cluster: its number, its rows as `encode_answer` returns them, and its seconds."""
-
-
-def run_remotely(number: int, batch: Sequence[Trial], limits: Limits) -> Encoded:
-    """Run a batch in a worker process of the cluster's machine; return its number, encoded rows and seconds."""
+def run_remotely(batch: Sequence[Trial], limits: Limits) -> tuple[bytes, float]:
+    """Run a batch in a worker process of the cluster's machine; return its rows, encoded, and the seconds."""
     _limit_blas()
-    done = run_batch(WORKERS.measure, number, batch, limits)
-    return number, encode_answer(Answer(done.rows)), done.seconds
+    rows, seconds = run_batch(WORKERS.measure, batch, limits)
+    return encode_answer(Answer(rows)), seconds
 
 
 @cache
 def _limit_blas() -> None:
     """Limit the BLAS libraries of this process to one thread: the cores are in use, and rows do not depend on them."""
     threadpool_limits(limits=1)
-
-
-def _decoded(result: Encoded, batches: Batches) -> Done:
-    number, data, seconds = result
-    return Done(number, decode_answer(decode(data), batches.trials(number)).rows, seconds)

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import recovery
 from recovery.cli.main import main
-from recovery.config.transfer import pack, unpack
 from recovery.errors import ParameterError
+from recovery.runner.loading import pack, unpack
 from recovery.runner.messages import decode, decode_answer, encode
 from recovery.store import read
 from tests.runner.sweeps import rows, write_config

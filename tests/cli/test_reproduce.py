@@ -164,4 +164,6 @@ def test_a_figure_without_its_data_is_left_out_and_said(tmp_path: Path, monkeypa
     assert "1 needs a file" in page
     page = (tmp_path / "papers" / "P3.md").read_text()
     assert "its data file is missing; `recover check p3-table7` says what it must contain" in page
+    assert reproduce(SMALL, "--gallery-only", "--out", "papers").exit_code == 0
+    assert (tmp_path / "papers" / "P3.md").read_text() == page
     assert reproduce("p3-table8", "--dry-run").exit_code == 0

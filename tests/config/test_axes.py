@@ -51,19 +51,51 @@ def test_multiples_round_halves_up_and_are_at_least_one(numerator: int, base: in
     assert points(load_fields(n=None, d=base, axes=axes), "n") == [(max(1, int(exact + Fraction(1, 2))),)]
 
 
-def test_multiples_follow_the_other_axis() -> None:
-    sweep = load_fields(**EMPTY, axes={"n": {"times": "d", "values": [1.5, 2]}, "d": [3, 10]})
-    assert points(sweep, "n", "d") == [(5, 3), (15, 10), (6, 3), (20, 10)]
+RELU = {"kind": "relu", "k": 2}
 
 
-def test_multiples_follow_a_constant() -> None:
-    sweep = load_fields(n=None, d=7, axes={"n": {"times": "d", "values": {"start": 1, "stop": 2, "step": 0.5}}})
-    assert points(sweep, "n") == [(7,), (11,), (14,)]
+@pytest.mark.parametrize(
+    ("axes", "expected"),
+    [
+        # multiples of an axis and of a constant; those that round to one size make one cell
+        ({"n": {"times": "d", "values": [1.5, 2]}, "d": [3, 10]}, {"n": [5, 15, 6, 20], "d": [3, 10, 3, 10]}),
+        ({"n": {"times": "d", "values": {"start": 1, "stop": 2, "step": 0.5}}}, {"n": [3, 5, 6]}),
+        ({"n": {"times": "d", "values": [1.5, 1.6, 1.8]}}, {"n": [5]}),
+        # zipped axes advance together
+        (
+            {"noise": [0, 1], "zip": [{"n": [4, 5], "planted.kind": ["linear", "relu"]}]},
+            {"noise": [0.0, 0.0, 1.0, 1.0], "n": [4, 5, 4, 5], "planted.kind": ["linear", "relu"] * 2},
+        ),
+        # include keeps, exclude drops
+        (
+            {"n": [4, 8, 12], "d": [1, 2, 3], "include": [{"n": 4}, {"d": [2, 3]}], "exclude": [{"n": 12, "d": 3}]},
+            {"n": [4, 4, 4, 8, 8, 12], "d": [1, 2, 3, 2, 3, 2]},
+        ),
+        # blocks are a union that counts a point once, and an axis of one block is a column of all
+        ([{"n": [4, 8], "d": [1, 2]}, {"n": [8, 12], "d": [2]}], {"n": [4, 4, 8, 8, 12], "d": [1, 2, 1, 2, 2]}),
+        (
+            [{"n": [4]}, {"planted": [{"kind": "relu"}], "planted.k": [2]}],
+            {"n": [4, 8], "planted": ["linear", "relu"], "planted.k": [None, 2]},
+        ),
+        # mappings are labelled by kind, and those of one kind by their other keys
+        ({"planted": [{"kind": "linear", "direction": "basis"}, RELU]}, {"planted": ["linear", "relu"]}),
+        (
+            {"planted": [{"kind": "linear"}, RELU, {**RELU, "geometry": "opposite"}]},
+            {"planted": ["linear", "relu k=2", "relu k=2 geometry=opposite"]},
+        ),
+        # values of several types are named by text
+        ({"patterns.count": ["auto", 30]}, {"patterns.count": ["auto", "30"]}),
+        ({"noise": [0, 0.5]}, {"noise": [0, 0.5]}),
+    ],
+)
+def test_axes_give_these_points(axes: Any, expected: dict[str, list[Any]]) -> None:
+    assert points(load_fields(axes=axes), *expected) == list(zip(*expected.values(), strict=True))
 
 
-def test_multiples_that_round_to_one_size_make_one_cell() -> None:
-    sweep = load_fields(n=None, d=1, axes={"n": {"times": "d", "values": [1.5, 2, 2.4]}})
-    assert points(sweep, "n") == [(2,)]
+def test_flags_and_words_together_are_text() -> None:
+    flags = {"method.standardize": [True, "inputs"]}
+    sweep = load_fields(planted={"kind": "friedman"}, method={"kind": "select"}, axes=flags, d=5)
+    assert points(sweep, "method.standardize") == [("true",), ("inputs",)]
 
 
 @pytest.mark.parametrize("factor", [0, -1, "2", True])
@@ -78,31 +110,9 @@ def test_two_multiples_of_each_other_are_refused() -> None:
         load_fields(**EMPTY, axes=axes)
 
 
-def test_zipped_axes_advance_together() -> None:
-    group = {"architecture": ["relu", "relu_norm"], "planted.kind": ["relu", "normalized_relu"]}
-    sweep = load_fields(axes={"noise": [0, 1], "zip": [group]})
-    assert points(sweep, "noise", "architecture", "planted.kind") == [
-        (0.0, "relu", "relu"),
-        (0.0, "relu_norm", "normalized_relu"),
-        (1.0, "relu", "relu"),
-        (1.0, "relu_norm", "normalized_relu"),
-    ]
-
-
 def test_zipped_axes_of_unequal_length_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"axes.zip\[0\]: .*n has 2, d has 3"):
         load_fields(**EMPTY, axes={"zip": [{"n": [4, 5], "d": [1, 2, 3]}]})
-
-
-def test_include_keeps_and_exclude_drops() -> None:
-    axes = {
-        "n": [4, 8, 12],
-        "d": [1, 2, 3],
-        "include": [{"n": 4}, {"d": [2, 3]}],
-        "exclude": [{"n": 12, "d": 3}],
-    }
-    sweep = load_fields(**EMPTY, axes=axes)
-    assert points(sweep, "n", "d") == [(4, 1), (4, 2), (4, 3), (8, 2), (8, 3), (12, 2)]
 
 
 @pytest.mark.parametrize(
@@ -117,37 +127,6 @@ def test_include_keeps_and_exclude_drops() -> None:
 def test_an_exclusion_that_cannot_be_meant_is_refused(condition: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_fields(n=None, axes={"n": [4, 8], "exclude": [condition]})
-
-
-def test_blocks_are_a_union_that_counts_a_point_once() -> None:
-    sweep = load_fields(**EMPTY, axes=[{"n": [4, 8], "d": [1, 2]}, {"n": [8, 12], "d": [2]}])
-    assert points(sweep, "n", "d") == [(4, 1), (4, 2), (8, 1), (8, 2), (12, 2)]
-
-
-def test_an_axis_of_one_block_is_a_column_of_all() -> None:
-    sweep = load_fields(axes=[{"n": [4]}, {"planted": [{"kind": "relu"}], "planted.k": [2]}])
-    assert points(sweep, "n", "planted", "planted.k") == [(4, "linear", None), (8, "relu", 2)]
-
-
-def test_mappings_are_labelled_by_kind_where_that_tells_them_apart() -> None:
-    sweep = load_fields(axes={"planted": [{"kind": "linear", "direction": "basis"}, {"kind": "relu", "k": 2}]})
-    assert points(sweep, "planted") == [("linear",), ("relu",)]
-
-
-def test_mappings_of_one_kind_are_labelled_by_their_other_keys() -> None:
-    values = [{"kind": "linear"}, {"kind": "relu", "k": 2}, {"kind": "relu", "k": 2, "geometry": "opposite"}]
-    sweep = load_fields(axes={"planted": values})
-    assert points(sweep, "planted") == [("linear",), ("relu k=2",), ("relu k=2 geometry=opposite",)]
-
-
-def test_values_of_several_types_are_named_by_text() -> None:
-    sweep = load_fields(axes={"patterns.count": ["auto", 30]})
-    assert points(sweep, "patterns.count") == [("auto",), ("30",)]
-    assert points(load_fields(axes={"noise": [0, 0.5]}), "noise") == [(0,), (0.5,)]
-    flags = load_fields(
-        planted={"kind": "friedman"}, method={"kind": "select"}, axes={"method.standardize": [True, "inputs"]}, d=5
-    )
-    assert points(flags, "method.standardize") == [("true",), ("inputs",)]
 
 
 def test_coordinates_have_the_fixed_columns_and_the_axes() -> None:

@@ -18,28 +18,8 @@ from .sweeps import load_fields
 PATHS = all_paths()
 WORDS = st.sampled_from(["gaussian", "file", "relu", "linear", "min_norm", "auto", "n", "d", "", "x", *CLAIMS])
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-3, 9), st.floats(), WORDS)
-KEYS = st.sampled_from(
-    [
-        "kind",
-        "ensemble",
-        "k",
-        "path",
-        "start",
-        "stop",
-        "step",
-        "logspace",
-        "times",
-        "values",
-        "zip",
-        "include",
-        "exclude",
-        "of",
-        "where",
-        "curves",
-        "limits",
-        "count",
-    ]
-)
+NAMES = "kind ensemble k path start stop step logspace times values zip include exclude of where curves limits count"
+KEYS = st.sampled_from(NAMES.split())
 ANYTHING = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),

@@ -53,13 +53,16 @@ class Guess:
     def cost(self, n, d):
         return 1.0
 
-@dataclass(frozen=True)
-class Silent:
+class Base:
     def __call__(self, instance, architecture):
         return {}
 
     def cost(self, n, d):
         return 1.0
+
+@dataclass(frozen=True)
+class Silent(Base):
+    pass
 
 class Plain:
     pass
@@ -71,21 +74,13 @@ class Featureless(Architecture):
 FEATURELESS = Featureless("featureless")
 
 @dataclass
-class Thawed:
+class Thawed(Base):
     columns: ClassVar = Guess.columns
-
-    def __call__(self, instance, architecture):
-        return {}
-
-    def cost(self, n, d):
-        return 1.0
 
 @dataclass(frozen=True)
 class Mute:
     columns: ClassVar = Guess.columns
-
-    def cost(self, n, d):
-        return 1.0
+    cost = Base.cost
 
 @dataclass(frozen=True)
 class Vague(Guess):

@@ -124,6 +124,26 @@ def test_what_a_verdict_is_about() -> None:
             assert found.patterns_proved == (kind if found.recovered else "all")
 
 
+@pytest.mark.parametrize(("name", "planted"), MODELS)
+def test_a_search_without_proof_finds_the_verdict_of_every_pattern(name: str, planted: Planted) -> None:
+    """Its failures are certain; that it misses none here is a matter of these sizes."""
+    for seed in range(4):
+        found, every = (measured(kind, 9, 2 + seed % 2, name, planted, seed) for kind in ("searched", "exhaustive"))
+        assert found.verdict == every.verdict, seed
+        assert found.patterns_proved == ("searched" if found.recovered else every.patterns_proved)
+
+
+def test_a_failure_is_proved_from_few_patterns_at_any_size() -> None:
+    """A dual has n - d dimensions, so at most one more pattern excludes every dual."""
+    rows = [measured("searched", 46, 40, "relu_skip", Linear(), seed) for seed in range(8)]
+    failed = [row for row in rows if not row.recovered]
+    assert len(failed) >= 2
+    for row in failed:
+        assert (row.verdict, row.patterns_proved) == ("not_optimal", "all")
+        assert row.objective < 1.0
+        assert row.pattern_count <= 50 + 1 + 7  # sampled, all-ones, found
+
+
 def test_where_no_proof_is_known_nothing_runs() -> None:
     relu = ARCHITECTURES["relu"]
     setting = Setting(10, 2, planted=Relu(), patterns=Patterns(kind="all"))

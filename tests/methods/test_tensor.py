@@ -152,28 +152,19 @@ def test_contradictions_are_refused(wrong, message):
 @pytest.mark.parametrize(
     ("method", "setting", "architecture", "message"),
     [
-        (Tensor(), Setting(9, 3, Standard(), BiasedNetwork(2), patterns=FEW), "relu", "relu_bias"),
-        (Tensor(), Setting(9, 3, Gaussian(), BiasedNetwork(2), patterns=FEW), "relu_bias", "ensemble: standard"),
-        (Tensor(), Setting(9, 3, Standard(), Linear(), patterns=FEW), "relu_bias", "kind: network"),
-        (Tensor(), Setting(1, 3, Standard(), BiasedNetwork(2), patterns=FEW), "relu_bias", "at least n = 2 rows"),
-        (
-            Tensor(decomposition="paired", directions=1),
-            Setting(9, 3, Standard(), BiasedNetwork(2), patterns=FEW),
-            "relu_bias",
-            "at least 2 directions",
-        ),
-        (Tensor(order=2), Setting(9, 13, Standard(), BiasedNetwork(2), patterns=FEW), "relu_bias", "d <= 12"),
-        (
-            Tensor(polish="lm"),
-            Setting(9, 3, Standard(), BiasedNetwork(2), patterns=FEW),
-            "relu_bias",
-            "n = 10 rows, found 9",
-        ),
+        (Tensor(), {}, "relu", "relu_bias"),
+        (Tensor(), {"ensemble": Gaussian()}, "relu_bias", "ensemble: standard"),
+        (Tensor(), {"planted": Linear()}, "relu_bias", "kind: network"),
+        (Tensor(), {"n": 1}, "relu_bias", "at least n = 2 rows"),
+        (Tensor(decomposition="paired", directions=1), {}, "relu_bias", "at least 2 directions"),
+        (Tensor(order=2), {"d": 13}, "relu_bias", "d <= 12"),
+        (Tensor(polish="lm"), {}, "relu_bias", "n = 10 rows, found 9"),
     ],
 )
 def test_settings_are_refused_before_anything_runs(method, setting, architecture, message):
+    known = {"n": 9, "d": 3, "ensemble": Standard(), "planted": BiasedNetwork(2), "patterns": FEW}
     with pytest.raises(ParameterError, match=message):
-        method.check(setting, ARCHITECTURES[architecture])
+        method.check(Setting(**{**known, **setting}), ARCHITECTURES[architecture])
 
 
 def test_patterns_are_never_drawn():

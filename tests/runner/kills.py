@@ -40,6 +40,13 @@ def started(command: list[str]) -> subprocess.Popen[str]:
             signal.signal(number, handler)
 
 
+def ended(process: subprocess.Popen[str], status: int = 0) -> str:
+    """Wait for the end of a command, which exits with this status; return what it wrote to stderr."""
+    _, stderr = process.communicate()
+    assert process.returncode == status, stderr
+    return stderr
+
+
 def stored_ids(out: Path) -> Counter[str]:
     """How often each trial is stored, counted in the files themselves."""
     while True:
@@ -85,6 +92,5 @@ def kill_and_resume(
     if slow is not None:
         slow.unlink()
     process = start(config, "--out", out, "--jobs", 2, "--quiet")
-    _, stderr = process.communicate()
-    assert process.returncode == 0, stderr
+    ended(process)
     return found

@@ -67,6 +67,12 @@ def rows(out: Path, drop: tuple[str, ...] = TIMES) -> pd.DataFrame:
     return read(out).frame.drop(columns=list(drop)).set_index("trial_id").sort_index()
 
 
+def assert_undisturbed(config: Path, out: Path, **options: Any) -> None:
+    """Assert that a folder has the rows of a sweep that nothing disturbs."""
+    sweep(config, out.with_name("plain"), **options)
+    pd.testing.assert_frame_equal(rows(out), rows(out.with_name("plain")))
+
+
 class Acting(Progress):
     """Progress that calls a function once, as soon as a run has `trials` rows."""
 

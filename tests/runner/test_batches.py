@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from recovery.config import Trial, load
-from recovery.runner.batches import BATCH_SECONDS, Batches, Done, cost, in_turn
+from recovery.runner.batches import BATCH_SECONDS, Batches, cost, in_turn
 
 from .sweeps import write_config
 
@@ -15,7 +15,7 @@ def trials(tmp_path: Path) -> list[Trial]:
 
 
 def test_one_cheap_trial_of_user_code_then_expensive_ones_alone_then_cheap_ones_together(trials: list[Trial]) -> None:
-    batches = [batch for _, batch in Batches(trials, jobs=2)]
+    batches = list(Batches(trials, jobs=2))
     assert cost(batches[0][0]) == min(map(cost, trials))
     assert sorted(trial.id for batch in batches for trial in batch) == sorted(trial.id for trial in trials)
     assert [len(batch) for batch in batches[:2]] == [1, 1]  # the first of each job: no row waits for another
@@ -29,20 +29,20 @@ def test_one_cheap_trial_of_user_code_then_expensive_ones_alone_then_cheap_ones_
 def test_batches_follow_the_times_that_trials_really_take(trials: list[Trial]) -> None:
     cheap = [trial for trial in trials if trial.cell.coordinates["method.seconds"] == 0.001]
     batches = Batches(cheap, jobs=1)
-    assert len(next(batches)[1]) == 1
-    number, first = next(batches)
-    batches.returned(Done(number, [{}] * len(first), seconds=100 * sum(map(cost, first))))
-    _, second = next(batches)
+    assert len(next(batches)) == 1
+    first = next(batches)
+    batches.returned(first, [{}] * len(first), 100 * sum(map(cost, first)))
+    second = next(batches)
     assert len(second) <= len(first) / 50
 
 
 def test_trials_that_a_batch_did_not_begin_run_next(trials: list[Trial]) -> None:
     batches = Batches(trials[:10], jobs=1)
-    _, (number, batch), *_ = list(batches)
+    _, batch, *_ = list(batches)
     assert not batches
     assert len(batch) > 1
-    batches.returned(Done(number, [{}], seconds=1.0))
-    again = [trial for _, later in batches for trial in later]
+    batches.returned(batch, [{}], 1.0)
+    again = [trial for later in batches for trial in later]
     assert again == batch[1:]
 
 

@@ -29,8 +29,8 @@ from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_atomically
 from tests.needs import lacking
 
-from .kills import COMMAND, start, stored_ids
-from .sweeps import rows, sweep, write_config
+from .kills import COMMAND, ended, start, stored_ids
+from .sweeps import assert_undisturbed, rows, sweep, write_config
 
 
 @pytest.fixture
@@ -50,8 +50,7 @@ def test_a_full_disk_stops_with_75_keeps_what_is_stored_and_goes_on_elsewhere(tm
     config = write_config(tmp_path, replicates=40, method={"seconds": 0.03})
     out = small_disk / "out"
     process = start(config, "--out", out, "--jobs", 1)
-    _, stderr = process.communicate()
-    assert process.returncode == 75, stderr
+    stderr = ended(process, 75)
     assert "No space left on device" in stderr
     assert "Traceback" not in stderr
     assert not list(out.rglob("*.tmp"))
@@ -197,13 +196,11 @@ def test_two_sweeps_on_one_folder_at_once_give_one_grid_while_a_third_compacts(t
         compact(Folder(out))
         read(out)
     for process in processes:
-        _, stderr = process.communicate()
-        assert process.returncode == 0, stderr
+        ended(process)
     assert set(stored_ids(out)) == set(rows(out).index)
     compact(Folder(out))
     assert set(stored_ids(out).values()) == {1}
-    sweep(config, tmp_path / "plain", jobs=4, backend="threading")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+    assert_undisturbed(config, out, jobs=4, backend="threading")
 
 
 def test_concurrent_compactions_lose_nothing(tmp_path: Path) -> None:

@@ -5,14 +5,13 @@ import subprocess
 import time
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from recovery.store import read
 from tests.needs import need_programs
 
-from .kills import COMMAND, kill_and_resume, start, stored_ids
-from .sweeps import rows, sweep, write_config
+from .kills import COMMAND, ended, kill_and_resume, start, stored_ids
+from .sweeps import assert_undisturbed, write_config
 
 pytestmark = pytest.mark.deep
 DAY = 86_400
@@ -40,14 +39,12 @@ def test_a_clock_that_goes_back_and_forth_costs_no_row(tmp_path: Path, machine: 
         while process.poll() is None and set(stored_ids(out)) == before:
             time.sleep(0.05)
         clock.write_text(str(jump))
-    _, stderr = process.communicate()
-    assert process.returncode == 0, stderr
+    ended(process)
     began = read(out).frame["started_at"]
     assert (began.max() - began.min()).days > 300
     said = subprocess.run([*COMMAND[:-1], "status", out], capture_output=True, text=True, check=True).stdout
     assert "60 of 60 trials stored, 0 missing" in said
-    sweep(config, tmp_path / "plain", jobs=2, backend="threading")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+    assert_undisturbed(config, out, jobs=2, backend="threading")
 
 
 def test_kills_lose_nothing_where_files_cannot_be_linked(tmp_path: Path, machine: pytest.MonkeyPatch) -> None:
@@ -59,8 +56,7 @@ def test_kills_lose_nothing_where_files_cannot_be_linked(tmp_path: Path, machine
     method = {"act": "linger", "seconds": 0.02, "path": str(slow)}
     config = write_config(tmp_path, method=method, replicates=200)
     kill_and_resume(config, out, 6, random.Random(2), slow=slow, compacting=True)
-    sweep(config, tmp_path / "plain", jobs=2, backend="threading")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+    assert_undisturbed(config, out, jobs=2, backend="threading")
     assert not [*out.rglob("*.tmp"), *out.rglob(".*.lock")]
 
 
@@ -75,7 +71,5 @@ def test_sweeps_that_start_at_once_agree_on_each_round_where_files_cannot_be_lin
     out = tmp_path / "out"
     processes = [start(config, "--out", out, "--jobs", 1, "--quiet") for _ in range(4)]
     for process in processes:
-        _, stderr = process.communicate()
-        assert process.returncode == 0, stderr
-    sweep(config, tmp_path / "plain")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+        ended(process)
+    assert_undisturbed(config, out)

@@ -5,13 +5,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from tests.needs import need_programs, need_root
 
 from .slurm import PROGRAMS, one_node, output, wait_until
-from .sweeps import rows, sweep, write_config
+from .sweeps import assert_undisturbed, rows, write_config
 
 
 @pytest.fixture
@@ -60,8 +59,7 @@ def test_an_array_with_a_requeued_task_ends_in_the_grid_of_a_plain_run(slurm: No
     assert again[-2:] == ["tasks", cancelled]
     assert "TimeLimit=00:20:00" in output("scontrol", "show", "job", again[3].rstrip(":"))
     wait_until_ended(again[3].rstrip(":"))
-    sweep(config, tmp_path / "plain", jobs=4, backend="threading")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+    assert_undisturbed(config, out, jobs=4, backend="threading")
 
 
 def test_names_with_blanks_and_quotes_and_an_array_of_two_at_a_time(slurm: None, tmp_path: Path) -> None:
@@ -102,8 +100,7 @@ def test_a_requeued_task_of_an_array_runs_its_snapshot_after_the_sweep_has_grown
     if "missing" in recover("status", out, "--trust"):
         recover("submit", out, "--missing")
         wait_until(lambda: "36 of 36 trials stored" in recover("status", out), "all rows", 300)
-    sweep(config, tmp_path / "plain")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+    assert_undisturbed(config, out)
 
 
 def test_a_dask_cluster_of_one_job_ends_in_the_grid_of_a_plain_run(slurm: None, tmp_path: Path) -> None:
@@ -120,5 +117,4 @@ def test_a_dask_cluster_of_one_job_ends_in_the_grid_of_a_plain_run(slurm: None, 
     assert "tcp://" not in log
     assert log.count("tls://") > 2
     assert not list(out.rglob(".dask*"))
-    sweep(config, tmp_path / "plain")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+    assert_undisturbed(config, out)

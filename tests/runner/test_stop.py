@@ -8,7 +8,7 @@ import pytest
 
 from recovery.runner.stop import Stop, StopRequested
 
-from .kills import start, started
+from .kills import ended, start, started
 from .sweeps import write_config
 
 
@@ -49,8 +49,7 @@ def test_a_fault_while_held_leaves_it_interruptible() -> None:
 def test_a_time_budget_that_ends_while_modules_load_is_75(tmp_path: Path, milliseconds: int) -> None:
     config = write_config(tmp_path, method={"seconds": 1.0})
     process = start(config, "--out", tmp_path / "out", "--jobs", 1, "--max-time", milliseconds / 1000)
-    _, stderr = process.communicate()
-    assert process.returncode == 75, stderr
+    stderr = ended(process, 75)
     assert "Traceback" not in stderr
 
 
@@ -108,8 +107,7 @@ def test_a_signal_before_the_first_row_is_75(tmp_path: Path, number: signal.Sign
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(number)
-    _, stderr = process.communicate()
-    assert process.returncode == 75, stderr
+    stderr = ended(process, 75)
     assert number.name in stderr
     assert "Traceback" not in stderr
 
@@ -137,8 +135,7 @@ def test_an_interrupt_while_modules_load_is_75(tmp_path: Path, name: str) -> Non
     config = write_config(tmp_path)
     command = [sys.executable, "-c", INTERRUPTED, name, "sweep", str(config), "--out", str(tmp_path / "out")]
     process = started(command)
-    _, stderr = process.communicate()
-    assert process.returncode == 75, stderr
+    stderr = ended(process, 75)
     assert stderr.startswith("stopped by SIGINT before")
     assert stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()

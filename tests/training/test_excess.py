@@ -10,10 +10,10 @@ from recovery.instances.draw import Instance, Setting, Streams, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Planted, Relu
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.excess import optimum
 from recovery.methods.generation import optimum_over_all
 from recovery.methods.method import Measurement
 from recovery.methods.train import Train
+from recovery.methods.trained import optimum
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.networks import network_of
 from recovery.training.descent import Budget, Ending

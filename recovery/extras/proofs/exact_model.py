@@ -196,7 +196,7 @@ class Balls:
         return [a * factor for a, factor in zip(z, self.diagonal(g), strict=True)]
 
     def on_cone(self, g: int, sign: int, z: Sequence[arb], multipliers: Sequence[float]) -> list[arb]:
-        """Return sign D_g z + (2 D_g - I) mu, whose dual norm bounds that of z on the cone of a signed group."""
+        """Return sign D_g z + (2 D_g - I) mu, whose dual norm is a bound for z on the cone of a signed group."""
         sides = (arb(m) if on else -arb(m) for m, on in zip(multipliers, self.model.patterns[:, g], strict=True))
         return [sign * a + b for a, b in zip(self.gated(g, z), sides, strict=True)]
 
