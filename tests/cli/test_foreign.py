@@ -25,7 +25,7 @@ from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_part
-from tests.invoke import recover
+from tests.invoke import recover, refused
 from tests.runner.sweeps import rows, sweep, write_config
 
 ISOMETRY = {"kind": "isometry"}
@@ -68,9 +68,8 @@ def test_no_code_that_a_folder_names_runs(out: Path, tmp_path: Path) -> None:
     for command in (("status",), ("verify",), ("replay", trial), ("report",), ("bundle", "--out", tmp_path / "b.zip")):
         recover(command[0], out, *command[1:])
         assert not flag.exists(), command
-    for refused in (recover("verify", out), recover("replay", out, trial)):
-        assert refused.exit_code == 2
-        assert f"runs code of {evil}: pwn_things:f; --trust allows it" in refused.stderr
+    for command in (("verify", out), ("replay", out, trial)):
+        assert f"runs code of {evil}: pwn_things:f; --trust allows it" in refused(*command)
     config = write_config(tmp_path, method=ISOMETRY, architecture="relu_skip")
     assert "holds another sweep" in recover("sweep", config, "--out", out).stderr
     assert not flag.exists()
@@ -148,10 +147,9 @@ def test_what_is_no_part_is_named(out: Path) -> None:
     (trials / "folder.parquet").mkdir()
     write_part(trials, pa.table({"x": [1]}))
     for command in ("status", "report", "verify", "bundle"):
-        result = recover(command, out)
-        assert result.exit_code == 2
-        assert "pipe.parquet" in result.stderr
-        assert "holds no trials" in result.stderr
+        result = refused(command, out)
+        assert "pipe.parquet" in result
+        assert "holds no trials" in result
     (trials / "folder.parquet").rmdir()
     Folder(out).prepare()
     assert rows(out).equals(before)
@@ -167,9 +165,7 @@ def test_parts_of_another_sweep_are_a_message(out: Path) -> None:
 
 def test_a_config_of_another_shape_is_a_message(out: Path) -> None:
     edit(out, sampling={"kind": "everywhere"})
-    result = recover("status", out)
-    assert result.exit_code == 2
-    assert "found 'everywhere'; allowed: kind uniform, boundary or until" in result.stderr
+    assert "found 'everywhere'; allowed: kind uniform, boundary or until" in refused("status", out)
 
 
 @pytest.mark.parametrize("field", ["folder", "files"])
@@ -285,18 +281,14 @@ def test_a_folder_begins_no_line_of_a_script(folder: str) -> None:
 
 def test_a_text_where_the_rows_have_numbers_is_a_message(out: Path) -> None:
     edit(out, noise="../../x")
-    done = recover("report", out)
-    assert done.exit_code == 2
-    assert "noise: the config has '../../x', where the rows have numbers" in done.stderr
+    assert "noise: the config has '../../x', where the rows have numbers" in refused("report", out)
 
 
 @pytest.mark.parametrize("column", ["n", "status", "seconds", "started_at", "sweep"])
 @pytest.mark.parametrize("command", ["report", "status", "compact", "trials"])
 def test_a_part_without_a_column_of_all_parts_is_named(out: Path, command: str, column: str) -> None:
     less = without(column, out)
-    done = recover(command, out)
-    assert done.exit_code == 2
-    assert f"{less}: has no column {column!r}" in done.stderr.replace("\n", "")
+    assert f"{less}: has no column {column!r}" in refused(command, out).replace("\n", "")
 
 
 def test_a_sweep_runs_the_trials_of_a_part_without_a_column_again(out: Path) -> None:
@@ -311,3 +303,70 @@ def without(column: str, out: Path) -> Path:
     table = pq.read_table(part).drop_columns([column])
     part.unlink()
     return write_part(part.parent, table)
+
+
+OWN_METHODS: dict[str, Any] = {"method": {"kind": "isometry"}, "architecture": "relu_skip"}
+
+
+@pytest.fixture(params=["program", "own"])
+def mixed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The results of a sweep of 24 trials, and 24 rows of the same with another seed among them."""
+    fields = OWN_METHODS if request.param == "program" else {}
+    out = tmp_path / "out"
+    sweep(write_config(tmp_path, **fields), out)
+    sweep(write_config(tmp_path, **fields, seed=8), tmp_path / "other")
+    for part in list_parts(tmp_path / "other" / "trials"):
+        shutil.copy(part, out / "trials")
+    return out
+
+
+def test_rows_of_another_seed_do_not_count(mixed: Path) -> None:
+    grid = read(mixed)
+    assert len(grid.table) == 24
+    assert grid.left_out is not None
+    assert grid.left_out.rows == 24
+    result = recover("status", mixed)
+    assert "24 of 24 trials stored, 0 missing" in result.stdout
+    assert "24 rows of another sweep" in result.stdout
+    counts = json.loads(recover("status", mixed, "--json").stdout)
+    assert (counts["stored"], counts["missing"]) == (24, 0)
+    assert "24 rows of another sweep" in counts["left_out"]
+
+
+def test_reports_and_verification_name_what_they_leave_out(mixed: Path) -> None:
+    result = recover("report", mixed, "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert "24 rows of another sweep" in result.stderr
+    result = recover("verify", mixed, "--sample", 2, "--trust")
+    assert result.exit_code == 1
+    assert "24 rows of another sweep" in result.stdout
+    assert "2 of 24 rows replayed" in result.stdout
+
+
+def test_a_folder_that_grew_keeps_its_rows_and_more_replicates_than_planned_do_not_count(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep(write_config(tmp_path, **OWN_METHODS), out)
+    sweep(write_config(tmp_path, **OWN_METHODS, replicates=6), out)
+    assert len(read(out).table) == 36
+    assert not read(out).left_out
+    few = tmp_path / "few"
+    sweep(write_config(tmp_path, **OWN_METHODS), few)
+    for part in list_parts(out / "trials"):
+        shutil.copy(part, few / "trials")
+    assert len(read(few).table) == 24
+    assert (left_out := read(few).left_out) is not None
+    assert left_out.rows == 12
+    compact(Folder(few))
+    assert len(read(few).table) == 24
+    assert (left_out := read(few).left_out) is not None
+    assert left_out.rows == 12
+
+
+def test_a_lost_record_is_missing_for_all_commands(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    config = write_config(tmp_path, method={"act": "transition", "record": True})
+    sweep(config, out)
+    for part in list_parts(out / "trajectories"):
+        part.unlink()
+    assert "0 of 24 trials stored, 24 missing" in recover("status", out).stdout
+    assert "24 trials, 0 stored, 24 to run" in recover("sweep", config, "--out", out, "--dry-run").stdout

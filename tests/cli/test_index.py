@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from recovery.store.folder import Folder
-from tests.invoke import recover
+from tests.invoke import recover, refused, said
 
 CONFIG = """\
 name: NAME
@@ -44,18 +44,15 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_status_of_a_folder_has_a_line_a_sweep(many: Path) -> None:
-    done = recover("status", many)
-    assert done.exit_code == 0, done.output
-    whole = next(line for line in done.stdout.splitlines() if line.startswith("whole"))
+    done = said("status", many)
+    whole = next(line for line in done.splitlines() if line.startswith("whole"))
     assert whole.split()[1:3] == ["48", "48"]
-    half = next(line for line in done.stdout.splitlines() if line.startswith("below/"))
+    half = next(line for line in done.splitlines() if line.startswith("below/"))
     stored = len(Folder(many / "below" / "<b>&'\" half").statuses())
     assert 0 < stored < 48
     assert half.split("half")[1].split()[:2] == [str(stored), "48"]
-    assert "damaged: " in done.stdout
-    assert done.stdout.splitlines()[-1] == (
-        f"4 sweeps: 1 complete, 1 cannot be read; {48 + stored} of 144 trials stored"
-    )
+    assert "damaged: " in done
+    assert done.splitlines()[-1] == (f"4 sweeps: 1 complete, 1 cannot be read; {48 + stored} of 144 trials stored")
 
 
 def test_status_of_a_folder_as_json(many: Path) -> None:
@@ -72,8 +69,7 @@ def test_status_of_a_folder_as_json(many: Path) -> None:
 def test_the_page_shows_each_sweep(many: Path) -> None:
     (many / "whole" / "report").mkdir(exist_ok=True)
     (many / "whole" / "report" / "a page.html").write_text("")
-    done = recover("index", many, "-q")
-    assert done.exit_code == 0, done.output
+    said("index", many, "-q")
     page = (many / "index.html").read_text()
     rows = page.split("<tbody>")[1].split("</tbody>")[0].split("<tr>")[1:]
     assert len(rows) == 4
@@ -107,12 +103,8 @@ def test_a_page_elsewhere_links_from_there(many: Path, tmp_path: Path) -> None:
     [("nowhere", "no such folder"), ("not a sweep", "no sweep is stored"), ("damaged/sweep.json", "is a file")],
 )
 def test_a_folder_without_sweeps_is_refused(many: Path, folder: str, message: str) -> None:
-    done = recover("index", many / folder)
-    assert done.exit_code == 2
-    assert message in done.output
+    assert message in refused("index", many / folder)
 
 
 def test_an_ending_that_is_no_page_is_refused(many: Path) -> None:
-    done = recover("index", many, "--out", "page.pdf")
-    assert done.exit_code == 2
-    assert "no format ends in .pdf" in done.output
+    assert "no format ends in .pdf" in refused("index", many, "--out", "page.pdf")

@@ -3,10 +3,13 @@
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy
@@ -15,7 +18,7 @@ from recovery.config import from_document
 from recovery.runner.trial import draw_instance
 from recovery.store import read
 from recovery.store.parts import list_parts, write_part
-from tests.invoke import recover
+from tests.invoke import recover, refused, said
 from tests.runner.sweeps import rows, sweep, write_config
 
 
@@ -25,23 +28,25 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def tamper(out: Path, column: str, add: float) -> str:
-    """Change a stored number, checksum and all; returns the trial's id."""
+def edited(out: Path, column: str, change: Callable[[list[Any]], list[Any]]) -> pa.Table:
+    """Change the values of a column in the first part, checksum and all; returns the rows before."""
     path = list_parts(out / "trials")[0]
     table = pq.read_table(path)
-    values = table[column].to_pylist()
-    values[0] += add
     index = table.schema.get_field_index(column)
     path.unlink()
-    write_part(path.parent, table.set_column(index, table.schema.field(index), [values]))
+    write_part(path.parent, table.set_column(index, table.schema.field(index), [change(table[column].to_pylist())]))
+    return table
+
+
+def tamper(out: Path, column: str, add: float) -> str:
+    """Change a stored number, checksum and all; returns the trial's id."""
+    table = edited(out, column, lambda values: [values[0] + add, *values[1:]])
     return str(table["trial_id"][0])
 
 
 def test_replay_finds_the_same_row(out: Path) -> None:
     trial = rows(out).index[3]
-    result = recover("replay", "--trust", out, trial[:8])
-    assert result.exit_code == 0, result.output
-    assert "equal to its stored row" in result.stdout
+    assert "equal to its stored row" in said("replay", "--trust", out, trial[:8])
 
 
 def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
@@ -57,9 +62,7 @@ def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
 
 def test_rounding_is_no_difference(out: Path) -> None:
     tamper(out, "objective", 1e-13)
-    result = recover("verify", "--trust", out, "--sample", 24)
-    assert result.exit_code == 0
-    assert "23 the same, 1 up to rounding, 0 different" in result.stdout
+    assert "23 the same, 1 up to rounding, 0 different" in said("verify", "--trust", out, "--sample", 24)
 
 
 def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) -> None:
@@ -86,15 +89,12 @@ def test_an_instance_that_cannot_be_drawn_is_a_message(
 ) -> None:
     monkeypatch.setattr("recovery.runner.rerun.draw_instance", lambda trial: 1 / 0)
     monkeypatch.setattr("recovery.runner.rerun.ask", lambda call, trial: call(trial))  # in this process
-    result = recover("replay", "--trust", out, rows(out).index[0], "--save", tmp_path / "trial.npz")
-    assert result.exit_code == 2
-    assert "its instance cannot be drawn: ZeroDivisionError" in result.stderr
+    result = refused("replay", "--trust", out, rows(out).index[0], "--save", tmp_path / "trial.npz")
+    assert "its instance cannot be drawn: ZeroDivisionError" in result
 
 
 def test_an_unknown_trial_is_a_message(out: Path) -> None:
-    result = recover("replay", "--trust", out, "zzz")
-    assert result.exit_code == 2
-    assert "no trial id starts with 'zzz'" in result.stderr
+    assert "no trial id starts with 'zzz'" in refused("replay", "--trust", out, "zzz")
 
 
 def test_a_condition_that_no_trial_satisfies_is_named(out: Path) -> None:
@@ -106,9 +106,7 @@ def test_a_condition_that_no_trial_satisfies_is_named(out: Path) -> None:
 def test_verify_names_a_damaged_part(out: Path) -> None:
     path = list_parts(out / "trials")[0]
     path.write_bytes(path.read_bytes()[:-5])
-    result = recover("verify", "--trust", out)
-    assert result.exit_code == 2
-    assert path.name in result.stderr
+    assert path.name in refused("verify", "--trust", out)
 
 
 @pytest.fixture(name="noiseless")
@@ -121,41 +119,33 @@ def noiseless_sweep(tmp_path: Path) -> Path:
 
 def test_verdicts_are_proved_and_a_changed_one_is_not(noiseless: Path, tmp_path: Path) -> None:
     proofs = tmp_path / "proofs.csv"
-    result = recover("verify", noiseless, "--rigorous", "--out", proofs)
-    assert result.exit_code == 0, result.output
-    assert "5 of 5 rows, 5 of 5 verdicts proved (100 %), 0 rows without a verdict" in result.stdout
+    result = said("verify", noiseless, "--rigorous", "--out", proofs)
+    assert "5 of 5 rows, 5 of 5 verdicts proved (100 %), 0 rows without a verdict" in result
     found = pd.read_csv(proofs)
     assert (found["outcome"] == "proved").all()
     assert {"recovered", "not_optimal"} <= set(found["verdict"])
-    (path,) = list_parts(noiseless / "trials")
-    table = pq.read_table(path)
-    turned = ["not_unique" if v == "recovered" else "recovered" for v in table["verdict"].to_pylist()]
-    index = table.schema.get_field_index("verdict")
-    path.unlink()
-    write_part(path.parent, table.set_column(index, table.schema.field(index), [turned]))
+    turned = {"recovered": "not_unique"}
+    table = edited(noiseless, "verdict", lambda values: [turned.get(value, "recovered") for value in values])
     result = recover("verify", noiseless, "--rigorous")
     assert result.exit_code == 1
     assert "0 of 5 verdicts proved (0 %)" in result.stdout
-    first = table["verdict"][0].as_py()
-    assert f"{table['trial_id'][0]} {turned[0]}: not proved: the opposite is proved: {first}" in result.stdout
+    trial, first = (str(table[name][0]) for name in ("trial_id", "verdict"))
+    proved = f"not proved: the opposite is proved: {first}"
+    assert f"{trial} {turned.get(first, 'recovered')}: {proved}" in result.stdout
 
 
 def test_what_rigorous_cannot_do_is_said(noiseless: Path) -> None:
     assert "--out needs --rigorous" in recover("verify", noiseless, "--out", "x.csv").stderr
-    result = recover("verify", noiseless, "--rigorous", "--sample", 1, "--out", noiseless / "no" / "x.csv")
-    assert result.exit_code == 2
-    assert "cannot be written" in result.stderr
+    result = refused("verify", noiseless, "--rigorous", "--sample", 1, "--out", noiseless / "no" / "x.csv")
+    assert "cannot be written" in result
 
 
 @pytest.mark.parametrize("kind", ["array", "dask"])
 def test_submit_writes_a_script_that_bash_reads(tmp_path: Path, kind: str) -> None:
-    result = recover(
-        "submit", write_config(tmp_path), f"--{kind}", 8, "--out", tmp_path / "an out", "--time", "1:00:00",
-        "--sbatch=--partition=long", "--set", "noise=0.5",
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
+    options = ("--out", tmp_path / "an out", "--time", "1:00:00", "--sbatch=--partition=long", "--set", "noise=0.5")
+    result = said("submit", write_config(tmp_path), f"--{kind}", 8, *options)
     script = tmp_path / "an out" / "slurm" / "1" / f"{kind}.sbatch"
-    assert str(script) in result.stdout
+    assert str(script) in result
     subprocess.run(["bash", "-n", script], check=True)
     text = script.read_text()
     assert "#SBATCH --time=1:00:00\n" in text
@@ -165,9 +155,8 @@ def test_submit_writes_a_script_that_bash_reads(tmp_path: Path, kind: str) -> No
 
 def test_submit_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    result = recover("submit", write_config(tmp_path), "--array", 2, "--out", tmp_path / "out", "--now")
-    assert result.exit_code == 2
-    assert "sbatch is not installed here" in result.stderr
+    result = refused("submit", write_config(tmp_path), "--array", 2, "--out", tmp_path / "out", "--now")
+    assert "sbatch is not installed here" in result
 
 
 def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:
@@ -186,9 +175,7 @@ def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0"])
 def test_a_wrong_shard_is_a_usage_error(tmp_path: Path, text: str) -> None:
-    result = recover("sweep", write_config(tmp_path), "--shard", text)
-    assert result.exit_code == 2
-    assert "--shard" in result.stderr
+    assert "--shard" in refused("sweep", write_config(tmp_path), "--shard", text)
 
 
 def test_array_tasks_of_a_boundary_sweep_wait_in_the_queue_for_each_other(tmp_path: Path) -> None:

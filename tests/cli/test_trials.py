@@ -11,7 +11,7 @@ from recovery.errors import ReportError
 from recovery.extras.row_query import _as_text, _for_matlab
 from recovery.store import read
 from tests.config.sweeps import write
-from tests.invoke import recover
+from tests.invoke import recover, said
 
 
 @pytest.fixture
@@ -26,10 +26,9 @@ def test_conditions_pick_rows(results: Path, tmp_path: Path) -> None:
     frame = read(results).frame
     n = int(frame["n"].max())
     wanted = frame[(frame["n"] == n) & (frame["verdict"] == "recovered")]
-    done = recover("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--limit", 1000)
-    assert done.exit_code == 0
+    done = said("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--limit", 1000)
     assert 0 < len(wanted) < len(frame)
-    assert {line.split()[0] for line in done.stdout.splitlines()[2:]} == set(wanted["trial_id"])
+    assert {line.split()[0] for line in done.splitlines()[2:]} == set(wanted["trial_id"])
     for name, load in (("rows.csv", pd.read_csv), ("rows.parquet", pd.read_parquet)):
         recover("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--out", tmp_path / name)
         assert set(load(tmp_path / name)["trial_id"].astype(str)) == set(wanted["trial_id"])

@@ -9,7 +9,7 @@ import pytest
 
 from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import Diagram
 from recovery.report.statistics.estimates import Estimates
 from recovery.theory import CURVES
 

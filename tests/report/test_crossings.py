@@ -1,22 +1,19 @@
 """Crossings of one half over axes other than n and d: the scale of the axis, words, records and pictures."""
 
 import json
-from io import StringIO
 
 import numpy as np
 import pytest
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
-from rich.console import Console
 
 from recovery.api import Results
 from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
 from recovery.report.page import payload, report_page
-from recovery.report.texts.tables import as_json, as_latex, as_markdown
-from recovery.report.texts.terminal import print_diagram
+from recovery.report.texts import as_json, as_latex, as_markdown
 
-from .grids import grid, wendel_rows
+from .grids import analysed, grid, text_of, wendel_rows
 
 SIZES = [100, 1000, 10_000, 100_000]
 SHARES = {0: [0, 0, 10, 10], 1: [0, 0, 0, 10], 2: [10, 10, 10, 10], 3: [0, 0, 0, 0], 4: [0, 2, 8, 10]}
@@ -27,7 +24,7 @@ def drawn(shares: dict[int, list[int]], x: list[float], falling: bool = False) -
     rows = wendel_rows(n=x, d=[5], m=list(shares), replicates=10)
     yes = [shares[m][x.index(n)] for m, n in zip(rows["m"], rows["n"], strict=True)]
     rows["recovered"] = (rows["replicate"] < yes) != falling
-    return Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "n", "y": "m"})))
+    return analysed(rows, report={"value": "recovered", "x": "n", "y": "m"})
 
 
 @pytest.mark.parametrize("falling", [False, True])
@@ -84,10 +81,9 @@ def test_an_interval_of_one_d_beyond_the_axis_ends_in_an_arrow(x: str) -> None:
 
 def test_crossings_are_in_text_json_and_picture():
     analysis = drawn(SHARES, SIZES)
-    text = StringIO()
-    print_diagram(analysis, Console(file=text, width=400))
-    assert "50 % at m = 0: n = 3162 (95 % interval 1000 to 10000)" in text.getvalue()
-    assert "m = 2: n below 100; m = 3: n above 100000" in text.getvalue()
+    text = text_of(analysis, 400)
+    assert "50 % at m = 0: n = 3162 (95 % interval 1000 to 10000)" in text
+    assert "m = 2: n below 100; m = 3: n above 100000" in text
     records = json.loads(as_json([analysis]))[0]["crossings"]
     assert records[1] == {"panel": "", "m": 1} | {
         name: pytest.approx(value)

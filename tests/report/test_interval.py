@@ -7,7 +7,6 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 
 from recovery.config import Until
 from recovery.extras.overview import thresholds
@@ -17,11 +16,10 @@ from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.figures import main_figure, render
 from recovery.report.page import report_page
 from recovery.report.texts import as_csv, as_json, as_latex
-from recovery.report.texts.terminal import print_diagram
 from recovery.report.until import Goal, record_of
 from recovery.store import Grid
 
-from .grids import grid, wendel_rows
+from .grids import grid, text_of, wendel_rows
 
 RULE = "threshold +-0.05"
 CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.5}
@@ -39,15 +37,13 @@ def adaptive(level_of: int) -> Grid:
 @pytest.mark.parametrize(("tests", "level", "words"), [(1, 0.995, "99.5 %"), (2, 0.9775, "97.75 %")])
 def test_an_adaptive_sweep_shows_its_own_level_everywhere(tests: int, level: float, words: str) -> None:
     analysis = Analysis(Diagram.of(adaptive(tests)))
-    text = StringIO()
-    print_diagram(analysis, Console(file=text, width=400))
     picture = render(main_figure(analysis)[1].draw(), "svg").decode()
     (document,) = json.loads(as_json([analysis]))
     for records in (document["thresholds"], document["sizes"]):
         assert [record["level"] for record in records] == pytest.approx([level] * len(records))
         assert {"estimate", "low", "high"} <= set(records[0])
     assert pd.read_csv(StringIO(as_csv([analysis], ["all"])))["n50_level"].unique() == pytest.approx([level])
-    shown = [text.getvalue(), picture, report_page([analysis]), as_latex([analysis]), *thresholds(analysis)]
+    shown = [text_of(analysis, 400), picture, report_page([analysis]), as_latex([analysis]), *thresholds(analysis)]
     for report in (*shown, analysis.claims[0].measured):
         assert words in report.replace("\\%", "%")
         assert "95 %" not in report.replace("99.5 %", "").replace("lower 95 %", "").replace("upper 95 %", "") or (

@@ -14,7 +14,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.page import report_page
 from recovery.report.statistics import Estimates, Threshold
 from recovery.report.statistics.estimates import split
-from recovery.report.texts.tables import as_csv, as_json, as_markdown
+from recovery.report.texts import as_csv, as_json, as_markdown
 
 from .grids import fail, grid, wendel_rows
 

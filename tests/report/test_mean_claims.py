@@ -10,7 +10,7 @@ from scipy.stats import beta, binom
 
 from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import Diagram
 from recovery.report.statistics.estimates import Estimates
 from recovery.report.statistics.samples import Sample
 

@@ -17,11 +17,12 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import Diagram
 from recovery.report.page import report_page
 from recovery.report.page.html import pictures
 from recovery.report.statistics.proportions import wilson
 
+from . import vega
 from .conftest import visit
 from .grids import fail, grid, wendel_rows
 
@@ -419,3 +420,7 @@ def test_pictures_beyond_the_room_of_a_page_are_named() -> None:
     assert text.count("<img") == 1
     assert "Too large for this page" in text
     assert "second" in text
+
+
+def test_the_library_of_the_page_is_that_of_vl_convert() -> None:
+    assert gzip.decompress(vega.PLACE.read_bytes()).decode() == vega.bundle(), "run `make vega`"

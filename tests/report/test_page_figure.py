@@ -9,8 +9,7 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram import PLAIN, Axis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import PLAIN, Axis, Diagram
 from recovery.report.page import report_page
 
 from .conftest import visit

@@ -22,11 +22,7 @@ from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import MATH, Style, set_axis
 from recovery.report.page.payload import payload
 
-from .grids import fail, grid, wendel_rows
-
-
-def analysed(rows: pd.DataFrame, value: str | None = None, **document: Any) -> Analysis:
-    return Analysis(Diagram.of(grid(rows, **document), value))
+from .grids import analysed, fail, grid, wendel_rows
 
 
 def drawn(analysis: Analysis) -> Figure:

@@ -13,7 +13,7 @@ from scipy.stats import binomtest, norm
 from benchmarks.truths import judged
 from recovery.report.claims import Analysis
 from recovery.report.claims.sentences import caption, in_words, measured
-from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.diagram import Diagram, Panel
 from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.figures.line_plots import draw_profile, draw_ratios, is_profile, is_ragged
 from recovery.report.figures.sheet import legend_columns
