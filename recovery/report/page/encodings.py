@@ -100,15 +100,12 @@ def _axis(title: str, axis: Axis) -> Json:
             "axis": {
                 "title": title,
                 "values": [at for at, _ in ticks],
-                "labelExpr": _label_expression([at for at, _ in ticks], [label for _, label in ticks]),
+                # labels enter this Vega expression as JSON strings and are never evaluated
+                "labelExpr": f"{json.dumps([label for _, label in ticks])}"
+                f"[indexof({json.dumps([at for at, _ in ticks])}, datum.value)]",
             },
         },
     }
-
-
-def _label_expression(values: list[float], labels: list[str]) -> str:
-    """Return a Vega expression for the label of a tick. Labels enter as JSON strings and are never evaluated."""
-    return f"{json.dumps(labels)}[indexof({json.dumps(values)}, datum.value)]"
 
 
 def colour(title: str, limits: tuple[float, float], kind: AxisKind, colours: str) -> Json:
