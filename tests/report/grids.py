@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
+from recovery.report.figures import main_figure
 from recovery.report.texts.terminal import print_diagram
 from recovery.store import Grid
 from recovery.store.folder import Folder
@@ -73,6 +75,11 @@ def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | N
 def analysed(rows: pd.DataFrame, value: str | None = None, **document: Any) -> Analysis:
     """The analysis of a grid of these rows."""
     return Analysis(Diagram.of(grid(rows, **document), value))
+
+
+def drawn(analysis: Analysis) -> Figure:
+    """The main figure."""
+    return main_figure(analysis)[1].draw()
 
 
 def store(rows: pd.DataFrame, path: Path, **document: Any) -> Path:

@@ -13,7 +13,7 @@ from recovery.report.figures import draw_map
 from recovery.report.page import payload, report_page
 from recovery.report.texts import as_json, as_latex, as_markdown
 
-from .grids import analysed, grid, text_of, wendel_rows
+from .grids import analysed, text_of, wendel_rows
 
 SIZES = [100, 1000, 10_000, 100_000]
 SHARES = {0: [0, 0, 10, 10], 1: [0, 0, 0, 10], 2: [10, 10, 10, 10], 3: [0, 0, 0, 0], 4: [0, 2, 8, 10]}
@@ -72,7 +72,7 @@ def test_an_interval_of_one_d_beyond_the_axis_ends_in_an_arrow(x: str) -> None:
     rows = wendel_rows(n=range(10, 81, 10), d=[5, 20, 35], replicates=40, seed=1)
     first = (rows["n"] == 10) & (rows["d"] == 5)
     rows["recovered"] = rows["recovered"].mask(first, rows["replicate"] < 18)
-    found = Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": x, "y": "d" if x == "n" else "n"})))
+    found = analysed(rows, report={"value": "recovered", "x": x, "y": "d" if x == "n" else "n"})
     open_ends = [size.y for size in found.slices[0] if size.interval.low == -np.inf]
     assert open_ends == [5]
     end = pytest.approx(found.slices[0][0].interval.estimate - 4)  # a twentieth of the axis, from 5 to 85
@@ -157,5 +157,5 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
 
 def test_an_axis_of_words_and_other_quantities_have_no_crossings():
     rows = wendel_rows(n=[10, 20], d=[5], m=[0, 1])
-    assert not Analysis(Diagram.of(grid(rows, report={"value": "seconds", "x": "n", "y": "m"}))).slices
-    assert not Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "ensemble", "y": "m"}))).slices
+    assert not analysed(rows, report={"value": "seconds", "x": "n", "y": "m"}).slices
+    assert not analysed(rows, report={"value": "recovered", "x": "ensemble", "y": "m"}).slices

@@ -34,8 +34,7 @@ from recovery.report.figures.training_plots import (
     fitted_surface,
 )
 
-from .grids import analysed, grid, text_of, wendel_rows
-from .test_pictures import drawn
+from .grids import analysed, drawn, grid, text_of, wendel_rows
 
 STYLE = Style(load("quickstart").report.style)
 
@@ -72,7 +71,7 @@ def test_one_value_far_off_leaves_room_for_the_others_in_a_curve() -> None:
 def test_ratios_over_decades_stand_on_a_log_axis() -> None:
     for scale, ds in {"linear": (10, 25), "log": (10, 100, 400, 800)}.items():
         rows = wendel_rows(n=[20, 32, 50, 80, 100], d=ds)
-        figure = draw_ratios(Analysis(Diagram.of(grid(rows, report={"x": "n", "y": "d", "figure": "ratios"}))))
+        figure = draw_ratios(analysed(rows, report={"x": "n", "y": "d", "figure": "ratios"}))
         assert figure.axes[0].get_xscale() == scale
 
 

@@ -21,9 +21,8 @@ from recovery.report.texts.terminal import maps
 from recovery.store import read
 from tests.invoke import refused, said
 
-from .grids import analysed, grid, store, wendel_rows
+from .grids import analysed, drawn, grid, store, wendel_rows
 from .test_command import run
-from .test_pictures import drawn
 
 REPORT: dict[str, Any] = {"value": "recovered", "x": "n", "y": "d", "curves": [{"ratio": 2.0}]}
 THREE = ["recovered", "absolute_distance", "seconds"]

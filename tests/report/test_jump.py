@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from recovery.report.claims import Analysis, caption, in_words
+from recovery.report.claims import caption, in_words
 from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
@@ -16,7 +16,7 @@ from recovery.report.statistics import Estimates, Threshold
 from recovery.report.statistics.estimates import split
 from recovery.report.texts import as_csv, as_json, as_markdown
 
-from .grids import fail, grid, wendel_rows
+from .grids import analysed, fail, grid, wendel_rows
 
 AT = 2.3
 """n/d of the step, which lies on no cell."""
@@ -132,7 +132,7 @@ def test_steps_at_different_ratios_are_not_pooled_into_support() -> None:
 
 
 def test_a_jump_is_in_every_format() -> None:
-    analysis = Analysis(Diagram.of(grid(stepped(), report=REPORT, claims=[CLAIM])))
+    analysis = analysed(stepped(), report=REPORT, claims=[CLAIM])
     record = analysis.thresholds()[0]
     assert record["before"] > record["after"]
     assert len(record) <= 15

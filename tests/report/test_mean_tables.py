@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from recovery.config import ConfigError
-from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures.line_plots import draw_profile
 from recovery.report.statistics.means import claimed_tables
@@ -14,7 +13,7 @@ from recovery.report.texts import as_latex, as_markdown
 from recovery.report.texts.tables import mean_rows, mean_title
 
 from ..config.sweeps import load_fields
-from .grids import fail, grid, text_of, wendel_rows
+from .grids import analysed, fail, grid, text_of, wendel_rows
 
 CLAIM = {
     "kind": "table",
@@ -38,7 +37,7 @@ def rows(shift=0.0, replicates=5):
 
 
 def analysis(frame, *claims):
-    return Analysis(Diagram.of(grid(frame, claims=list(claims), report={"value": "max_deviation", "x": "noise"})))
+    return analysed(frame, claims=list(claims), report={"value": "max_deviation", "x": "noise"})
 
 
 def test_means_errors_and_scores():

@@ -10,13 +10,11 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from recovery.extras.overview import _thumbnail, thresholds
-from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram
 from recovery.report.figures.style import WIDTHS
 from tests.invoke import recover
 
 from .conftest import visit
-from .grids import grid, wendel_rows
+from .grids import analysed, wendel_rows
 
 CONFIG = """\
 name: small
@@ -58,7 +56,7 @@ def test_thresholds_along_an_axis_have_its_name_and_four_digits(tmp_path: Path) 
     rows = wendel_rows(n=[10, 20, 30, 40], d=[7, 9], replicates=40).rename(columns={"n": "planted.bias"})
     rows["n"] = 7
     report = {"value": "recovered", "x": "planted.bias", "y": "d", "style": {"width": "page", "font_size": 20}}
-    analysis = Analysis(Diagram.of(grid(rows, report=report)))
+    analysis = analysed(rows, report=report)
     lines = thresholds(analysis)
     assert len(lines) == 2
     for line in lines:

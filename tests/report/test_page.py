@@ -24,7 +24,7 @@ from recovery.report.statistics.proportions import wilson
 
 from . import vega
 from .conftest import visit
-from .grids import fail, grid, wendel_rows
+from .grids import analysed, fail, grid, wendel_rows
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> \U0001f4a5 $x$"
 CLAIMS = [
@@ -407,7 +407,7 @@ def test_dark_and_light_differ_and_are_legible(opened: Any) -> None:
 def test_what_was_drawn_beside_the_map_is_on_the_page_with_words_for_it(browser: Any, tmp_path: Path) -> None:
     rows = wendel_rows()
     rows["convex_recovered"] = rows["recovered"].where(rows["n"] < 60, other=True)
-    text = report_page([Analysis(Diagram.of(grid(rows, title=HOSTILE)))])
+    text = report_page([analysed(rows, title=HOSTILE)])
     assert len(text) < 3_000_000
     for opened in visit(browser, text, tmp_path / "pictures.html"):
         (picture,) = opened.find_elements("css selector", ".picture img")

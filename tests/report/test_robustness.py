@@ -21,7 +21,7 @@ from recovery.report.texts.tables import as_csv, as_json, cell_table
 from recovery.store import Grid, read
 from recovery.store.round_files import counts
 
-from .grids import fail, grid, text_of, wendel_rows
+from .grids import analysed, fail, grid, text_of, wendel_rows
 
 
 def only_failed() -> pd.DataFrame:
@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_every_format_renders(case: str) -> None:
     rows, document = CASES[case]
-    analysis = Analysis(Diagram.of(grid(rows(), **document)))
+    analysis = analysed(rows(), **document)
     assert text_of(analysis.diagram)
     figure = draw_map(analysis)
     for kind, magic in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
@@ -84,7 +84,7 @@ def test_every_format_renders(case: str) -> None:
 
 
 def test_all_failed_shows_no_value_anywhere() -> None:
-    analysis = Analysis(Diagram.of(grid(only_failed())))
+    analysis = analysed(only_failed())
     assert analysis.diagram.table["value"].isna().all()
     assert "20 failed" in text_of(analysis.diagram)
     assert all(np.isnan(found.interval.estimate) for found in analysis.pooled)
@@ -94,7 +94,7 @@ def test_all_failed_shows_no_value_anywhere() -> None:
 def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     size = 500
     rows = wendel_rows(n=range(1, size + 1), d=range(1, size + 1), replicates=1)
-    analysis = Analysis(Diagram.of(grid(rows)))
+    analysis = analysed(rows)
     assert len(analysis.diagram.table) == size * size
     page = report_page([analysis])
     assert len(page) < 3_000_000

@@ -205,7 +205,7 @@ def _plain(value: Any) -> Any:
 
 def json_columns(table: pd.DataFrame) -> str:
     """Return an object with one list per column, as `pandas.DataFrame` reads it; infinities are text, NaN is null."""
-    fields = [f"{json.dumps(str(name))}: [{_joined(_strings(table[name]).fill_null('null'), ', ')}]" for name in table]
+    fields = [f"{json.dumps(str(name))}: [{_joined(_strings(table[name]).fill_null('null'))}]" for name in table]
     return "{" + ", ".join(fields) + "}"
 
 
@@ -226,11 +226,11 @@ def _strings(column: "pd.Series[Any]") -> Any:
     return pa.array([json.dumps(word) for word in words.dictionary.to_pylist()], pa.string()).take(words.indices)
 
 
-def _joined(strings: Any, separator: str) -> str:
-    """Join all entries of a text array, in pieces, because an Arrow text is limited to 2 GiB."""
+def _joined(strings: Any) -> str:
+    """Join all entries of a text array by commas, in pieces, because an Arrow text is limited to 2 GiB."""
     pieces = [strings.slice(start, PIECE) for start in range(0, len(strings), PIECE)]
     lists = [pa.ListArray.from_arrays(pa.array([0, len(piece)], pa.int32()), piece) for piece in pieces]
-    return separator.join(pc.binary_join(one, separator)[0].as_py() for one in lists)
+    return ", ".join(pc.binary_join(one, ", ")[0].as_py() for one in lists)
 
 
 CHOSEN = "chosen"
