@@ -44,11 +44,6 @@ def tamper(out: Path, column: str, add: float) -> str:
     return str(table["trial_id"][0])
 
 
-def test_replay_finds_the_same_row(out: Path) -> None:
-    trial = rows(out).index[3]
-    assert "equal to its stored row" in said("replay", "--trust", out, trial[:8])
-
-
 def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
     trial = tamper(out, "objective", 0.125)
     result = recover("replay", "--trust", out, trial)

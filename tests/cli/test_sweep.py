@@ -58,12 +58,6 @@ def test_fail_fast_stops_at_the_first(tmp_path: Path) -> None:
     assert json.loads(recover("status", tmp_path / "out", "--json").stdout)["stored"] < 24
 
 
-def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
-    result = recover("sweep", write_config(tmp_path), "--out", tmp_path / "out", "--dry-run")
-    assert "24 to run" in result.stdout
-    assert not (tmp_path / "out").exists()
-
-
 def test_another_experiment_in_the_folder_is_a_message(tmp_path: Path) -> None:
     out = tmp_path / "out"
     recover("sweep", write_config(tmp_path), "--out", out, "--jobs", 1)

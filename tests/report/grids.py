@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from recovery.report.claims import Analysis
+from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure
 from recovery.report.texts.terminal import print_diagram
@@ -75,6 +76,11 @@ def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | N
 def analysed(rows: pd.DataFrame, value: str | None = None, **document: Any) -> Analysis:
     """The analysis of a grid of these rows."""
     return Analysis(Diagram.of(grid(rows, **document), value))
+
+
+def judge(rows: pd.DataFrame, claim: dict[str, Any], **document: Any) -> ClaimResult:
+    """The result of a claim about a grid of these rows."""
+    return analysed(rows, claims=[claim], **document).claims[0]
 
 
 def drawn(analysis: Analysis) -> Figure:

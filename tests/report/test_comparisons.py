@@ -320,16 +320,6 @@ def test_columns_of_pairs_are_explained_and_left_out_without_pairs() -> None:
     assert "second larger" not in unpaired
 
 
-def test_compare_command_writes_words_figure_and_table(tmp_path: Path) -> None:
-    rows = wendel_rows()
-    first = store(rows, tmp_path / "a", name="a")
-    second = store(rows.assign(recovered=pd.array([True] * len(rows), dtype="boolean")), tmp_path / "b", name="b")
-    for out in (tmp_path / "c.png", tmp_path / "c.csv"):
-        assert "common cells, paired" in said("compare", first, second, "--out", out)
-        assert out.stat().st_size > 500
-    assert recover("compare", first, second, "--out", tmp_path / "c.doc").exit_code == 2
-
-
 def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
     rows = wendel_rows(replicates=30)
     always, never = (rows.assign(recovered=pd.array([yes] * len(rows), dtype="boolean")) for yes in (True, False))

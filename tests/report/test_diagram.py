@@ -105,11 +105,6 @@ def test_unknown_values_are_refused_with_a_reason(value: str) -> None:
         Diagram.of(grid(wendel_rows()), value)
 
 
-def test_empty_grid_says_what_to_run() -> None:
-    with pytest.raises(ReportError, match="recover sweep drawn"):
-        Diagram.of(grid(wendel_rows().iloc[:0]))
-
-
 def test_panels_follow_an_axis_of_mappings() -> None:
     labels = ["relu k=3", "linear", "relu k=2"]
     rows = wendel_rows(n=[20, 40], d=[10], planted=labels)

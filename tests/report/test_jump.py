@@ -8,15 +8,14 @@ import pytest
 from scipy.special import expit
 
 from recovery.report.claims import caption, in_words
-from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram import Diagram
 from recovery.report.page import report_page
-from recovery.report.statistics import Estimates, Threshold
+from recovery.report.statistics import Threshold
 from recovery.report.statistics.estimates import split
 from recovery.report.texts import as_csv, as_json, as_markdown
 
-from .grids import analysed, fail, grid, wendel_rows
+from . import grids
+from .grids import analysed, fail, wendel_rows
 
 AT = 2.3
 """n/d of the step, which lies on no cell."""
@@ -33,11 +32,11 @@ def stepped(values: Any = None, seed: int = 0, **axes: Any) -> pd.DataFrame:
 
 
 def measured(rows: pd.DataFrame) -> Threshold:
-    return Estimates(Diagram.of(grid(rows, report=REPORT))).pooled[0]
+    return analysed(rows, report=REPORT).pooled[0]
 
 
 def judge(rows: pd.DataFrame, **change: Any) -> ClaimResult:
-    return results(Estimates(Diagram.of(grid(rows, report=REPORT, claims=[CLAIM | change]))))[0]
+    return grids.judge(rows, CLAIM | change, report=REPORT)
 
 
 def test_a_step_is_found_between_its_two_levels() -> None:

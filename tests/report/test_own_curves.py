@@ -15,11 +15,10 @@ from recovery.errors import RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import PLAIN, Diagram, greek, lines, theory_along
 from recovery.report.figures import main_figure, render
-from recovery.store import Grid
 from recovery.theory import donoho_tanner
 from recovery.theory.l1 import l1_dimension
 
-from ..config.sweeps import BASE
+from ..config.sweeps import write
 from .grids import grid, wendel_rows
 
 MODULE = """
@@ -53,18 +52,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("curves_of_mine", None)
 
 
-def sweep(folder: Path, *curves: Any, **report: Any) -> Sweep:
-    axes = {"n": [10, 20, 30], "d": [5, 10], "noise": [0, 0.1]}
-    content = {**BASE, "axes": axes, "report": {"x": "n", "y": "d", "curves": list(curves), **report}}
-    (folder / "config.yaml").write_text(json.dumps({k: v for k, v in content.items() if k not in ("n", "d")}))
-    return load(folder / "config.yaml")
+def sweep(folder: Path, *curves: Any, n: tuple[int, ...] = (10, 20, 30), **report: Any) -> Sweep:
+    axes = {"n": n, "d": [5, 10], "noise": [0, 0.1]}
+    shown = {"x": "n", "y": "d", "curves": curves, **report}
+    return load(write(folder / "config.yaml", axes=axes, report=shown, n=None, d=None))
 
 
 def drawn(*curves: Any, **report: Any) -> list[Any]:
-    stored: Grid = grid(
-        wendel_rows([10, 20, 30], [5, 10]), report={"x": "n", "y": "d", "curves": list(curves), **report}
-    )
-    return lines(Diagram.of(stored))
+    shown = {"x": "n", "y": "d", "curves": list(curves), **report}
+    return lines(Diagram.of(grid(wendel_rows([10, 20, 30], [5, 10]), report=shown)))
 
 
 @pytest.mark.parametrize("curve", [{"file": "line.csv"}, "curves_of_mine:half"])
@@ -110,10 +106,8 @@ def test_a_curve_reaches_the_border_of_a_log_axis(curve: dict[str, Any]) -> None
 
 
 def test_the_points_of_a_function_reach_the_border_of_a_log_axis(folder: Path) -> None:
-    axes = {"n": [10, 100, 1000], "d": [5, 10]}
-    content = {**BASE, "axes": axes, "report": {"x": "n", "y": "d", "curves": ["curves_of_mine:half"]}}
-    (folder / "config.yaml").write_text(json.dumps({k: v for k, v in content.items() if k not in ("n", "d")}))
-    points = np.array(load(folder / "config.yaml").report.lines[0].points)  # type: ignore[union-attr]
+    (curve,) = sweep(folder, "curves_of_mine:half", n=(10, 100, 1000)).report.lines
+    points = np.array(curve.points)  # type: ignore[union-attr]
     np.testing.assert_allclose(points[[0, -1], 0], [10**0.5, 10**3.5])
     np.testing.assert_allclose(points[:, 1], points[:, 0] / 2)
 
