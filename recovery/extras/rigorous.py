@@ -103,11 +103,7 @@ OPTIMUM = "optimum"
 """Stands for the verdict of a row with noise or a penalty whose gap proves its optimum."""
 WIDEST = 1e-6
 """Largest relative width of an interval that counts as a proof of an optimum."""
-EXCLUSIVE = {
-    "recovered": ("not_optimal", "not_unique"),
-    "not_optimal": ("recovered",),
-    "not_unique": ("recovered",),
-}
+EXCLUSIVE = {"recovered": ("not_optimal", "not_unique"), "not_optimal": ("recovered",), "not_unique": ("recovered",)}
 """Verdict -> verdicts that contradict it. `not_optimal` and `not_unique` can both be true."""
 
 

@@ -67,10 +67,7 @@ def test_the_place_of_a_step_does_not_depend_on_units_and_outliers(change: Any) 
 
 @pytest.mark.parametrize(
     "values",
-    [
-        lambda rows, level: np.ones(len(rows)),
-        lambda rows, level: np.random.default_rng(1).normal(size=len(rows)),
-    ],
+    [lambda rows, level: np.ones(len(rows)), lambda rows, level: np.random.default_rng(1).normal(size=len(rows))],
 )
 def test_values_without_a_jump_are_reported_as_such(values: Any) -> None:
     rows = stepped(values)

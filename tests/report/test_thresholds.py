@@ -151,10 +151,7 @@ def test_a_pooled_expression_that_cannot_be_pooled_is_refused(pool: str, words: 
 def test_slices_of_words_are_not_pooled() -> None:
     rows = wendel_rows(n=range(10, 101, 10), d=[10], ensemble=["gaussian", "haar"], replicates=20)
     spec = {"value": "recovered", "x": "n", "y": "ensemble"}
-    assert [one["where"]["ensemble"] for one in analysed(rows, report=spec).thresholds()] == [
-        "gaussian",
-        "haar",
-    ]
+    assert [one["where"]["ensemble"] for one in analysed(rows, report=spec).thresholds()] == ["gaussian", "haar"]
     with pytest.raises(ReportError, match="slices are pooled along numbers, found gaussian"):
         analysed(rows, report=spec | {"pool": "n"}).thresholds()
 
