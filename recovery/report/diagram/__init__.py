@@ -44,7 +44,6 @@ from recovery.report.diagram.vocabulary import (
     STANDARD_ERROR as STANDARD_ERROR,
     UNFINISHED as UNFINISHED,
     Script as Script,
-    column_words as column_words,
     fraction_words as fraction_words,
     greek as greek,
     lettered as lettered,
