@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from pyarrow import csv
 
 from recovery.interval import LEVEL
 from recovery.report.claims import Analysis, form_of, measured
-from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, greek, has
+from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, greek, rows_where
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import FAR, MeanTable, claimed_tables
 from recovery.text import markdown_text, printable, spreadsheet_text
@@ -296,7 +295,7 @@ def chosen_rows(diagram: Diagram) -> list[dict[str, str]]:
     axes = [axis for axis in diagram.sweep.axes if frame[axis].nunique(dropna=False) > 1]
     lines = []
     for values in dict.fromkeys(diagram.sweep.combinations(axes)):
-        here = np.logical_and.reduce([np.ones(len(frame), np.bool_), *map(partial(has, frame), axes, values)])
+        here = rows_where(frame, dict(zip(axes, values, strict=True)))
         counts = Counter(name for names in frame[CHOSEN][here] for name in names.split(", ") if name)
         often = ", ".join(f"{name} ({count})" for name, count in counts.most_common(MOST))
         named = {axis.split(".")[-1]: str(value) for axis, value in zip(axes, values, strict=True)}
