@@ -28,13 +28,8 @@ from recovery.store.parts import list_parts, write_part
 from tests.invoke import recover, refused
 from tests.runner.sweeps import rows, sweep, write_config
 
-ISOMETRY = {"kind": "isometry"}
-CLAIMED: dict[str, Any] = {
-    "method": ISOMETRY,
-    "architecture": "relu_skip",
-    "title": "Title",
-    "claims": [{"kind": "statement", "text": "A claim of 2.0"}],
-}
+PROGRAM: dict[str, Any] = {"method": {"kind": "isometry"}, "architecture": "relu_skip"}
+CLAIMED = {**PROGRAM, "title": "Title", "claims": [{"kind": "statement", "text": "A claim of 2.0"}]}
 PWN = "open({flag!r}, 'w').close()\ndef f(rng, n, d):\n    return rng.standard_normal((n, d))\n"
 
 
@@ -70,7 +65,7 @@ def test_no_code_that_a_folder_names_runs(out: Path, tmp_path: Path) -> None:
         assert not flag.exists(), command
     for command in (("verify", out), ("replay", out, trial)):
         assert f"runs code of {evil}: pwn_things:f; --trust allows it" in refused(*command)
-    config = write_config(tmp_path, method=ISOMETRY, architecture="relu_skip")
+    config = write_config(tmp_path, **PROGRAM)
     assert "holds another sweep" in recover("sweep", config, "--out", out).stderr
     assert not flag.exists()
     recover("verify", out, "--trust")
@@ -305,13 +300,10 @@ def without(column: str, out: Path) -> Path:
     return write_part(part.parent, table)
 
 
-OWN_METHODS: dict[str, Any] = {"method": {"kind": "isometry"}, "architecture": "relu_skip"}
-
-
 @pytest.fixture(params=["program", "own"])
 def mixed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The results of a sweep of 24 trials, and 24 rows of the same with another seed among them."""
-    fields = OWN_METHODS if request.param == "program" else {}
+    fields = PROGRAM if request.param == "program" else {}
     out = tmp_path / "out"
     sweep(write_config(tmp_path, **fields), out)
     sweep(write_config(tmp_path, **fields, seed=8), tmp_path / "other")
@@ -320,11 +312,14 @@ def mixed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return out
 
 
+def counted(folder: Path) -> tuple[int, int]:
+    """The numbers of rows that count, and that are left out."""
+    grid = read(folder)
+    return len(grid.table), grid.left_out.rows if grid.left_out else 0
+
+
 def test_rows_of_another_seed_do_not_count(mixed: Path) -> None:
-    grid = read(mixed)
-    assert len(grid.table) == 24
-    assert grid.left_out is not None
-    assert grid.left_out.rows == 24
+    assert counted(mixed) == (24, 24)
     result = recover("status", mixed)
     assert "24 of 24 trials stored, 0 missing" in result.stdout
     assert "24 rows of another sweep" in result.stdout
@@ -345,21 +340,16 @@ def test_reports_and_verification_name_what_they_leave_out(mixed: Path) -> None:
 
 def test_a_folder_that_grew_keeps_its_rows_and_more_replicates_than_planned_do_not_count(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    sweep(write_config(tmp_path, **OWN_METHODS), out)
-    sweep(write_config(tmp_path, **OWN_METHODS, replicates=6), out)
-    assert len(read(out).table) == 36
-    assert not read(out).left_out
+    sweep(write_config(tmp_path, **PROGRAM), out)
+    sweep(write_config(tmp_path, **PROGRAM, replicates=6), out)
+    assert counted(out) == (36, 0)
     few = tmp_path / "few"
-    sweep(write_config(tmp_path, **OWN_METHODS), few)
+    sweep(write_config(tmp_path, **PROGRAM), few)
     for part in list_parts(out / "trials"):
         shutil.copy(part, few / "trials")
-    assert len(read(few).table) == 24
-    assert (left_out := read(few).left_out) is not None
-    assert left_out.rows == 12
+    assert counted(few) == (24, 12)
     compact(Folder(few))
-    assert len(read(few).table) == 24
-    assert (left_out := read(few).left_out) is not None
-    assert left_out.rows == 12
+    assert counted(few) == (24, 12)
 
 
 def test_a_lost_record_is_missing_for_all_commands(tmp_path: Path) -> None:
