@@ -98,7 +98,7 @@ def store(rows: pd.DataFrame, path: Path, **document: Any) -> Path:
 
 
 def text_of(analysis: Analysis | Diagram, width: int = 160, colour: bool = False) -> str:
-    """What a terminal of this width shows."""
+    """Return the text that a terminal of this width shows."""
     buffer = StringIO()
     console = Console(file=buffer, width=width, force_terminal=colour, color_system="truecolor" if colour else None)
     print_diagram(Analysis(analysis) if isinstance(analysis, Diagram) else analysis, console)
