@@ -39,9 +39,7 @@ SECTIONS = {
         "replay": "Run one trial again, and save its instance.",
         "certificate": "Compute one trial's weights, dual and certificate.",
     },
-    "Papers": {
-        "reproduce": "Run the figures of the papers, and write a gallery.",
-    },
+    "Papers": {"reproduce": "Run the figures of the papers, and write a gallery."},
     "Your data": {
         "inspect": "Evaluate the isometry conditions on your matrix.",
         "select": "Select the columns of your table that matter.",

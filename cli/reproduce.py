@@ -136,7 +136,7 @@ def forecasts(
     for figure in figures:
         try:
             with stop.held():
-                plan = figure.wanted()
+                plan = figure.plan()
             one = forecast(plan, settings, MOST_SECONDS if only else SECONDS)
         except MissingFileError:
             click.echo(f"{figure.name}: left out; `recover check {figure.name}` says which file it needs", err=True)

@@ -14,7 +14,7 @@ from recovery.config import ReportSpec, user_axes
 from recovery.errors import ReportError
 from recovery.expressions import is_expression, parse
 from recovery.interval import LEVEL
-from recovery.report.diagram import PLAIN, Cells, Diagram, Panel, coordinates, has, is_number, joint_values
+from recovery.report.diagram import PLAIN, Cells, Diagram, Panel, coordinates, has, is_number, joint_values, rows_where
 from recovery.report.statistics.differences import ThresholdDifference, threshold_differences
 from recovery.report.statistics.estimates import levels
 from recovery.report.statistics.proportions import mcnemar, paired_difference, unpaired_difference
@@ -97,10 +97,8 @@ class Comparison:
             match = [self.second.panels[i] for i in self.second.panels_where(panel.where)]
             if len(match) != 1 or not len(panel.cells) or not len(match[0].cells):
                 continue
-            here = np.logical_and.reduce(
-                [np.ones(len(cells), np.bool_), *(has(cells, *at) for at in panel.where.items() if at[0] in cells)]
-            )
-            both = cells[here] if self.paired else cells[:0]
+            here = {name: value for name, value in panel.where.items() if name in cells}
+            both = cells[rows_where(cells, here)] if self.paired else cells[:0]
             level = max(levels(diagram)(panel.title) for diagram in (self.first, self.second))
             found += [(panel, one) for one in threshold_differences(panel, match[0], along, both, level)]
         return found

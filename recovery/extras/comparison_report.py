@@ -18,7 +18,10 @@ from recovery.report.diagram import NOT_MEASURED, Axis, lettered
 from recovery.report.figures.map import draw_cells
 from recovery.report.figures.sheet import panel_sheet
 from recovery.report.figures.style import MATH, plain, script_of
-from recovery.report.page import GRIDS, MAPS, Json, colour, coordinate, document, ordinal, rounded, strokes, table
+from recovery.report.page import document, table
+from recovery.report.page.cell_values import rounded
+from recovery.report.page.encodings import Json, colour, coordinate, ordinal, strokes
+from recovery.report.page.page import GRIDS, MAPS
 
 DIFFERENCES = "RdBu_r"
 """Diverging colour map, visible to colour-blind readers: red if the second sweep has more, blue if less."""

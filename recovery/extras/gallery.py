@@ -137,7 +137,7 @@ def show(name: str, place: Path) -> Shown:
             file = f"{PICTURES}/{'-'.join(filter(None, [name, suffix]))}.png"
             png = with_few_colours(render(drawing.draw(), "png", DOTS))
             (place / file).write_bytes(png)
-            (place / thumbnail_path(file)).write_bytes(thumbnail(png))
+            (place / thumbnail_path(file)).write_bytes(with_few_colours(png, small=True))
             pictures.append((file, drawing.words))
         return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))
     except RecoverError as error:
@@ -149,22 +149,13 @@ def thumbnail_path(picture: str) -> str:
     return f"{PICTURES}/small/{Path(picture).name}"
 
 
-def thumbnail(png: bytes) -> bytes:
-    """Fit a whole picture into `SMALL` pixels on a white background, and return it as PNG."""
-    picture = Image.open(BytesIO(png)).convert("RGB")
-    picture.thumbnail(SMALL, Image.Resampling.LANCZOS)
-    sheet = Image.new("RGB", SMALL, "white")
-    sheet.paste(picture, ((SMALL[0] - picture.width) // 2, (SMALL[1] - picture.height) // 2))
-    return _quantized(sheet)
-
-
-def with_few_colours(png: bytes) -> bytes:
-    """Return a picture reduced to `COLOURS` colours, as PNG."""
-    return _quantized(Image.open(BytesIO(png)).convert("RGB"))
-
-
-def _quantized(picture: Image.Image) -> bytes:
-    buffer = BytesIO()
+def with_few_colours(png: bytes, small: bool = False) -> bytes:
+    """Return a picture reduced to `COLOURS` colours, as PNG. small: fit into `SMALL` pixels on a white background."""
+    picture, buffer = Image.open(BytesIO(png)).convert("RGB"), BytesIO()
+    if small:
+        whole, picture = picture, Image.new("RGB", SMALL, "white")
+        whole.thumbnail(SMALL, Image.Resampling.LANCZOS)
+        picture.paste(whole, ((SMALL[0] - whole.width) // 2, (SMALL[1] - whole.height) // 2))
     picture.quantize(COLOURS).save(buffer, "png", optimize=True)
     return buffer.getvalue()
 

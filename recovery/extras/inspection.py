@@ -164,13 +164,7 @@ def _trace(X: Array, patterns: Mask, exhaustive: bool) -> Finding:
 
 
 def _planted(
-    X: Array,
-    planted: Array,
-    form: Form,
-    architecture: str | None,
-    patterns: Mask,
-    rng: Rng,
-    exhaustive: bool,
+    X: Array, planted: Array, form: Form, architecture: str | None, patterns: Mask, rng: Rng, exhaustive: bool
 ) -> list[Finding]:
     """Answer whether the planted neurons are recovered. Raises `DataError` and `ParameterError` for invalid neurons."""
     d = X.shape[1]

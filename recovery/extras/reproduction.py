@@ -31,19 +31,15 @@ class Figure:
     most: int | None = None
 
     def plan(self, most: int | None = None) -> Plan:
-        """Plan at most `most` replicates, but not fewer than the folder was planned with before.
+        """Plan at most `most` replicates (None: of the figure), but not fewer than the folder was planned with before.
 
         Raises `StoreError` if the folder belongs to another sweep.
         """
         sweep = load(self.name)
-        wanted = max(min(most or sweep.replicates, sweep.replicates), self._before())
+        wanted = max(min(most or self.most or sweep.replicates, sweep.replicates), self._before())
         if wanted != sweep.replicates and isinstance(sweep.sampling, Even):
             sweep = load(self.name, [f"replicates={wanted}"])
         return plan(sweep, self.folder)
-
-    def wanted(self) -> Plan:
-        """Plan all trials of the figure, up to its largest number of replicates."""
-        return self.plan(self.most)
 
     def _before(self) -> int:
         """Return the number of replicates that the folder was planned with; 0 without a folder."""
@@ -52,7 +48,7 @@ class Figure:
 
     def next_step(self, options: Options, seconds: float) -> Plan | None:
         """Plan one replicate, then missing trials, then as many more as fit into `seconds`; None if none fit."""
-        wanted, planned = self.wanted(), self._before()
+        wanted, planned = self.plan(), self._before()
         if not wanted.missing or not isinstance(wanted.sweep.sampling, Even):
             return wanted
         if planned == 0:
@@ -73,7 +69,7 @@ def run_figure(
     """
     try:
         if seconds is None:
-            summary = run(figure.wanted(), options, progress(figure.name), stop)
+            summary = run(figure.plan(), options, progress(figure.name), stop)
         else:
             with stop.within(seconds):
                 summary = _run_steps(figure, options, stop, time.monotonic() + seconds, progress)
@@ -90,7 +86,7 @@ def _run_steps(
     summary = Summary(0)
     while (step := figure.next_step(options, end - time.monotonic())) is not None:
         summary = run(step, options, progress(figure.name), stop)
-        if summary.stopped or summary.gave_up or not figure.wanted().missing:
+        if summary.stopped or summary.gave_up or not figure.plan().missing:
             return summary
     summary.stopped = "not enough time for another replicate of every grid cell"
     return summary

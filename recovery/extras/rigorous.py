@@ -1,8 +1,8 @@
 """Proofs of stored rows in ball arithmetic, for `recover verify --rigorous`: verdicts of minimum-norm trials, and
-optima of trials with noise or a penalty (`recovery.extras.gaps`).
+optima of trials with noise or a penalty.
 
-Approximate duals and interpolants come from the same search and solvers as the verdicts. The proofs in
-`recovery.extras.proofs` do not rely on their accuracy.
+Approximate duals and interpolants come from the same search and solvers as the verdicts, or are those of the row. The
+proofs in `recovery.extras.proofs` do not rely on their accuracy.
 """
 
 import csv
@@ -18,39 +18,92 @@ import numpy as np
 
 from recovery.config import Trial
 from recovery.errors import RecoverError
-from recovery.extras.gaps import OTHER_NORM, prove_gap, raw_weights
 from recovery.extras.proofs.balls import Unproved, at_rising_precision
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
 from recovery.extras.proofs.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.normalised import prove_unique_off_images, prove_unique_on_ranges
+from recovery.extras.proofs.optimum import ProofStart, ProvedOptimum, prove_optimum
 from recovery.extras.proofs.theorems import prove_linear_shared, prove_linear_unique, prove_normalised
 from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.generation import Generation, grown_program
-from recovery.methods.interpolant import interpolant_near
+from recovery.methods.interpolant import interior_weights, interpolant_near
 from recovery.methods.min_norm import ConvexMethod, MinNorm
 from recovery.methods.representation import planted_neurons
 from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.architecture import Architecture
 from recovery.programs.exact import ExactProgram
+from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.runner.trial import Row, draw_instance
 from recovery.store.parts import write_file, writing
 from recovery.text import spreadsheet_text
-from recovery.types import Array
+from recovery.types import Array, Index
+
+OTHER_NORM = "proofs in ball arithmetic know the l2 norm only"
+
+
+def prove_gap(instance: Instance, architecture: Architecture, method: ConvexMethod) -> ProvedOptimum:
+    """Return a proved interval that contains the optimum of a trial's program. Raises `Unproved`."""
+    if method.norm != "l2":
+        raise Unproved(OTHER_NORM)
+    if instance.setting.patterns.kind == "all":
+        raise Unproved("an optimum over all patterns has no proof in ball arithmetic")
+    evidence = method(instance, architecture).evidence
+    if evidence is None or evidence.found is None:
+        raise Unproved("the trial has no weights and no dual")
+    model = empty_model(architecture, instance.X, evidence.program)
+    return prove_optimum(model, proof_start(evidence.program, evidence.found.solution))
+
+
+def empty_model(architecture: Architecture, X: Array, program: Program) -> Model:
+    """Return the model of a program's data and patterns, without planted neurons."""
+    F = architecture.features(X)
+    return Model(architecture, F, program.groups.patterns, np.zeros((F.shape[1], 0)), np.zeros(0), ())
+
+
+def proof_start(program: Program, solution: Solution) -> ProofStart:
+    """Return the start of a proof: a solution on the features, and for cones their multipliers and inner points."""
+    groups = program.groups
+    weights = raw_weights(program, solution.W)
+    start = ProofStart(program.y, program.beta, weights, solution.lam)
+    if not isinstance(program, ExactProgram):
+        return start
+    _, known = program.proved_norms(solution)
+    # a group whose norm is small enough without its cone needs no multipliers
+    needed = groups.adjoint_norms(solution.lam)[program.group(known.chosen)] > program.penalty
+    chosen, values = known.chosen[needed], known.values[needed]
+    owners, signs = program.group(chosen).tolist(), program.sign(chosen).astype(int).tolist()
+    raw = np.linalg.pinv(groups.coordinates).T
+    inside = interior_weights(program, np.array(sorted({one.group for one in weights}), dtype=np.intp)) @ raw
+    return ProofStart(
+        program.y,
+        program.beta,
+        weights,
+        solution.lam,
+        frozenset(np.flatnonzero(groups.narrowed).tolist()),
+        dict(zip(zip(owners, signs, strict=True), values, strict=True)),
+        {int(g): inside[g] for g in np.flatnonzero(inside.any(axis=1))},
+    )
+
+
+def raw_weights(program: Program, W: Array) -> Sequence[Weight]:
+    """Return the nonzero rows of W as weights on the features."""
+    groups = program.groups
+    chosen: Index = np.flatnonzero(W.any(axis=1))
+    V = W[chosen] if program.has_cones else groups.base_weights(W[chosen], chosen)
+    raw = V @ np.linalg.pinv(groups.coordinates).T
+    return [Weight(int(k) % groups.count, 1 if k < groups.count else -1, w) for k, w in zip(chosen, raw, strict=True)]
+
 
 OPTIMUM = "optimum"
 """Stands for the verdict of a row with noise or a penalty whose gap proves its optimum."""
 WIDEST = 1e-6
 """Largest relative width of an interval that counts as a proof of an optimum."""
-EXCLUSIVE = {
-    "recovered": ("not_optimal", "not_unique"),
-    "not_optimal": ("recovered",),
-    "not_unique": ("recovered",),
-}
+EXCLUSIVE = {"recovered": ("not_optimal", "not_unique"), "not_optimal": ("recovered",), "not_unique": ("recovered",)}
 """Verdict -> verdicts that contradict it. `not_optimal` and `not_unique` can both be true."""
 
 
@@ -168,20 +221,6 @@ class _Case:
                 yield raw_weights(problem.program, W)
 
 
-def _proofs_of_uniqueness(case: _Case) -> Iterator[Callable[[], float]]:
-    for lam in case.duals():
-        yield partial(prove_unique, case.model, lam, case.multipliers if case.cones else None)
-
-
-def _proofs_of_a_lower_cost(case: _Case) -> Iterator[Callable[[], float]]:
-    for weights in case.interpolants():
-        yield partial(prove_cheaper, case.model, weights, case.cones is not None, case.narrowed)
-
-
-def _proofs_of_another_optimum(case: _Case) -> Iterator[Callable[[], float]]:
-    yield partial(prove_duplicate, case.model, case.cones is not None)
-
-
 OVER_ALL_PATTERNS = {
     (False, False): prove_unique_in_every_cell,
     (False, True): prove_unique_on_ranges,
@@ -212,9 +251,13 @@ def _proofs_by_theorem(case: _Case) -> Iterator[Callable[[], float]]:
 Proofs = Callable[[_Case], Iterator[Callable[[], float]]]
 
 ATTEMPTS: dict[str, Proofs] = {
-    "recovered": _proofs_of_uniqueness,
-    "not_optimal": _proofs_of_a_lower_cost,
-    "not_unique": _proofs_of_another_optimum,
+    "recovered": lambda case: (
+        partial(prove_unique, case.model, lam, case.multipliers if case.cones else None) for lam in case.duals()
+    ),
+    "not_optimal": lambda case: (
+        partial(prove_cheaper, case.model, weights, bool(case.cones), case.narrowed) for weights in case.interpolants()
+    ),
+    "not_unique": lambda case: iter([partial(prove_duplicate, case.model, bool(case.cones))]),
 }
 """Verdict -> function that yields attempts at a proof."""
 

@@ -83,13 +83,7 @@ class SelectorChoice:
 
 
 def study(
-    rng: Rng,
-    X: Array,
-    y: Array,
-    groups: Index,
-    selectors: Iterable[Selector],
-    splits: int,
-    rows: int | None = None,
+    rng: Rng, X: Array, y: Array, groups: Index, selectors: Iterable[Selector], splits: int, rows: int | None = None
 ) -> Iterator[SelectorChoice]:
     """Apply each selector to all rows, then with the same hyperparameters to `splits` random subsets of `rows` rows.
 

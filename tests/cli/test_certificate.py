@@ -13,7 +13,7 @@ from recovery.api import Results
 from recovery.errors import ParameterError, StoreError
 from recovery.extras.certificate import TrialCertificate
 from tests.cli.test_stored import tamper
-from tests.invoke import recover
+from tests.invoke import recover, refused
 
 ROOT = Path(__file__).parents[2]
 SKIP = {"architecture": ["relu_skip"], "planted": [{"kind": "linear"}], "d": [4]}
@@ -126,9 +126,7 @@ def test_the_command_prints_and_writes_and_sees_a_changed_row(tmp_path: Path) ->
     saved = scipy.io.loadmat(tmp_path / "trial.mat", squeeze_me=True)
     np.testing.assert_array_equal(saved["V"], recovery.certificate(folder, trial).W)
     (tmp_path / "check.py").write_text("print('mine')\n")
-    refused = recover("certificate", folder, trial, "--out", tmp_path / "trial.npz")
-    assert refused.exit_code == 2
-    assert "is another program" in refused.stderr
+    assert "is another program" in refused("certificate", folder, trial, "--out", tmp_path / "trial.npz")
     assert recover("certificate", folder, trial, "--out", "trial.txt").exit_code == 2
 
 

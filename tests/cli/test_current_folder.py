@@ -10,17 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.cli.main import COMMANDS
 from recovery.store import read
+from tests.cli.test_commands import RUNS, in_place
 from tests.runner.sweeps import sweep, write_config
 
 MODULES = ("random", "secrets", "fractions", "yaml", "numpy", "click", "matplotlib", "numba", "ray", "sitecustomize")
-SETTINGS = {
-    ".numba_config.yaml": "cache_dir: cache_of_numba\n",
-    "matplotlibrc": "text.usetex: True\n",
-    "setup.cfg": "",
-    "pyproject.toml": "",
-}
+SETTINGS = {".numba_config.yaml": "cache_dir: cache_of_numba\n", "matplotlibrc": "text.usetex: True\n"}
+SETTINGS |= {"setup.cfg": "", "pyproject.toml": ""}
 SEEN = """
 import os, sys
 def seen(event, arguments, here=os.path.realpath({here!r}), baits={baits!r}):
@@ -31,34 +27,16 @@ def seen(event, arguments, here=os.path.realpath({here!r}), baits={baits!r}):
 sys.addaudithook(seen)
 """
 """Python imports this module first in each process. It logs each bait that is opened."""
-CALLS: dict[str, list[str]] = {
-    "bundle": [".", "--out", "OUT/x.zip"],
-    "certificate": [".", "TRIAL", "--out", "OUT/certificate.npz"],
-    "check": ["fake.yaml"],
-    "compact": ["."],
-    "compare": [".", ".", "--out", "OUT/x.csv"],
-    "configs": [],
-    "index": [".", "--out", "OUT/index.html"],
-    "inspect": ["OUT/matrix.csv"],
-    "merge": [".", "--out", "OUT/merged"],
-    "replay": [".", "TRIAL", "--save", "OUT/one.npz"],
-    "reproduce": ["p2-fig01", "--dry-run", "--out", "OUT/papers"],
-    "report": ["."],
-    "schema": [],
-    "select": ["OUT/table.csv", "--target", "y", "--splits", "2", "--no-baselines", "--out", "OUT/chosen"],
-    "status": ["."],
-    "submit": ["fake.yaml", "--array", "2", "--out", "OUT/submitted"],
-    "sweep": ["fake.yaml", "--out", "OUT/out", "--backend", "threading"],
-    "trials": [".", "--where", "n=4"],
-    "verify": [".", "--rigorous", "--sample", "4"],
-}
+CALLS = {name: call for name, (call, _) in RUNS.items()}
+CALLS |= {"sweep": ["CONFIG", "--out", "OUT/out", "--backend", "threading"]}
+CALLS |= {"verify": ["GRID", "--rigorous", "--sample", "4"]}
 OTHER_CALLS = [
-    ["verify", "."],
-    ["report", ".", "--out", "OUT/x.pdf"],
-    ["report", ".", "--format", "html", "--out", "OUT/x.html"],
-    ["sweep", "fake.yaml", "--out", "OUT/out"],
-    ["sweep", "fake.yaml", "--out", "OUT/out", "--backend", "dask"],
-    ["sweep", "fake.yaml", "--out", "OUT/out", "--backend", "ray"],
+    ["verify", "GRID"],
+    ["report", "GRID", "--out", "OUT/x.pdf"],
+    ["report", "GRID", "--format", "html", "--out", "OUT/x.html"],
+    ["sweep", "CONFIG", "--out", "OUT/out"],
+    ["sweep", "CONFIG", "--out", "OUT/out", "--backend", "dask"],
+    ["sweep", "CONFIG", "--out", "OUT/out", "--backend", "ray"],
 ]
 
 
@@ -96,17 +74,11 @@ def test_nothing_in_the_current_folder_is_run_and_nothing_outside_is_written(
     baits = {*(f"{name}.py" for name in MODULES), *SETTINGS}
     (watch / "sitecustomize.py").write_text(SEEN.format(here=str(here), baits=baits, log=str(log)))
     trial = read(here).table["trial_id"][0].as_py()
-    words = [word.replace("OUT", str(tmp_path)).replace("TRIAL", trial) for word in call]
+    words = in_place(call, {"GRID": ".", "CONFIG": "fake.yaml", "OUT": str(tmp_path), "TRIAL": trial})
     environment = {**os.environ, "PYTHONPATH": str(watch)}
-    done = subprocess.run(
-        [sys.executable, "-m", "recovery.cli", *words],
-        cwd=here,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    refused = call == ["report", "."]
+    command = [sys.executable, "-m", "recovery.cli", *words]
+    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+    refused = call == ["report", "GRID"]
     assert done.returncode == (2 if refused else 0), done.stdout + done.stderr
     assert ("symbolic link" in done.stderr) == refused
     assert "a module of the current folder ran" not in done.stdout + done.stderr
@@ -114,7 +86,3 @@ def test_nothing_in_the_current_folder_is_run_and_nothing_outside_is_written(
     assert not (here / "cache_of_numba").exists()
     assert (outside / "fake-recovered.png").read_text() == "mine"
     assert {path.name for path in outside.iterdir()} == {"fake-recovered.png", "given"}
-
-
-def test_every_command_is_called() -> None:
-    assert CALLS.keys() == COMMANDS.keys()

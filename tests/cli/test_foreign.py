@@ -25,16 +25,11 @@ from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_part
-from tests.invoke import recover
+from tests.invoke import recover, refused
 from tests.runner.sweeps import rows, sweep, write_config
 
-ISOMETRY = {"kind": "isometry"}
-CLAIMED: dict[str, Any] = {
-    "method": ISOMETRY,
-    "architecture": "relu_skip",
-    "title": "Title",
-    "claims": [{"kind": "statement", "text": "A claim of 2.0"}],
-}
+PROGRAM: dict[str, Any] = {"method": {"kind": "isometry"}, "architecture": "relu_skip"}
+CLAIMED = {**PROGRAM, "title": "Title", "claims": [{"kind": "statement", "text": "A claim of 2.0"}]}
 PWN = "open({flag!r}, 'w').close()\ndef f(rng, n, d):\n    return rng.standard_normal((n, d))\n"
 
 
@@ -68,10 +63,9 @@ def test_no_code_that_a_folder_names_runs(out: Path, tmp_path: Path) -> None:
     for command in (("status",), ("verify",), ("replay", trial), ("report",), ("bundle", "--out", tmp_path / "b.zip")):
         recover(command[0], out, *command[1:])
         assert not flag.exists(), command
-    for refused in (recover("verify", out), recover("replay", out, trial)):
-        assert refused.exit_code == 2
-        assert f"runs code of {evil}: pwn_things:f; --trust allows it" in refused.stderr
-    config = write_config(tmp_path, method=ISOMETRY, architecture="relu_skip")
+    for command in (("verify", out), ("replay", out, trial)):
+        assert f"runs code of {evil}: pwn_things:f; --trust allows it" in refused(*command)
+    config = write_config(tmp_path, **PROGRAM)
     assert "holds another sweep" in recover("sweep", config, "--out", out).stderr
     assert not flag.exists()
     recover("verify", out, "--trust")
@@ -148,10 +142,9 @@ def test_what_is_no_part_is_named(out: Path) -> None:
     (trials / "folder.parquet").mkdir()
     write_part(trials, pa.table({"x": [1]}))
     for command in ("status", "report", "verify", "bundle"):
-        result = recover(command, out)
-        assert result.exit_code == 2
-        assert "pipe.parquet" in result.stderr
-        assert "holds no trials" in result.stderr
+        result = refused(command, out)
+        assert "pipe.parquet" in result
+        assert "holds no trials" in result
     (trials / "folder.parquet").rmdir()
     Folder(out).prepare()
     assert rows(out).equals(before)
@@ -167,9 +160,7 @@ def test_parts_of_another_sweep_are_a_message(out: Path) -> None:
 
 def test_a_config_of_another_shape_is_a_message(out: Path) -> None:
     edit(out, sampling={"kind": "everywhere"})
-    result = recover("status", out)
-    assert result.exit_code == 2
-    assert "found 'everywhere'; allowed: kind uniform, boundary or until" in result.stderr
+    assert "found 'everywhere'; allowed: kind uniform, boundary or until" in refused("status", out)
 
 
 @pytest.mark.parametrize("field", ["folder", "files"])
@@ -285,18 +276,14 @@ def test_a_folder_begins_no_line_of_a_script(folder: str) -> None:
 
 def test_a_text_where_the_rows_have_numbers_is_a_message(out: Path) -> None:
     edit(out, noise="../../x")
-    done = recover("report", out)
-    assert done.exit_code == 2
-    assert "noise: the config has '../../x', where the rows have numbers" in done.stderr
+    assert "noise: the config has '../../x', where the rows have numbers" in refused("report", out)
 
 
 @pytest.mark.parametrize("column", ["n", "status", "seconds", "started_at", "sweep"])
 @pytest.mark.parametrize("command", ["report", "status", "compact", "trials"])
 def test_a_part_without_a_column_of_all_parts_is_named(out: Path, command: str, column: str) -> None:
     less = without(column, out)
-    done = recover(command, out)
-    assert done.exit_code == 2
-    assert f"{less}: has no column {column!r}" in done.stderr.replace("\n", "")
+    assert f"{less}: has no column {column!r}" in refused(command, out).replace("\n", "")
 
 
 def test_a_sweep_runs_the_trials_of_a_part_without_a_column_again(out: Path) -> None:
@@ -311,3 +298,65 @@ def without(column: str, out: Path) -> Path:
     table = pq.read_table(part).drop_columns([column])
     part.unlink()
     return write_part(part.parent, table)
+
+
+@pytest.fixture(params=["program", "own"])
+def mixed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The results of a sweep of 24 trials, and 24 rows of the same with another seed among them."""
+    fields = PROGRAM if request.param == "program" else {}
+    out = tmp_path / "out"
+    sweep(write_config(tmp_path, **fields), out)
+    sweep(write_config(tmp_path, **fields, seed=8), tmp_path / "other")
+    for part in list_parts(tmp_path / "other" / "trials"):
+        shutil.copy(part, out / "trials")
+    return out
+
+
+def counted(folder: Path) -> tuple[int, int]:
+    """The numbers of rows that count, and that are left out."""
+    grid = read(folder)
+    return len(grid.table), grid.left_out.rows if grid.left_out else 0
+
+
+def test_rows_of_another_seed_do_not_count(mixed: Path) -> None:
+    assert counted(mixed) == (24, 24)
+    result = recover("status", mixed)
+    assert "24 of 24 trials stored, 0 missing" in result.stdout
+    assert "24 rows of another sweep" in result.stdout
+    counts = json.loads(recover("status", mixed, "--json").stdout)
+    assert (counts["stored"], counts["missing"]) == (24, 0)
+    assert "24 rows of another sweep" in counts["left_out"]
+
+
+def test_reports_and_verification_name_what_they_leave_out(mixed: Path) -> None:
+    result = recover("report", mixed, "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert "24 rows of another sweep" in result.stderr
+    result = recover("verify", mixed, "--sample", 2, "--trust")
+    assert result.exit_code == 1
+    assert "24 rows of another sweep" in result.stdout
+    assert "2 of 24 rows replayed" in result.stdout
+
+
+def test_a_folder_that_grew_keeps_its_rows_and_more_replicates_than_planned_do_not_count(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep(write_config(tmp_path, **PROGRAM), out)
+    sweep(write_config(tmp_path, **PROGRAM, replicates=6), out)
+    assert counted(out) == (36, 0)
+    few = tmp_path / "few"
+    sweep(write_config(tmp_path, **PROGRAM), few)
+    for part in list_parts(out / "trials"):
+        shutil.copy(part, few / "trials")
+    assert counted(few) == (24, 12)
+    compact(Folder(few))
+    assert counted(few) == (24, 12)
+
+
+def test_a_lost_record_is_missing_for_all_commands(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    config = write_config(tmp_path, method={"act": "transition", "record": True})
+    sweep(config, out)
+    for part in list_parts(out / "trajectories"):
+        part.unlink()
+    assert "0 of 24 trials stored, 24 missing" in recover("status", out).stdout
+    assert "24 trials, 0 stored, 24 to run" in recover("sweep", config, "--out", out, "--dry-run").stdout

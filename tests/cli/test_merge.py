@@ -17,7 +17,7 @@ from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 from recovery.store.records import read_records
-from tests.invoke import recover
+from tests.invoke import recover, refused, said
 from tests.runner.kills import started, stored_ids
 from tests.runner.sweeps import TIMES, sweep, write_config
 from tests.store.rows import statuses
@@ -46,9 +46,7 @@ def shards(tmp_path: Path) -> list[Path]:
 def test_two_shards_are_the_sweep_that_one_run_gives(tmp_path: Path, shards: list[Path]) -> None:
     whole, *shares = shards
     before = [bytes_of(share) for share in shares]
-    result = recover("merge", *shares, "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-    assert "24 of 24 trials stored, 0 missing" in result.stdout
+    assert "24 of 24 trials stored, 0 missing" in said("merge", *shares, "--out", tmp_path / "out")
     assert measured(tmp_path / "out") == measured(whole)
     records, expected = read_records(tmp_path / "out"), read_records(whole)
     assert len(expected) == 24
@@ -73,16 +71,15 @@ def test_a_merge_into_one_of_its_folders_and_one_that_is_repeated_add_nothing_tw
 def test_another_sweep_is_refused_by_name_before_anything_is_written(tmp_path: Path, shards: list[Path]) -> None:
     (tmp_path / "b").mkdir()
     sweep(write_config(tmp_path / "b", method={"act": "transition", "record": True}, seed=8), tmp_path / "other")
-    result = recover("merge", shards[1], tmp_path / "other", "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert f"{tmp_path / 'other'} and {shards[1]} are different sweeps" in result.stderr
-    assert "seed: 7 -> 8" in result.stderr
+    result = refused("merge", shards[1], tmp_path / "other", "--out", tmp_path / "out")
+    assert f"{tmp_path / 'other'} and {shards[1]} are different sweeps" in result
+    assert "seed: 7 -> 8" in result
     assert not (tmp_path / "out").exists()
     for part in list_parts(tmp_path / "other" / "trials"):
         shutil.copy(part, shards[2] / "trials")
-    with pytest.raises(StoreError, match=r"second is not merged[\s\S]*24 rows of another sweep") as refused:
+    with pytest.raises(StoreError, match=r"second is not merged[\s\S]*24 rows of another sweep") as raised:
         merge_folders(shards[1:], tmp_path / "out")
-    assert list_parts(tmp_path / "other" / "trials")[0].name in str(refused.value)
+    assert list_parts(tmp_path / "other" / "trials")[0].name in str(raised.value)
     assert not (tmp_path / "out").exists()
 
 
@@ -111,9 +108,7 @@ def test_shards_of_rounds_that_began_with_other_replicates_are_refused(tmp_path:
     for replicates in (2, 3):
         config = write_config(tmp_path, replicates=replicates, **fields)  # type: ignore[arg-type]
         sweep(config, tmp_path / str(replicates), shard=(1, 2))
-    done = recover("merge", tmp_path / "2", tmp_path / "3", "--out", tmp_path / "out")
-    assert done.exit_code == 2
-    assert "replicates: 2 -> 3" in done.stderr
+    assert "replicates: 2 -> 3" in refused("merge", tmp_path / "2", tmp_path / "3", "--out", tmp_path / "out")
 
 
 def test_damage_and_what_is_no_sweep_are_refused_by_name(tmp_path: Path, shards: list[Path]) -> None:

@@ -4,11 +4,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from click.shell_completion import ShellComplete
 
+from recovery.cli.main import main
 from recovery.store import read
-from tests.invoke import recover
+from tests.config.sweeps import write
+from tests.invoke import recover, refused, said
 from tests.runner.sweeps import write_config
 
 BASE = "name: odd\ndata: {ensemble: gaussian}\nplanted: {kind: linear}\narchitecture: relu_skip\n"
@@ -49,11 +53,10 @@ def shell(command: str, folder: Path, **environment: str) -> subprocess.Complete
 def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
     config = tmp_path / "odd.yaml"
     config.write_text(BASE + text)
-    result = recover("check", config)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert f"{config}:" in result.stderr
-    assert max(map(len, result.stderr.replace(" " * 100, "").splitlines())) < 1000
+    result = refused("check", config)
+    assert message in result
+    assert f"{config}:" in result
+    assert max(map(len, result.replace(" " * 100, "").splitlines())) < 1000
 
 
 @pytest.mark.parametrize(
@@ -77,15 +80,12 @@ def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
 )
 def test_odd_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str) -> None:
     monkeypatch.chdir(tmp_path)
-    result = recover(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in refused(*arguments)
     assert not list(tmp_path.iterdir())
 
 
 def test_times_have_units(tmp_path: Path) -> None:
-    result = recover("sweep", write_config(tmp_path), "--out", tmp_path / "out", "--max-time", "2h", "--dry-run")
-    assert result.exit_code == 0
+    said("sweep", write_config(tmp_path), "--out", tmp_path / "out", "--max-time", "2h", "--dry-run")
 
 
 def test_more_shards_than_trials_do_not_take_longer(tmp_path: Path) -> None:
@@ -106,9 +106,7 @@ def test_a_cost_or_check_that_raises_is_named(tmp_path: Path, raising: str) -> N
         f"    def {raising}(self, *_):\n        raise ValueError('too slow')\n"
     )
     config = write_config(tmp_path, method={"kind": "slow_things:Slow"})
-    result = recover("check", config)
-    assert result.exit_code == 2
-    assert "its cost or check raises ValueError: too slow" in result.stderr
+    assert "its cost or check raises ValueError: too slow" in refused("check", config)
 
 
 @pytest.mark.parametrize(
@@ -147,3 +145,194 @@ def test_the_shell_can_request_completions() -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **request})
     assert "plain,sweep" in done.stdout
+
+
+@pytest.fixture
+def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "good.yaml", name="good", replicates=1, d=None, axes={"d": [1, 2]})
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("check good.yaml --set n=[10,20]", "write `--set 'axes.n=[10,20]'`"),
+        ("check good.yaml --set d=[10,20]", "write `--set 'axes.d=[10,20]'`"),
+        ("check good.yaml --set n 40", "did you mean --set n=40?"),
+        ("check good.yml", "did you mean 'good.yaml'?"),
+    ],
+)
+def test_configs(good: Path, arguments: str, words: str) -> None:
+    assert words in refused(*arguments.split())
+
+
+def test_results(good: Path) -> None:
+    assert recover("sweep", "good.yaml", "-j", 1, "-q").exit_code == 0
+    for arguments, words in [
+        ("report good", "did you mean 'results/good'?"),
+        ("report results/goood", "did you mean 'results/good'?"),
+        ("report results", "the sweeps in it: good"),
+        ("report results/good --value recoverd", "did you mean 'recovered'?"),
+        ("report elsewhere", "run `recover sweep` first"),
+        ("bundle results/good --out not_there/good.zip", "not_there: no such folder"),
+    ]:
+        assert words in refused(*arguments.split())
+    assert not (good / "not_there").exists()
+
+
+def test_x_beyond_memory_is_warned_of(good: Path) -> None:
+    done = recover("check", "good.yaml", "--set", "n=10000000", "--set", "axes.d=[10000]")
+    assert done.exit_code == 0
+    assert "warning: X of the largest cell" in done.stderr
+    assert recover("check", "good.yaml").stderr == ""
+
+
+def test_a_bundle_has_the_code_that_it_names(good: Path) -> None:
+    config = good / "good.yaml"
+    config.write_text(config.read_text().replace("gaussian", "bundled_law:law"))
+    (good / "bundled_law.py").write_text(
+        "from bundled_help import wide\n\n\ndef law(rng, n, d):\n    return wide(rng, n, d)\n"
+    )
+    (good / "bundled_help.py").write_text("def wide(rng, n, d):\n    return rng.standard_normal((n, d))\n")
+    (good / "unused.py").write_text("")
+    assert recover("sweep", "good.yaml", "-j", 1, "-q").exit_code == 0
+    assert recover("bundle", "results/good").exit_code == 0
+    with ZipFile("good.zip") as archive:
+        names = {name.removeprefix("good/") for name in archive.namelist()}
+        archive.extractall("elsewhere")
+    assert {"bundled_law.py", "bundled_help.py"} <= names
+    assert "unused.py" not in names
+    assert recover("check", "elsewhere/good/config.json").exit_code == 0
+
+
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+import recovery
+
+
+class Draws:
+    def draw(self, rng, X):
+        return recovery.Neurons("linear", np.eye(X.shape[1])[:, :1], np.ones(1))
+
+
+@dataclass(frozen=True)
+class Uncounted(Draws):
+    form, slope = "linear", 0.0
+
+
+class Undecorated(Draws):
+    form, neurons, slope = "linear", 1, 0.0
+
+
+@dataclass
+class Thawed(Draws):
+    form, neurons, slope = "linear", 1, 0.0
+
+
+@dataclass(frozen=True)
+class Untyped(Draws):
+    k = 1
+    form, neurons, slope = "linear", 1, 0.0
+
+
+@dataclass(frozen=True)
+class Costless:
+    columns = recovery.select("recovered")
+
+    def __call__(self, instance, architecture):
+        return {"recovered": True}
+
+
+SOLVER = recovery.Solver({"gated": lambda program: np.zeros(3)})
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("planted={kind: nearly_mine:Uncounted}", "it lacks `neurons`"),
+        ("planted={kind: nearly_mine:Undecorated}", "it lacks `@dataclass(frozen=True)` above it"),
+        ("planted={kind: nearly_mine:Thawed}", "; write `@dataclass(frozen=True)` above it"),
+        ("planted={kind: nearly_mine:Untyped, k: 2}", "there are none; a field has a type: write `k: int = ...`"),
+        ("method={kind: nearly_mine:Costless}", "it lacks `cost(n, d)`"),
+    ],
+)
+def test_an_own_class_is_told_what_it_lacks(good: Path, field: str, words: str) -> None:
+    (good / "nearly_mine.py").write_text(OWN)
+    assert words in refused("check", "good.yaml", "--set", field)
+
+
+def test_an_own_solver_that_returns_no_solution_is_a_row_that_says_so(good: Path) -> None:
+    (good / "nearly_mine.py").write_text(OWN)
+    assert recover("sweep", "good.yaml", "--set", "method.solver=nearly_mine:SOLVER", "-j", 1, "-q").exit_code == 1
+    assert "the solver returned ndarray; allowed: a Solution" in recover("status", "results/good").stdout
+
+
+def test_trials_show_the_columns_that_were_asked_for(good: Path) -> None:
+    assert recover("sweep", "good.yaml", "-j", 1, "-q").exit_code == 0
+    heads = recover("trials", "results/good", "--where", "pattern_count > 0 and d = 2").stdout.splitlines()[0].split()
+    assert heads.count("d") == 1
+    assert heads[-1] == "pattern_count"
+
+
+def completed(words: str) -> list[str]:
+    """The last word may be unfinished, or empty."""
+    *before, last = words.split(" ")
+    shell = ShellComplete(main, {}, "recover", "_RECOVER_COMPLETE")
+    return [item.value for item in shell.get_completions(before, last)]
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "small.yaml", axes={"n": [4, 8], "d": [1]})
+    (tmp_path / "broken.yaml").write_text("axes: {")
+    (tmp_path / "table.csv").write_text("price,rooms,size\n1,2,3\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "among"),
+    [
+        ("sw", {"sweep"}),
+        ("sweep --max", {"--max-time", "--max-failures"}),
+        ("sweep p1-fig0", {"p1-fig06"}),
+        ("sweep quickstart --backend ", {"processes", "threading", "dask", "ray"}),
+        ("sweep quickst", {"quickstart"}),
+        ("sweep sma", {"small.yaml"}),
+        ("sweep small.yaml --set ax", {"axes=", "axes.n=", "axes.d="}),
+        ("sweep quickstart --set data.", {"data.ensemble="}),
+        ("check small.yaml --set me", {"method=", "method.kind="}),
+        ("report somewhere --style wid", {"width=column", "width=page", "width=slide"}),
+        ("report somewhere --style title", {"title=true", "title=false"}),
+        ("select table.csv --target ", {"price", "rooms", "size"}),
+        ("select table.csv --target ro", {"rooms"}),
+    ],
+)
+def test_words_are_completed(small: Path, words: str, among: set[str]) -> None:
+    found = completed(words)
+    assert among <= set(found)
+    assert all(word.startswith(words.split(" ")[-1]) for word in found)
+
+
+def test_values_are_the_columns_that_the_grid_measured(small: Path) -> None:
+    assert recover("sweep", "small.yaml", "-j", 1, "-q").exit_code == 0
+    assert {"recovered", "max_deviation"} <= set(completed("report results/small --value "))
+    assert completed("report results/small --value recov") == ["recovered"]
+    assert "recovered" in completed("compare results/small results/small --value re")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "sweep nowhere.yaml --set ",
+        "report nowhere --value ",
+        "select nowhere.csv --target ",
+        "sweep table.csv --set ",
+        "sweep broken.yaml --set ",
+    ],
+)
+def test_what_cannot_be_read_completes_nothing(small: Path, words: str) -> None:
+    assert completed(words) == []

@@ -13,6 +13,7 @@ from recovery.extras.gallery import OURS, PAPERS, SMALL as THUMBNAIL, Extent, Sh
 from recovery.extras.reproduction import Figure
 from recovery.report.claims.result import ClaimResult
 from recovery.store import read
+from tests.invoke import refused, said
 
 ROOT = Path(__file__).parents[2]
 SMALL = "p1-fig03"
@@ -41,8 +42,7 @@ def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
     assert f"Size: reduced: 1 of {load(SMALL).replicates} replicates." in page
     assert f"`recover sweep {SMALL} --set replicates=1`: 2 trials" in page
     first = read(tmp_path / SMALL).frame.set_index("trial_id")["seconds"]
-    again = reproduce(SMALL, "--out", tmp_path, "-q", "--jobs", 1, "--max-time-each", "10m")
-    assert again.exit_code == 0, again.output
+    again = said("reproduce", SMALL, "--out", tmp_path, "-q", "--jobs", 1, "--max-time-each", "10m")
     stored = read(tmp_path / SMALL).frame.set_index("trial_id")["seconds"]
     assert stored.loc[first.index].equals(first)
     page = (tmp_path / "P1.md").read_text()
@@ -50,7 +50,7 @@ def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
     assert "](P1.md)" in (tmp_path / "README.md").read_text()
     assert f"| [{SMALL}](#{SMALL})" in page
     assert f"`recover sweep {SMALL}`: {TRIALS} trials" in page
-    assert "full" in again.stdout
+    assert "full" in again
     pictures = [picture.name for picture in (tmp_path / "pictures").glob("*.png")]
     assert f"{SMALL}.png" in pictures
     assert all(f"](pictures/{picture})" in page for picture in pictures)
@@ -124,11 +124,10 @@ def test_a_paper_is_all_of_its_figures() -> None:
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
-    result = reproduce(OTHER, SMALL, "--dry-run", "--out", tmp_path / "papers")
-    assert result.exit_code == 0, result.output
+    result = said("reproduce", OTHER, SMALL, "--dry-run", "--out", tmp_path / "papers")
     for name in (OTHER, SMALL):
-        assert name in result.stdout
-    assert "--out" not in result.stdout
+        assert name in result
+    assert "--out" not in result
     assert not list(tmp_path.iterdir())
 
 
@@ -147,9 +146,7 @@ def test_a_stop_before_the_first_trial_writes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("asked", "said"), [("P5", "P1, P2, P3, P4"), ("p3-suport", "p3-support")])
 def test_another_name_is_refused_with_those_that_there_are(tmp_path: Path, asked: str, said: str) -> None:
-    result = reproduce(asked, "--out", tmp_path / "papers")
-    assert result.exit_code == 2
-    assert said in result.output
+    assert said in refused("reproduce", asked, "--out", tmp_path / "papers")
     assert not list(tmp_path.iterdir())
 
 

@@ -1,21 +1,27 @@
-"""The commands that work on what is stored: replay, verify, compact; and submit."""
+"""The commands that work on what is stored: replay, verify, compact, trials; and submit."""
 
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy
 
 from recovery.config import from_document
+from recovery.errors import ReportError
+from recovery.extras.row_query import _as_text, _for_matlab
 from recovery.runner.trial import draw_instance
 from recovery.store import read
 from recovery.store.parts import list_parts, write_part
-from tests.invoke import recover
+from tests.config.sweeps import write
+from tests.invoke import recover, refused, said
 from tests.runner.sweeps import rows, sweep, write_config
 
 
@@ -25,23 +31,20 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def tamper(out: Path, column: str, add: float) -> str:
-    """Change a stored number, checksum and all; returns the trial's id."""
+def edited(out: Path, column: str, change: Callable[[list[Any]], list[Any]]) -> pa.Table:
+    """Change the values of a column in the first part, checksum and all; returns the rows before."""
     path = list_parts(out / "trials")[0]
     table = pq.read_table(path)
-    values = table[column].to_pylist()
-    values[0] += add
     index = table.schema.get_field_index(column)
     path.unlink()
-    write_part(path.parent, table.set_column(index, table.schema.field(index), [values]))
+    write_part(path.parent, table.set_column(index, table.schema.field(index), [change(table[column].to_pylist())]))
+    return table
+
+
+def tamper(out: Path, column: str, add: float) -> str:
+    """Change a stored number, checksum and all; returns the trial's id."""
+    table = edited(out, column, lambda values: [values[0] + add, *values[1:]])
     return str(table["trial_id"][0])
-
-
-def test_replay_finds_the_same_row(out: Path) -> None:
-    trial = rows(out).index[3]
-    result = recover("replay", "--trust", out, trial[:8])
-    assert result.exit_code == 0, result.output
-    assert "equal to its stored row" in result.stdout
 
 
 def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
@@ -57,9 +60,7 @@ def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
 
 def test_rounding_is_no_difference(out: Path) -> None:
     tamper(out, "objective", 1e-13)
-    result = recover("verify", "--trust", out, "--sample", 24)
-    assert result.exit_code == 0
-    assert "23 the same, 1 up to rounding, 0 different" in result.stdout
+    assert "23 the same, 1 up to rounding, 0 different" in said("verify", "--trust", out, "--sample", 24)
 
 
 def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) -> None:
@@ -86,15 +87,12 @@ def test_an_instance_that_cannot_be_drawn_is_a_message(
 ) -> None:
     monkeypatch.setattr("recovery.runner.rerun.draw_instance", lambda trial: 1 / 0)
     monkeypatch.setattr("recovery.runner.rerun.ask", lambda call, trial: call(trial))  # in this process
-    result = recover("replay", "--trust", out, rows(out).index[0], "--save", tmp_path / "trial.npz")
-    assert result.exit_code == 2
-    assert "its instance cannot be drawn: ZeroDivisionError" in result.stderr
+    result = refused("replay", "--trust", out, rows(out).index[0], "--save", tmp_path / "trial.npz")
+    assert "its instance cannot be drawn: ZeroDivisionError" in result
 
 
 def test_an_unknown_trial_is_a_message(out: Path) -> None:
-    result = recover("replay", "--trust", out, "zzz")
-    assert result.exit_code == 2
-    assert "no trial id starts with 'zzz'" in result.stderr
+    assert "no trial id starts with 'zzz'" in refused("replay", "--trust", out, "zzz")
 
 
 def test_a_condition_that_no_trial_satisfies_is_named(out: Path) -> None:
@@ -106,9 +104,7 @@ def test_a_condition_that_no_trial_satisfies_is_named(out: Path) -> None:
 def test_verify_names_a_damaged_part(out: Path) -> None:
     path = list_parts(out / "trials")[0]
     path.write_bytes(path.read_bytes()[:-5])
-    result = recover("verify", "--trust", out)
-    assert result.exit_code == 2
-    assert path.name in result.stderr
+    assert path.name in refused("verify", "--trust", out)
 
 
 @pytest.fixture(name="noiseless")
@@ -121,41 +117,33 @@ def noiseless_sweep(tmp_path: Path) -> Path:
 
 def test_verdicts_are_proved_and_a_changed_one_is_not(noiseless: Path, tmp_path: Path) -> None:
     proofs = tmp_path / "proofs.csv"
-    result = recover("verify", noiseless, "--rigorous", "--out", proofs)
-    assert result.exit_code == 0, result.output
-    assert "5 of 5 rows, 5 of 5 verdicts proved (100 %), 0 rows without a verdict" in result.stdout
+    result = said("verify", noiseless, "--rigorous", "--out", proofs)
+    assert "5 of 5 rows, 5 of 5 verdicts proved (100 %), 0 rows without a verdict" in result
     found = pd.read_csv(proofs)
     assert (found["outcome"] == "proved").all()
     assert {"recovered", "not_optimal"} <= set(found["verdict"])
-    (path,) = list_parts(noiseless / "trials")
-    table = pq.read_table(path)
-    turned = ["not_unique" if v == "recovered" else "recovered" for v in table["verdict"].to_pylist()]
-    index = table.schema.get_field_index("verdict")
-    path.unlink()
-    write_part(path.parent, table.set_column(index, table.schema.field(index), [turned]))
+    turned = {"recovered": "not_unique"}
+    table = edited(noiseless, "verdict", lambda values: [turned.get(value, "recovered") for value in values])
     result = recover("verify", noiseless, "--rigorous")
     assert result.exit_code == 1
     assert "0 of 5 verdicts proved (0 %)" in result.stdout
-    first = table["verdict"][0].as_py()
-    assert f"{table['trial_id'][0]} {turned[0]}: not proved: the opposite is proved: {first}" in result.stdout
+    trial, first = (str(table[name][0]) for name in ("trial_id", "verdict"))
+    proved = f"not proved: the opposite is proved: {first}"
+    assert f"{trial} {turned.get(first, 'recovered')}: {proved}" in result.stdout
 
 
 def test_what_rigorous_cannot_do_is_said(noiseless: Path) -> None:
     assert "--out needs --rigorous" in recover("verify", noiseless, "--out", "x.csv").stderr
-    result = recover("verify", noiseless, "--rigorous", "--sample", 1, "--out", noiseless / "no" / "x.csv")
-    assert result.exit_code == 2
-    assert "cannot be written" in result.stderr
+    result = refused("verify", noiseless, "--rigorous", "--sample", 1, "--out", noiseless / "no" / "x.csv")
+    assert "cannot be written" in result
 
 
 @pytest.mark.parametrize("kind", ["array", "dask"])
 def test_submit_writes_a_script_that_bash_reads(tmp_path: Path, kind: str) -> None:
-    result = recover(
-        "submit", write_config(tmp_path), f"--{kind}", 8, "--out", tmp_path / "an out", "--time", "1:00:00",
-        "--sbatch=--partition=long", "--set", "noise=0.5",
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
+    options = ("--out", tmp_path / "an out", "--time", "1:00:00", "--sbatch=--partition=long", "--set", "noise=0.5")
+    result = said("submit", write_config(tmp_path), f"--{kind}", 8, *options)
     script = tmp_path / "an out" / "slurm" / "1" / f"{kind}.sbatch"
-    assert str(script) in result.stdout
+    assert str(script) in result
     subprocess.run(["bash", "-n", script], check=True)
     text = script.read_text()
     assert "#SBATCH --time=1:00:00\n" in text
@@ -165,9 +153,8 @@ def test_submit_writes_a_script_that_bash_reads(tmp_path: Path, kind: str) -> No
 
 def test_submit_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    result = recover("submit", write_config(tmp_path), "--array", 2, "--out", tmp_path / "out", "--now")
-    assert result.exit_code == 2
-    assert "sbatch is not installed here" in result.stderr
+    result = refused("submit", write_config(tmp_path), "--array", 2, "--out", tmp_path / "out", "--now")
+    assert "sbatch is not installed here" in result
 
 
 def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:
@@ -186,9 +173,7 @@ def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0"])
 def test_a_wrong_shard_is_a_usage_error(tmp_path: Path, text: str) -> None:
-    result = recover("sweep", write_config(tmp_path), "--shard", text)
-    assert result.exit_code == 2
-    assert "--shard" in result.stderr
+    assert "--shard" in refused("sweep", write_config(tmp_path), "--shard", text)
 
 
 def test_array_tasks_of_a_boundary_sweep_wait_in_the_queue_for_each_other(tmp_path: Path) -> None:
@@ -198,3 +183,81 @@ def test_array_tasks_of_a_boundary_sweep_wait_in_the_queue_for_each_other(tmp_pa
             "submit", config, "--array", 2, "--out", tmp_path / "out", "--set", f"sampling={sampling}"
         ).stdout
         assert again in Path(said.splitlines()[0]).read_text()
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    out = tmp_path / "out"
+    config = write(tmp_path / "listed.yaml", replicates=4, seed=0, axes={"n": [4, 12], "d": [3]})
+    assert recover("sweep", config, "--out", out, "-j", 1, "-q").exit_code == 0
+    return out
+
+
+def test_conditions_pick_rows(results: Path, tmp_path: Path) -> None:
+    frame = read(results).frame
+    n = int(frame["n"].max())
+    wanted = frame[(frame["n"] == n) & (frame["verdict"] == "recovered")]
+    done = said("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--limit", 1000)
+    assert 0 < len(wanted) < len(frame)
+    assert {line.split()[0] for line in done.splitlines()[2:]} == set(wanted["trial_id"])
+    for name, load in (("rows.csv", pd.read_csv), ("rows.parquet", pd.read_parquet)):
+        recover("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--out", tmp_path / name)
+        assert set(load(tmp_path / name)["trial_id"].astype(str)) == set(wanted["trial_id"])
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("verdct = 'recovered'", "did you mean 'verdict'"),
+        ("verdict > 3", "no order"),
+        ("n = ", "cannot read"),
+        ("__import__('os')", "functions are"),
+    ],
+)
+def test_what_is_no_condition_is_refused(results: Path, where: str, words: str) -> None:
+    done = recover("trials", results, "--where", where)
+    assert (done.exit_code, words in done.stderr) == (2, True)
+
+
+def test_a_format_that_is_none(results: Path, tmp_path: Path) -> None:
+    done = recover("trials", results, "--out", tmp_path / "rows.docx")
+    assert (done.exit_code, "allowed: .csv, .parquet" in done.stderr) == (2, True)
+
+
+def test_rows_as_a_spreadsheet(results: Path, tmp_path: Path) -> None:
+    frame = read(results).frame.set_index("trial_id")
+    assert recover("trials", results, "--out", tmp_path / "rows.xlsx").exit_code == 0
+    sheet = pd.read_excel(tmp_path / "rows.xlsx", dtype={"trial_id": str}).set_index("trial_id")
+    assert set(sheet.index) == set(frame.index)
+    assert (sheet["n"] == frame["n"].loc[sheet.index]).all()
+    assert (sheet["verdict"] == frame["verdict"].loc[sheet.index]).all()
+    assert list(map(pd.Timestamp, sheet["started_at"])) == list(frame["started_at"].loc[sheet.index])
+
+
+def test_rows_as_a_matlab_file(results: Path, tmp_path: Path) -> None:
+    frame = read(results).frame
+    assert recover("trials", results, "--out", tmp_path / "rows.mat").exit_code == 0
+    saved = scipy.io.loadmat(tmp_path / "rows.mat", squeeze_me=True, chars_as_strings=True)
+    assert {name.replace(".", "_") for name in frame} == {name for name in saved if not name.startswith("__")}
+    assert saved["trial_id"].tolist() == frame["trial_id"].tolist()
+    assert saved["n"].tolist() == frame["n"].tolist()
+    gaps = pd.to_numeric(frame["gap"]).to_numpy(dtype=float)
+    np.testing.assert_array_equal(saved["gap"], gaps)
+    assert saved["verdict"][0] == frame["verdict"][0]
+    assert pd.Timestamp(saved["started_at"][0]) == frame["started_at"][0]
+
+
+def test_values_of_a_matlab_file() -> None:
+    rows = pd.DataFrame({"a.b": [True, False], "c": pd.array([True, None], "boolean"), "d": ["x", None], "e": [1, 2]})
+    made = _for_matlab(rows)
+    assert made["a_b"].tolist() == [True, False]
+    np.testing.assert_array_equal(made["c"], [1.0, np.nan])
+    assert made["d"].tolist() == ["x", ""]
+    with pytest.raises(ReportError, match="a_b in MATLAB"):
+        _for_matlab(rows.assign(a_b=0))
+
+
+def test_text_of_a_row_begins_no_formula() -> None:
+    rows = pd.DataFrame({"error_message": ["=1+1", "plain", None], "n": [1, 2, 3]})
+    assert list(_as_text(rows)["error_message"][:2]) == ["'=1+1", "plain"]
+    assert list(_as_text(rows)["n"]) == [1, 2, 3]

@@ -4,16 +4,14 @@ import json
 import shutil
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
-from recovery.store.parts import list_parts, write_part
 from recovery.store.provenance import running_version, version_in
-from tests.invoke import recover
+from tests.cli.test_stored import edited
+from tests.invoke import recover, said
 
 EARLIER = Path(__file__).with_name("made_by_c9631fe")
 """Two grid cells of two trials, swept by `recover` at this commit, which states no version in its rows."""
@@ -28,9 +26,8 @@ def out(tmp_path: Path) -> Path:
 
 def grow(out: Path) -> None:
     """Add two trials to each grid cell."""
-    done = recover("sweep", EARLIER / "config.yaml", "--set", "replicates=4", "--out", out, *THREADS)
-    assert done.exit_code == 0, done.output
-    assert "8 of 8 trials stored (4 run now)" in done.stdout
+    done = said("sweep", EARLIER / "config.yaml", "--set", "replicates=4", "--out", out, *THREADS)
+    assert "8 of 8 trials stored (4 run now)" in done
 
 
 def both() -> str:
@@ -64,32 +61,21 @@ def test_the_versions_of_a_grown_folder_are_shown(out: Path) -> None:
 
 
 def test_columns_that_the_version_of_a_row_did_not_measure_are_not_compared(out: Path) -> None:
-    part = list_parts(out / "trials")[0]
-    table = pq.read_table(part)
-    place = table.column_names.index("patterns_proved")
-    part.unlink()
-    write_part(part.parent, table.set_column(place, "patterns_proved", pa.nulls(len(table), pa.string())))
+    edited(out, "patterns_proved", lambda values: [None] * len(values))
     grow(out)
-    done = recover("verify", out, "--sample", "8")
-    assert done.exit_code == 0, done.output
-    assert "0 different" in done.stdout
-    assert "not compared, because the version that made the rows did not measure them: patterns_proved" in done.stdout
+    done = said("verify", out, "--sample", "8")
+    assert "0 different" in done
+    assert "not compared, because the version that made the rows did not measure them: patterns_proved" in done
 
 
 def test_a_value_that_only_one_row_of_a_version_lacks_is_compared(out: Path) -> None:
-    part = list_parts(out / "trials")[0]
-    table = pq.read_table(part)
-    place = table.column_names.index("patterns_proved")
-    values = [None, *table["patterns_proved"].to_pylist()[1:]]
-    part.unlink()
-    write_part(part.parent, table.set_column(place, "patterns_proved", pa.array(values, pa.string())))
+    edited(out, "patterns_proved", lambda values: [None, *values[1:]])
     assert "differs in patterns_proved: stored None" in recover("verify", out).stdout
 
 
 def test_it_is_merged_with_rows_of_this_version(out: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
-    done = recover("sweep", EARLIER / "config.yaml", "--set", "replicates=4", "--out", new, *THREADS)
-    assert done.exit_code == 0
+    said("sweep", EARLIER / "config.yaml", "--set", "replicates=4", "--out", new, *THREADS)
     done = recover("merge", out, new, "--out", tmp_path / "merged")
     assert done.exit_code == 0, done.output
     assert "8 of 8 trials stored, 0 missing" in done.stdout

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from scipy.optimize import nnls
 
-from recovery.extras.gaps import empty_model, proof_start
 from recovery.extras.proofs.balls import Unproved
 from recovery.extras.proofs.optimum import ProofStart, ProvedOptimum, prove_optimum
-from recovery.extras.rigorous import check, verify_rigorously
+from recovery.extras.rigorous import check, empty_model, proof_start, verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.min_norm import ConvexMethod, MinNorm, Regularized

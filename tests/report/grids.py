@@ -1,13 +1,22 @@
 """Grids for the tests, drawn from Wendel's law instead of solved: P(recovered) = 1 - P(all-ones pattern)."""
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from matplotlib.figure import Figure
+from rich.console import Console
 
+from recovery.report.claims import Analysis
+from recovery.report.claims.result import ClaimResult
+from recovery.report.diagram import Diagram
+from recovery.report.figures import main_figure
+from recovery.report.texts.terminal import print_diagram
 from recovery.store import Grid
+from recovery.store.folder import Folder
 from recovery.theory import CURVES
 
 EMPTY = {"verdict": None, "certificate": None, "error_type": None, "error_message": None}
@@ -18,21 +27,13 @@ def wendel_rows(
 ) -> pd.DataFrame:
     """One row a trial, all of them ok; further axes by keyword, each with its values."""
     levels = {**axes, "n": n, "d": d, "replicate": range(replicates)}
-    rows = pd.MultiIndex.from_product([list(values) for values in levels.values()], names=list(levels)).to_frame(
-        index=False
-    )
+    product = pd.MultiIndex.from_product([list(values) for values in levels.values()], names=list(levels))
+    rows = product.to_frame(index=False)
     rng = np.random.default_rng(seed)
     recovered = rng.random(len(rows)) >= CURVES["wendel"].function(rows["n"], rows["d"])
-    defaults = {
-        "noise": 0.0,
-        "ensemble": "gaussian",
-        "planted": "linear",
-        "architecture": "relu_skip",
-        "method": "min_norm",
-    }
-    for name, value in defaults.items():
-        if name not in rows:
-            rows[name] = value
+    defaults = {"noise": 0.0, "ensemble": "gaussian", "planted": "linear", "architecture": "relu_skip"}
+    defaults["method"] = "min_norm"
+    rows = rows.assign(**{name: value for name, value in defaults.items() if name not in rows})
     rows["trial_id"] = [f"{i:032x}" for i in range(len(rows))]
     rows["sweep"] = "drawn"
     rows["status"] = "ok"
@@ -63,15 +64,42 @@ def fail(rows: pd.DataFrame, which: Any, message: str = "the solver broke down")
 
 def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | None = None, **document: Any) -> Grid:
     """A stored grid of these rows; `document` overrides keys of its config."""
-    config = {
-        "name": "drawn",
-        "title": "Drawn from the law",
-        "replicates": max(rows["replicate"].nunique(), 1),
-        "axes": {},
-    }
+    config = {"name": "drawn", "title": "Drawn from the law", "axes": {}}
+    config |= {"replicates": max(rows["replicate"].nunique(), 1)}
     config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}} | document
     table = pa.Table.from_pandas(rows, preserve_index=False)
     count = len(rows) if trials is None else trials
-    return Grid(
-        Path(path), {"name": "drawn", "digest": "0", "config": config, "trials": count, "provenance": {}}, table
-    )
+    sweep = {"name": "drawn", "digest": "0", "config": config, "trials": count, "provenance": {}}
+    return Grid(Path(path), sweep, table)
+
+
+def analysed(rows: pd.DataFrame, value: str | None = None, **document: Any) -> Analysis:
+    """The analysis of a grid of these rows."""
+    return Analysis(Diagram.of(grid(rows, **document), value))
+
+
+def judge(rows: pd.DataFrame, claim: dict[str, Any], **document: Any) -> ClaimResult:
+    """The result of a claim about a grid of these rows."""
+    return analysed(rows, claims=[claim], **document).claims[0]
+
+
+def drawn(analysis: Analysis) -> Figure:
+    """The main figure."""
+    return main_figure(analysis)[1].draw()
+
+
+def store(rows: pd.DataFrame, path: Path, **document: Any) -> Path:
+    """Store a grid of these rows as a sweep stores it."""
+    made, folder = grid(rows, path, **document), Folder(path)
+    folder.create({"format": 1, **made.sweep})
+    if len(rows):
+        folder.write(made.table)
+    return path
+
+
+def text_of(analysis: Analysis | Diagram, width: int = 160, colour: bool = False) -> str:
+    """Return the text that a terminal of this width shows."""
+    buffer = StringIO()
+    console = Console(file=buffer, width=width, force_terminal=colour, color_system="truecolor" if colour else None)
+    print_diagram(Analysis(analysis) if isinstance(analysis, Diagram) else analysis, console)
+    return buffer.getvalue()

@@ -9,21 +9,13 @@ import scipy.stats
 from scipy.stats import binom
 
 from recovery.config import ConfigError, load
-from recovery.report.claims.analysis import results
-from recovery.report.claims.result import ClaimResult
 from recovery.report.claims.trend import no_lower_p_values
-from recovery.report.diagram import Diagram
-from recovery.report.statistics import Estimates
 from recovery.report.statistics.samples import Sample
 from tests.suites import first
 
-from .grids import fail, grid, wendel_rows
+from .grids import fail, judge, wendel_rows
 
 N, D = range(10, 81, 10), range(10, 41, 10)
-
-
-def judge(rows: pd.DataFrame, claim: dict[str, Any], **document: Any) -> ClaimResult:
-    return results(Estimates(Diagram.of(grid(rows, claims=[claim], **document))))[0]
 
 
 @pytest.mark.parametrize("total", [1, 5, 40])

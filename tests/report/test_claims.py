@@ -7,13 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.claims.analysis import results
-from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram.diagram import Diagram
-from recovery.report.statistics.estimates import Estimates
 from recovery.theory import CURVES
 
-from .grids import fail, grid, wendel_rows
+from .grids import fail, judge, wendel_rows
 
 THRESHOLD = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.2}
 CURVE = {"kind": "curve", "of": "all_ones", "curve": "wendel", "level": 1e-3}
@@ -24,10 +20,6 @@ def rows() -> pd.DataFrame:
     made = wendel_rows(n=range(10, 201, 10), d=range(10, 61, 10), ensemble=["gaussian", "haar"], replicates=10, seed=11)
     made["all_ones"] = ~made["recovered"]
     return made
-
-
-def judge(rows: pd.DataFrame, claim: dict[str, Any]) -> ClaimResult:
-    return results(Estimates(Diagram.of(grid(rows, claims=[claim]))))[0]
 
 
 @pytest.mark.parametrize(

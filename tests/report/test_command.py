@@ -2,17 +2,25 @@
 
 import json
 import shutil
+import sys
+import zipfile
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from ruamel.yaml import YAML
 
+import recovery
 from recovery.cli.main import main
-from recovery.store.folder import Folder
+from recovery.report.claims import Analysis
+from recovery.report.command import bundle
+from recovery.report.diagram import Diagram
+from recovery.store import read
+from tests.invoke import recover, refused, said
 
-from .grids import fail, grid, wendel_rows
+from .grids import fail, store, wendel_rows
 
 
 @pytest.fixture
@@ -20,28 +28,13 @@ def results(tmp_path: Path) -> Path:
     return store(fail(wendel_rows(), slice(0, 7)), tmp_path / "drawn")
 
 
-def store(rows: pd.DataFrame, path: Path, **document: Any) -> Path:
-    made = grid(rows, path, **document)
-    folder = Folder(path)
-    folder.create({"format": 1, **made.sweep})
-    if len(rows):
-        folder.write(made.table)
-    return path
-
-
-def run_command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)])
-
-
-def run(*arguments: object) -> Result:
-    return run_command("report", *arguments)
+run = partial(recover, "report")
 
 
 def test_by_default_a_map_and_the_path_of_a_png(results: Path) -> None:
-    result = run(results)
-    assert result.exit_code == 0, result.output
-    assert "Drawn from the law" in result.stdout
-    picture = Path(result.stdout.splitlines()[-1])
+    result = said("report", results)
+    assert "Drawn from the law" in result
+    picture = Path(result.splitlines()[-1])
     assert picture.parent == results / "report"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -68,10 +61,9 @@ def test_two_sweeps_of_one_name_have_two_pictures(results: Path, tmp_path: Path)
         (([results, other], ["drawn", "other"]), ([results, other, third], ["drawn-1", "other-2", "other-3"]))
     ):
         out = tmp_path / f"both{number}"
-        done = run(*folders, "--format", "svg", "--out", out)
-        assert done.exit_code == 0, done.output
+        done = said("report", *folders, "--format", "svg", "--out", out)
         assert sorted(path.name for path in out.iterdir()) == [f"{name}-recovered.svg" for name in names]
-        assert all(str(out / f"{name}-recovered.svg") in done.stdout for name in names)
+        assert all(str(out / f"{name}-recovered.svg") in done for name in names)
 
 
 @pytest.mark.parametrize("name", ["both.pdf", "both.png", "file"])
@@ -79,9 +71,8 @@ def test_several_pictures_do_not_go_into_one_file(results: Path, tmp_path: Path,
     other, out = store(wendel_rows(n=[20, 40]), tmp_path / "other"), tmp_path / name
     if name == "file":
         out.write_text("mine")
-    done = run(results, other, "--out", out)
-    assert done.exit_code == 2
-    assert f"{out}: 2 results folders give as many pictures; give a folder as --out, or --format html" in done.stderr
+    done = refused("report", results, other, "--out", out)
+    assert f"{out}: 2 results folders give as many pictures; give a folder as --out, or --format html" in done
     assert out.read_text() == "mine" if name == "file" else not out.exists()
 
 
@@ -99,16 +90,11 @@ def test_value_chooses_what_is_shown(results: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(results: Path, arguments: list[str], message: str) -> None:
-    result = run(results, *arguments)
-    assert result.exit_code == 2
-    assert message in result.output
-    assert "Traceback" not in result.output
+    assert message in refused("report", results, *arguments)
 
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    nowhere = run(tmp_path / "nowhere")
-    assert nowhere.exit_code == 2
-    assert "no such results folder" in nowhere.output
+    assert "no such results folder" in refused("report", tmp_path / "nowhere")
 
 
 FORMATS = ["terminal", "html", "png", "svg", "pdf", "csv", "json"]
@@ -116,9 +102,8 @@ FORMATS = ["terminal", "html", "png", "svg", "pdf", "csv", "json"]
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_an_empty_grid_is_a_message_in_every_format(tmp_path: Path, kind: str) -> None:
-    result = run(store(wendel_rows().iloc[:0], tmp_path / "empty"), "--format", kind)
-    assert result.exit_code == 2
-    assert "no trials yet; run: recover sweep drawn" in result.output
+    result = refused("report", store(wendel_rows().iloc[:0], tmp_path / "empty"), "--format", kind)
+    assert "no trials yet; run: recover sweep drawn" in result
 
 
 @pytest.mark.deep
@@ -129,8 +114,7 @@ def test_grids_of_different_configs_in_every_format(results: Path, tmp_path: Pat
     out = tmp_path / "out"
     out.mkdir()
     target = out if kind in ("png", "svg", "pdf") else out / f"both.{kind}"
-    result = run(results, other, "--format", kind, "--out", target)
-    assert result.exit_code == 0, result.output
+    said("report", results, other, "--format", kind, "--out", target)
     assert len(list(out.iterdir())) == (2 if target == out else 1)
     if kind == "html":
         assert target.read_text().count("<h1>") == 2
@@ -144,3 +128,129 @@ def test_check_claims_sets_the_exit_code(tmp_path: Path, value: float, code: int
     assert result.exit_code == code
     assert ("contradicted" in result.stdout) == bool(code)
     assert run(path, "--format", "terminal").exit_code == 0
+
+
+PAPERS = Path(__file__).parents[2] / "results" / "papers"
+GRIDS = {
+    "p1-fig12": "{kind: value, of: support_recovered, at_least: 0.9, where: {method.beta: 0.5}}",
+    "p1-fig02b": "{kind: value, of: pattern_count, at_least: 0, statistic: every}",
+    "all-theorems": "{kind: bound, of: recovered, at_least: 0.9, where: {method.program: exact}}",
+}
+"""Stored grid -> a claim about it that is supported."""
+
+
+def report(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+def checksum(folder: Path) -> str:
+    """A hash of the names, times and contents of all files."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    whole = b"".join(f"{path} {path.stat().st_mtime_ns}".encode() + path.read_bytes() for path in files)
+    return blake2b(whole).hexdigest()
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_claims_of_a_reader_are_judged_and_leave_the_folder_as_it_is(name: str, tmp_path: Path) -> None:
+    mine, before = tmp_path / "mine.yaml", checksum(PAPERS / name)
+    mine.write_text(f"claims:\n  - {GRIDS[name]}\n")
+    result = said("report", PAPERS / name, "--claims", mine)
+    (line,) = result.splitlines()
+    assert line.startswith("supported: claimed ")
+    assert "; measured " in line
+    mine.write_text(f"claims:\n  - {GRIDS[name]}\n  - {{kind: value, of: seconds, at_least: 1e6}}\n")
+    result = report(PAPERS / name, "--claims", mine)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1].startswith("contradicted: claimed ")
+    assert checksum(PAPERS / name) == before
+
+
+def test_faults_of_a_file_of_claims_have_their_place(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("name: x\nclaims:\n  - {kind: value, of: support_recoverd, at_least: 0.9}\n")
+    result = refused("report", PAPERS / "p1-fig12", "--claims", mine)
+    assert f"{mine}:1:1: name: unknown key; allowed: claims" in result
+    assert f"{mine}:3:23: claims[0].of: found 'support_recoverd'" in result
+    assert "did you mean 'support_recovered'?" in result
+    mine.write_text("claims: []\n")
+    assert "found no claims" in report(PAPERS / "p1-fig12", "--claims", mine).stderr
+
+
+def test_a_picture_with_claims_is_not_written_into_the_folder(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(f"claims:\n  - {GRIDS['p1-fig12']}\n")
+    assert "give --out FILE" in refused("report", PAPERS / "p1-fig12", "--claims", mine, "--format", "html")
+    said("report", PAPERS / "p1-fig12", "--claims", mine, "--out", tmp_path / "page.md")
+    assert "0.9" in (tmp_path / "page.md").read_text()
+
+
+@pytest.fixture
+def quoted(tmp_path: Path) -> Path:
+    return store(
+        fail(wendel_rows(seed=1), slice(0, 4)), tmp_path / "drawn", title='A "quoted": title', source="P1 Figure 6"
+    )
+
+
+def test_archive_unpacks_to_the_same_results(quoted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "drawn.zip"
+    assert recover("bundle", quoted, "--out", out).exit_code == 0
+    with zipfile.ZipFile(out) as archive:
+        archive.extractall(tmp_path / "again")
+    again = read(tmp_path / "again" / "drawn")
+    assert again.table.equals(read(quoted).table)
+    assert again.sweep == read(quoted).sweep
+    names = {path.name for path in (tmp_path / "again" / "drawn").rglob("*") if path.is_file()}
+    assert {"config.json", "report.html", "cells.csv", "figure.pdf", "CITATION.cff", "README.md"} <= names
+
+
+@pytest.mark.deep
+def test_citation_is_yaml_with_the_required_keys(quoted: Path, tmp_path: Path) -> None:
+    recover("bundle", quoted, "--out", tmp_path / "x.zip")
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        cited = YAML(typ="safe").load(archive.read("drawn/CITATION.cff").decode())
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    assert cited["title"] == 'A "quoted": title (drawn)'
+
+
+@pytest.mark.deep
+def test_the_same_results_give_the_same_archive(quoted: Path) -> None:
+    first, second = (bundle(Analysis(Diagram.of(read(quoted)))) for _ in range(2))
+    assert first == second
+
+
+def test_notebook_reads_plots_and_tabulates(quoted: Path) -> None:
+    grid = recovery.read(quoted)
+    assert grid._repr_png_().startswith(b"\x89PNG")
+    assert len(grid.cells()) == len(grid.frame.groupby(["n", "d"]))
+    cells = grid.cells()
+    assert (cells["low"] <= cells["value"]).all()
+    assert (cells["value"] <= cells["high"]).all()
+    assert '<img style="max-width: 100%" src="data:image/png' in grid._repr_html_()
+    assert list(grid.thresholds().query("pooled")["estimate"]) == pytest.approx([2.0], abs=0.3)
+    assert grid.plot("absolute_distance").axes
+    assert "failed" in repr(grid)
+
+
+def test_cells_as_labelled_arrays(quoted: Path) -> None:
+    grid = recovery.read(quoted)
+    arrays, cells = grid.to_xarray(), grid.cells().set_index(["n", "d"])
+    assert set(arrays["value"].dims) == {"n", "d"}
+    assert arrays.attrs["name"] == grid.sweep["name"]
+    for (n, d), cell in cells.iterrows():
+        found = arrays.sel(n=n, d=d)
+        assert (float(found["yes"]), float(found["low"])) == (cell["yes"], cell["low"])
+
+
+def test_rows_as_labelled_arrays(quoted: Path) -> None:
+    grid = recovery.read(quoted)
+    arrays = grid.to_xarray(rows=True)
+    assert set(arrays["status"].dims) == {"n", "d", "replicate"}
+    for _, row in grid.frame.iterrows():
+        found = arrays.sel(n=row["n"], d=row["d"], replicate=row["replicate"])
+        assert (str(found["trial_id"].item()), float(found["seconds"])) == (row["trial_id"], row["seconds"])
+
+
+def test_xarray_that_is_not_there_is_named(quoted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(recovery.RecoverError, match="pip install xarray"):
+        recovery.read(quoted).to_xarray()

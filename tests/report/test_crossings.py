@@ -1,22 +1,19 @@
 """Crossings of one half over axes other than n and d: the scale of the axis, words, records and pictures."""
 
 import json
-from io import StringIO
 
 import numpy as np
 import pytest
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
-from rich.console import Console
 
 from recovery.api import Results
 from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
 from recovery.report.page import payload, report_page
-from recovery.report.texts.tables import as_json, as_latex, as_markdown
-from recovery.report.texts.terminal import print_diagram
+from recovery.report.texts import as_json, as_latex, as_markdown
 
-from .grids import grid, wendel_rows
+from .grids import analysed, text_of, wendel_rows
 
 SIZES = [100, 1000, 10_000, 100_000]
 SHARES = {0: [0, 0, 10, 10], 1: [0, 0, 0, 10], 2: [10, 10, 10, 10], 3: [0, 0, 0, 0], 4: [0, 2, 8, 10]}
@@ -27,7 +24,7 @@ def drawn(shares: dict[int, list[int]], x: list[float], falling: bool = False) -
     rows = wendel_rows(n=x, d=[5], m=list(shares), replicates=10)
     yes = [shares[m][x.index(n)] for m, n in zip(rows["m"], rows["n"], strict=True)]
     rows["recovered"] = (rows["replicate"] < yes) != falling
-    return Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "n", "y": "m"})))
+    return analysed(rows, report={"value": "recovered", "x": "n", "y": "m"})
 
 
 @pytest.mark.parametrize("falling", [False, True])
@@ -75,7 +72,7 @@ def test_an_interval_of_one_d_beyond_the_axis_ends_in_an_arrow(x: str) -> None:
     rows = wendel_rows(n=range(10, 81, 10), d=[5, 20, 35], replicates=40, seed=1)
     first = (rows["n"] == 10) & (rows["d"] == 5)
     rows["recovered"] = rows["recovered"].mask(first, rows["replicate"] < 18)
-    found = Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": x, "y": "d" if x == "n" else "n"})))
+    found = analysed(rows, report={"value": "recovered", "x": x, "y": "d" if x == "n" else "n"})
     open_ends = [size.y for size in found.slices[0] if size.interval.low == -np.inf]
     assert open_ends == [5]
     end = pytest.approx(found.slices[0][0].interval.estimate - 4)  # a twentieth of the axis, from 5 to 85
@@ -84,10 +81,9 @@ def test_an_interval_of_one_d_beyond_the_axis_ends_in_an_arrow(x: str) -> None:
 
 def test_crossings_are_in_text_json_and_picture():
     analysis = drawn(SHARES, SIZES)
-    text = StringIO()
-    print_diagram(analysis, Console(file=text, width=400))
-    assert "50 % at m = 0: n = 3162 (95 % interval 1000 to 10000)" in text.getvalue()
-    assert "m = 2: n below 100; m = 3: n above 100000" in text.getvalue()
+    text = text_of(analysis, 400)
+    assert "50 % at m = 0: n = 3162 (95 % interval 1000 to 10000)" in text
+    assert "m = 2: n below 100; m = 3: n above 100000" in text
     records = json.loads(as_json([analysis]))[0]["crossings"]
     assert records[1] == {"panel": "", "m": 1} | {
         name: pytest.approx(value)
@@ -161,5 +157,5 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
 
 def test_an_axis_of_words_and_other_quantities_have_no_crossings():
     rows = wendel_rows(n=[10, 20], d=[5], m=[0, 1])
-    assert not Analysis(Diagram.of(grid(rows, report={"value": "seconds", "x": "n", "y": "m"}))).slices
-    assert not Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "ensemble", "y": "m"}))).slices
+    assert not analysed(rows, report={"value": "seconds", "x": "n", "y": "m"}).slices
+    assert not analysed(rows, report={"value": "recovered", "x": "ensemble", "y": "m"}).slices

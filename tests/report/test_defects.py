@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from rich.console import Console
 
 from benchmarks.contact import faults
 from recovery.api import Results
@@ -26,19 +24,19 @@ from recovery.report.diagram import INTERVAL, PLAIN, Axis, Diagram
 from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.line_plots import draw_profile, draw_ratios
 from recovery.report.figures.style import Style, wrapped
-from recovery.report.figures.training_plots import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
-from recovery.report.texts.terminal import print_diagram
+from recovery.report.figures.training_plots import (
+    Run,
+    draw_landscape,
+    draw_loss,
+    draw_networks,
+    draw_pairing,
+    draw_surface,
+    fitted_surface,
+)
 
-from .grids import grid, wendel_rows
-from .test_pictures import analysed, drawn
+from .grids import analysed, drawn, grid, text_of, wendel_rows
 
 STYLE = Style(load("quickstart").report.style)
-
-
-def shown(diagram: Diagram, width: int = 160) -> str:
-    buffer = StringIO()
-    print_diagram(Analysis(diagram), Console(file=buffer, width=width, color_system=None))
-    return buffer.getvalue()
 
 
 def key_of(figure: Figure) -> list[str]:
@@ -73,7 +71,7 @@ def test_one_value_far_off_leaves_room_for_the_others_in_a_curve() -> None:
 def test_ratios_over_decades_stand_on_a_log_axis() -> None:
     for scale, ds in {"linear": (10, 25), "log": (10, 100, 400, 800)}.items():
         rows = wendel_rows(n=[20, 32, 50, 80, 100], d=ds)
-        figure = draw_ratios(Analysis(Diagram.of(grid(rows, report={"x": "n", "y": "d", "figure": "ratios"}))))
+        figure = draw_ratios(analysed(rows, report={"x": "n", "y": "d", "figure": "ratios"}))
         assert figure.axes[0].get_xscale() == scale
 
 
@@ -279,7 +277,7 @@ def test_a_threshold_is_never_negative() -> None:
     assert np.isnan(found.interval.estimate)
     assert np.isnan(found.slices[0].interval.estimate)
     assert in_words(found).startswith(("the grid begins beyond the transition", "the grid does not show"))
-    assert "n/d = -" not in shown(analysis.diagram)
+    assert "n/d = -" not in text_of(analysis.diagram)
 
 
 def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_is() -> None:
@@ -302,7 +300,7 @@ def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_
 
 @pytest.mark.parametrize("n", [[10, 20], [100, 100_000]])
 def test_both_values_of_an_axis_of_two_are_labelled(n: list[int]) -> None:
-    lines = shown(Diagram.of(grid(wendel_rows(n=n, d=[5, 10])))).splitlines()
+    lines = text_of(Diagram.of(grid(wendel_rows(n=n, d=[5, 10])))).splitlines()
     (labels,) = [line.split() for line in lines if line.split()[:1] == ["d"]]
     assert labels == ["d", *map(PLAIN.value, n), "n"]
 
@@ -322,9 +320,21 @@ def test_table_one_is_a_table() -> None:
         {"kind": "threshold", "of": "holds", "ratio": "n/d", "value": 2.0, "tolerance": 0.15, "source": "P1 Theorem 5"},
         {"kind": "threshold", "of": "holds", "ratio": "n/d", "at_most": 7.648, "source": "P1 Theorem 9"},
     ]
-    text = shown(Diagram.of(grid(rows, **{**sweep.document, "claims": claims})), 400)
+    text = text_of(Diagram.of(grid(rows, **{**sweep.document, "claims": claims})), 400)
     head = next(line for line in text.splitlines() if "n/d at 50 %" in line)
     assert {"value", "panel", "stated", "verdict", "source"} <= set(head.split())
     for source, stated in (("P1 Theorem 5", "±"), ("P1 Theorem 9", "<=")):
         (row, *_) = [line for line in text.splitlines() if source in line]
         assert stated in row
+
+
+@pytest.mark.parametrize(("n", "seed"), [(2, 0), (5, 1), (7, 2)])
+def test_the_recorded_network_fits_its_labels(n: int, seed: int) -> None:
+    instance = draw(Setting(n, 2, patterns=Patterns(kind="exhaustive")), np.random.default_rng(seed))
+    row = MinNorm(program="exact", distances=True)(instance, ARCHITECTURES["relu_skip"])
+    assert row.trajectory is not None
+    assert fitted_surface(row.trajectory, instance.X) == pytest.approx(instance.y, abs=1e-6)
+    ax = Figure().subplots()
+    draw_surface(ax, row.trajectory, float(np.abs(instance.y).max()))
+    assert len(ax.lines) == row.trajectory["neurons"].reshape(-1, 2).shape[0]
+    assert np.allclose(np.asarray(ax.collections[-1].get_offsets()), instance.X)

@@ -12,11 +12,11 @@ import pytest
 
 from recovery.extras.comparison import Comparison, compare_each, compare_two
 from recovery.extras.comparison_report import comparison_page
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import Diagram
+from tests.invoke import said
 
 from .conftest import visit
-from .grids import grid, wendel_rows
-from .test_command import run_command, store
+from .grids import grid, store, wendel_rows
 from .test_page import HOSTILE, detail, fetched, point_at, spec
 
 
@@ -96,8 +96,7 @@ def test_keyboard_and_screen_readers(opened: Any) -> None:
 def test_compare_writes_the_page(tmp_path: Path) -> None:
     rows = wendel_rows()
     paths = [store(rows, tmp_path / name, name=name, seed=seed) for name, seed in (("a", 1), ("b", 2))]
-    result = run_command("compare", *paths, "--out", tmp_path / "c.html")
-    assert result.exit_code == 0, result.output
+    said("compare", *paths, "--out", tmp_path / "c.html")
     text = (tmp_path / "c.html").read_text()
     assert "not paired" in text
     assert "Fisher" in text

@@ -19,10 +19,10 @@ from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure
 from recovery.report.texts.terminal import maps
 from recovery.store import read
+from tests.invoke import refused, said
 
-from .grids import grid, wendel_rows
-from .test_command import run, store
-from .test_pictures import analysed, drawn
+from .grids import analysed, drawn, grid, store, wendel_rows
+from .test_command import run
 
 REPORT: dict[str, Any] = {"value": "recovered", "x": "n", "y": "d", "curves": [{"ratio": 2.0}]}
 THREE = ["recovered", "absolute_distance", "seconds"]
@@ -148,16 +148,14 @@ def test_quantities_are_side_by_side_with_separate_scales(kind: str) -> None:
 
 def test_the_command_and_the_notebook_take_several_values(tmp_path: Path) -> None:
     results = store(small(), tmp_path / "drawn")
-    out = run(results, "--value", "recovered", "--value", "seconds", "--format", "svg")
-    assert out.exit_code == 0, out.output
+    said("report", results, "--value", "recovered", "--value", "seconds", "--format", "svg")
     (picture,) = (results / "report").iterdir()
     assert picture.name == "drawn-recovered-seconds.svg"
     assert {"fraction recovered", "median seconds, log scale"} <= set(_texts(picture.read_text()))
     text = run(results, "--value", "recovered", "--value", "seconds", "--format", "terminal").stdout
     assert text.index("fraction recovered: 0") < text.index("median seconds, log scale: 0")
-    wrong = run(results, "--value", "recovered", "--value", "colour")
-    assert wrong.exit_code == 2
-    assert "colour is not a column of this grid" in wrong.output
+    wrong = refused("report", results, "--value", "recovered", "--value", "colour")
+    assert "colour is not a column of this grid" in wrong
     figure = Figure()
     Results(grid(small())).plot(["recovered", "seconds"], ax=figure.subplots())  # one panel: of the first
     assert [ax.get_ylabel() for ax in figure.axes] == ["$d$", "fraction recovered"]

@@ -8,10 +8,11 @@ import pytest
 
 from recovery.errors import ReportError
 from recovery.report.formats import BUNDLE, COMPARISON, REPORT, format_of
+from tests.invoke import refused, said
 
 from ..needs import need_programs
-from .grids import wendel_rows
-from .test_command import run, run_command, store
+from .grids import store, wendel_rows
+from .test_command import run
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!doctype html>", "json": b"[", "csv": b'"'}
 
@@ -25,8 +26,7 @@ def results(tmp_path: Path) -> Path:
 def test_a_report_is_what_its_file_is_named(results: Path, tmp_path: Path, ending: str) -> None:
     out = tmp_path / "new" / f"x.{ending}"
     for options in [[], ["--format", ending]] if ending in ("svg", "json") else [[]]:
-        result = run(results, "--out", out, *options)
-        assert result.exit_code == 0, result.output
+        said("report", results, "--out", out, *options)
         assert out.read_bytes().lower().startswith(MAGIC[ending].lower())
     assert not (results / "report").exists()
 
@@ -40,9 +40,7 @@ def test_short_endings_are_formats_too(results: Path, tmp_path: Path, ending: st
 @pytest.mark.parametrize("command", ["report", "compare", "bundle"])
 def test_an_ending_that_is_no_format_is_refused(results: Path, tmp_path: Path, command: str) -> None:
     folders = [results, store(wendel_rows(seed=1), tmp_path / "other")][: 2 if command == "compare" else 1]
-    result = run_command(command, *folders, "--out", tmp_path / "x.jpg")
-    assert result.exit_code == 2
-    assert "no format ends in .jpg; allowed: " in result.output
+    assert "no format ends in .jpg; allowed: " in refused(command, *folders, "--out", tmp_path / "x.jpg")
     assert not (tmp_path / "x.jpg").exists()
 
 
@@ -60,9 +58,7 @@ def test_options_of_style_reach_the_figure_and_mistakes_are_named(results: Path,
     text = out.read_text()
     assert 'width="720pt"' in text  # ten inches
     assert "Drawn from the law" not in text
-    wrong = run(results, "--style", "width=wall")
-    assert wrong.exit_code == 2
-    assert "allowed: auto, column, page or slide" in wrong.output
+    assert "allowed: auto, column, page or slide" in refused("report", results, "--style", "width=wall")
     assert run(results, "--style", "wide").exit_code == 2
 
 
@@ -70,8 +66,7 @@ def test_a_picture_has_the_width_the_font_size_and_the_style_sheet_asked_for(res
     def svg(*style: str) -> str:
         out = tmp_path / "x.svg"
         chosen = [word for one in style for word in ("--style", one)]
-        ran = run(results, "--out", out, *chosen)
-        assert ran.exit_code == 0, ran.output
+        said("report", results, "--out", out, *chosen)
         return out.read_text()
 
     sheet = tmp_path / "mine.mplstyle"
@@ -160,11 +155,8 @@ def test_csv_has_the_shown_value_and_more_columns_on_request(tmp_path: Path) -> 
 
 def test_pgf_without_latex_is_refused(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    result = run(results, "--out", tmp_path / "x.pgf")
-    assert result.exit_code == 2
-    assert "a pgf file needs LaTeX: install pdflatex with the package pgf, or choose pdf" in " ".join(
-        result.output.split()
-    )
+    result = refused("report", results, "--out", tmp_path / "x.pgf")
+    assert "a pgf file needs LaTeX: install pdflatex with the package pgf, or choose pdf" in " ".join(result.split())
     assert not (tmp_path / "x.pgf").exists()
 
 

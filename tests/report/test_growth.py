@@ -14,8 +14,7 @@ from recovery.report.statistics.growth import Growth, growth
 from recovery.theory import CURVES
 from recovery.types import Array
 
-from .grids import grid, wendel_rows
-from .test_claims import judge
+from .grids import grid, judge, wendel_rows
 
 LEAST = {seeds: int(binom.ppf(1e-3, seeds, 0.95)) for seeds in (12, 40)}
 """Fewest 95 % intervals that hold the truth, at level .001, by the number of seeds."""

@@ -8,18 +8,10 @@ import pandas as pd
 import pytest
 
 from recovery.config.claims import CLAIMS
-from recovery.report.claims.analysis import results
-from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram import Diagram
-from recovery.report.statistics import Estimates
 
-from .grids import fail, grid, wendel_rows
+from .grids import fail, judge, wendel_rows
 
 TIMES = re.compile(r"needs about (\d+) times the replicates")
-
-
-def judge(rows: pd.DataFrame, claim: dict[str, Any], **document: Any) -> ClaimResult:
-    return results(Estimates(Diagram.of(grid(rows, claims=[claim], **document))))[0]
 
 
 def rows_of(**options: Any) -> pd.DataFrame:

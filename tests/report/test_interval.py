@@ -7,21 +7,19 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 
 from recovery.config import Until
 from recovery.extras.overview import thresholds
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram, fraction_words
-from recovery.report.figures import main_figure, render
+from recovery.report.figures import render
 from recovery.report.page import report_page
 from recovery.report.texts import as_csv, as_json, as_latex
-from recovery.report.texts.terminal import print_diagram
 from recovery.report.until import Goal, record_of
 from recovery.store import Grid
 
-from .grids import grid, wendel_rows
+from .grids import analysed, drawn, grid, text_of, wendel_rows
 
 RULE = "threshold +-0.05"
 CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.5}
@@ -39,15 +37,13 @@ def adaptive(level_of: int) -> Grid:
 @pytest.mark.parametrize(("tests", "level", "words"), [(1, 0.995, "99.5 %"), (2, 0.9775, "97.75 %")])
 def test_an_adaptive_sweep_shows_its_own_level_everywhere(tests: int, level: float, words: str) -> None:
     analysis = Analysis(Diagram.of(adaptive(tests)))
-    text = StringIO()
-    print_diagram(analysis, Console(file=text, width=400))
-    picture = render(main_figure(analysis)[1].draw(), "svg").decode()
+    picture = render(drawn(analysis), "svg").decode()
     (document,) = json.loads(as_json([analysis]))
     for records in (document["thresholds"], document["sizes"]):
         assert [record["level"] for record in records] == pytest.approx([level] * len(records))
         assert {"estimate", "low", "high"} <= set(records[0])
     assert pd.read_csv(StringIO(as_csv([analysis], ["all"])))["n50_level"].unique() == pytest.approx([level])
-    shown = [text.getvalue(), picture, report_page([analysis]), as_latex([analysis]), *thresholds(analysis)]
+    shown = [text_of(analysis, 400), picture, report_page([analysis]), as_latex([analysis]), *thresholds(analysis)]
     for report in (*shown, analysis.claims[0].measured):
         assert words in report.replace("\\%", "%")
         assert "95 %" not in report.replace("99.5 %", "").replace("lower 95 %", "").replace("upper 95 %", "") or (
@@ -75,7 +71,7 @@ def test_a_lucky_early_interval_is_no_proof_that_trials_do_not_help() -> None:
     for shift in (0, 1):
         slices = [wendel_rows(n=range(10, 121, 5), d=[d], replicates=40) for d in sizes]
         rows = pd.concat(part.assign(n=part["n"] + 4 * shift * (part["d"] % 4)) for part in slices)
-        (found,) = Analysis(Diagram.of(grid(rows))).pooled
+        (found,) = analysed(rows).pooled
         trials = int(found.panel.cells["trials"].sum())
         early = {"trials": trials // 20, "left": 9, "tests": 1, "level_of": 2, "known": False, "aimed": True}
         early |= {"low": found.interval.estimate - 0.01, "high": found.interval.estimate + 0.01}
@@ -84,7 +80,7 @@ def test_a_lucky_early_interval_is_no_proof_that_trials_do_not_help() -> None:
 
 
 def test_a_proportion_of_a_cell_has_its_level_in_csv() -> None:
-    table = pd.read_csv(StringIO(as_csv([Analysis(Diagram.of(grid(wendel_rows())))])))
+    table = pd.read_csv(StringIO(as_csv([analysed(wendel_rows())])))
     assert set(table["recovered_level"]) == {0.95}
 
 

@@ -7,16 +7,15 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from recovery.report.claims import Analysis, caption, in_words
-from recovery.report.claims.analysis import results
+from recovery.report.claims import caption, in_words
 from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram import Diagram
 from recovery.report.page import report_page
-from recovery.report.statistics import Estimates, Threshold
+from recovery.report.statistics import Threshold
 from recovery.report.statistics.estimates import split
-from recovery.report.texts.tables import as_csv, as_json, as_markdown
+from recovery.report.texts import as_csv, as_json, as_markdown
 
-from .grids import fail, grid, wendel_rows
+from . import grids
+from .grids import analysed, fail, wendel_rows
 
 AT = 2.3
 """n/d of the step, which lies on no cell."""
@@ -33,11 +32,11 @@ def stepped(values: Any = None, seed: int = 0, **axes: Any) -> pd.DataFrame:
 
 
 def measured(rows: pd.DataFrame) -> Threshold:
-    return Estimates(Diagram.of(grid(rows, report=REPORT))).pooled[0]
+    return analysed(rows, report=REPORT).pooled[0]
 
 
 def judge(rows: pd.DataFrame, **change: Any) -> ClaimResult:
-    return results(Estimates(Diagram.of(grid(rows, report=REPORT, claims=[CLAIM | change]))))[0]
+    return grids.judge(rows, CLAIM | change, report=REPORT)
 
 
 def test_a_step_is_found_between_its_two_levels() -> None:
@@ -68,10 +67,7 @@ def test_the_place_of_a_step_does_not_depend_on_units_and_outliers(change: Any) 
 
 @pytest.mark.parametrize(
     "values",
-    [
-        lambda rows, level: np.ones(len(rows)),
-        lambda rows, level: np.random.default_rng(1).normal(size=len(rows)),
-    ],
+    [lambda rows, level: np.ones(len(rows)), lambda rows, level: np.random.default_rng(1).normal(size=len(rows))],
 )
 def test_values_without_a_jump_are_reported_as_such(values: Any) -> None:
     rows = stepped(values)
@@ -132,7 +128,7 @@ def test_steps_at_different_ratios_are_not_pooled_into_support() -> None:
 
 
 def test_a_jump_is_in_every_format() -> None:
-    analysis = Analysis(Diagram.of(grid(stepped(), report=REPORT, claims=[CLAIM])))
+    analysis = analysed(stepped(), report=REPORT, claims=[CLAIM])
     record = analysis.thresholds()[0]
     assert record["before"] > record["after"]
     assert len(record) <= 15

@@ -18,9 +18,9 @@ from recovery.report.live import EVERY, Watching, watch
 from recovery.runner.progress import State
 from recovery.runner.sweep_status import SweepStatus
 from recovery.store.folder import Folder
+from tests.invoke import recover, said
 
 from .grids import fail, grid, wendel_rows
-from .test_command import run_command
 
 
 def begun(rows: pd.DataFrame, path: Path, stored: int) -> Folder:
@@ -73,11 +73,10 @@ def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
 
 def test_the_command_ends_at_once_where_nothing_is_missing(tmp_path: Path) -> None:
     folder = begun(wendel_rows(), tmp_path / "drawn", 10**6)
-    result = run_command("status", folder.path, "--watch")
-    assert result.exit_code == 0, result.output
-    assert "300 of 300 trials stored, 0 missing" in " ".join(result.stdout.split())
-    assert "fraction recovered" in result.stdout
-    assert run_command("status", tmp_path / "nowhere", "--watch").exit_code == 2
+    result = said("status", folder.path, "--watch")
+    assert "300 of 300 trials stored, 0 missing" in " ".join(result.split())
+    assert "fraction recovered" in result
+    assert recover("status", tmp_path / "nowhere", "--watch").exit_code == 2
 
 
 class Advanced(State):

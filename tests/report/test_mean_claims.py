@@ -8,13 +8,11 @@ import pandas as pd
 import pytest
 from scipy.stats import beta, binom
 
-from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram.diagram import Diagram
-from recovery.report.statistics.estimates import Estimates
 from recovery.report.statistics.samples import Sample
 
-from .grids import grid, wendel_rows
+from . import grids
+from .grids import wendel_rows
 
 BOUND = {"kind": "bound", "of": "test_distance", "at_least": 0.5}
 VALUE = {"kind": "value", "of": "test_distance", "value": 0.5, "tolerance": 0.1}
@@ -25,7 +23,7 @@ def judge(values: Any, claim: dict[str, Any], **rows: Any) -> ClaimResult:
     """Judge a claim about these values, one per trial of a grid; by default the grid has one cell."""
     made = wendel_rows(**{"n": [20], "d": [10], "replicates": len(values), **rows})
     made[claim["of"]] = pd.array(values)
-    return results(Estimates(Diagram.of(grid(made, claims=[claim]))))[0]
+    return grids.judge(made, claim)
 
 
 def rare(rng: np.random.Generator, trials: int) -> Any:
@@ -114,8 +112,7 @@ def table(rng: np.random.Generator, replicates: int = 100) -> tuple[pd.DataFrame
 
 
 def verdict(rows: pd.DataFrame, claim: dict[str, Any]) -> ClaimResult:
-    shown = {"value": "test_distance", "x": "n"}
-    return results(Estimates(Diagram.of(grid(rows, claims=[claim], report=shown))))[0]
+    return grids.judge(rows, claim, report={"value": "test_distance", "x": "n"})
 
 
 def test_exact_tables_are_contradicted_at_most_as_often_as_the_level_of_a_table() -> None:

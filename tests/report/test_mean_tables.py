@@ -1,23 +1,19 @@
 """Tables of means with a source's numbers: means, errors, z-scores, verdicts, and three formats."""
 
 import re
-from io import StringIO
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from recovery.config import ConfigError
-from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures.line_plots import draw_profile
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts import as_latex, as_markdown
 from recovery.report.texts.tables import mean_rows, mean_title
-from recovery.report.texts.terminal import print_diagram
 
 from ..config.sweeps import load_fields
-from .grids import fail, grid, wendel_rows
+from .grids import analysed, fail, grid, text_of, wendel_rows
 
 CLAIM = {
     "kind": "table",
@@ -41,7 +37,7 @@ def rows(shift=0.0, replicates=5):
 
 
 def analysis(frame, *claims):
-    return Analysis(Diagram.of(grid(frame, claims=list(claims), report={"value": "max_deviation", "x": "noise"})))
+    return analysed(frame, claims=list(claims), report={"value": "max_deviation", "x": "noise"})
 
 
 def test_means_errors_and_scores():
@@ -107,9 +103,7 @@ def test_text_markdown_and_latex_say_the_same():
     markdown, latex = as_markdown([found]), as_latex([found])
     assert re.search(r"\| gaussian +\| 1.00 \+- 0.07 \(1, \+0.0\) +\| 2.00 \+- 0.07 \(2, \+0.0\) +\|", markdown)
     assert re.search(r"gaussian +& 1.00 \$\\pm\$ 0.07 \(1, \+0.0\) +& 2.00 \$\\pm\$ 0.07", latex)
-    buffer = StringIO()
-    print_diagram(found, Console(file=buffer, width=120))
-    assert re.search(r"haar +3.00 \+- 0.07 \(3, \+0.0\)", buffer.getvalue())
+    assert re.search(r"haar +3.00 \+- 0.07 \(3, \+0.0\)", text_of(found))
 
 
 def test_a_far_number_is_marked():

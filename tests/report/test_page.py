@@ -17,13 +17,14 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import Diagram
 from recovery.report.page import report_page
 from recovery.report.page.html import pictures
 from recovery.report.statistics.proportions import wilson
 
+from . import vega
 from .conftest import visit
-from .grids import fail, grid, wendel_rows
+from .grids import analysed, fail, grid, wendel_rows
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> \U0001f4a5 $x$"
 CLAIMS = [
@@ -32,21 +33,20 @@ CLAIMS = [
 ]
 
 
-def make_page() -> tuple[str, Diagram]:
+@pytest.fixture(scope="module")
+def diagram() -> Diagram:
     rows = fail(wendel_rows(ensemble=["gaussian", "haar"], seed=1), [0, 1, 2, 3, 4, 17], HOSTILE)
     stored = grid(rows, "results/it's drawn", title=HOSTILE, source=HOSTILE, claims=CLAIMS)
     stored.sweep["provenance"] = {"cpu": HOSTILE, "program": {"version": "1"}}
-    diagram = Diagram.of(stored)
-    return report_page([Analysis(diagram)]), diagram
+    return Diagram.of(stored)
 
 
 @pytest.fixture(scope="module")
-def page() -> tuple[str, Diagram]:
-    return make_page()
+def text(diagram: Diagram) -> str:
+    return report_page([Analysis(diagram)])
 
 
-def test_page_is_small_and_names_no_address(page: tuple[str, Diagram]) -> None:
-    text, _ = page
+def test_page_is_small_and_names_no_address(text: str) -> None:
     assert len(text) < 3_000_000
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", text)
     assert fetched(text) == []
@@ -69,30 +69,28 @@ def fetched(text: str) -> list[tuple[str, str, str | None]]:
     return found
 
 
-def test_the_policy_admits_the_two_scripts_of_the_file_and_nothing_else(page: tuple[str, Diagram]) -> None:
-    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page[0])
+def test_the_policy_admits_the_two_scripts_of_the_file_and_nothing_else(text: str) -> None:
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     parts = dict(part.split(" ", 1) for part in policy.split("; "))
     assert parts["default-src"] == "'none'"
     assert parts["img-src"] == "data:"
     assert "unsafe" not in policy
-    program = re.findall(r"<script>(.*?)</script>", page[0], flags=re.DOTALL)
-    packed = re.search(r'<script type="text/plain" id="library">(.*?)</script>', page[0])
+    program = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    packed = re.search(r'<script type="text/plain" id="library">(.*?)</script>', text)
     assert packed is not None
     scripts = [*program, gzip.decompress(base64.b64decode(packed[1])).decode()]
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     assert parts["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
 
 
-def test_config_text_never_becomes_markup(page: tuple[str, Diagram]) -> None:
-    text, _ = page
+def test_config_text_never_becomes_markup(text: str) -> None:
     assert text.count("<script") == 3  # the library, the data and the program
     assert "<img" not in text
     assert "onerror='" not in text
     assert "&lt;script&gt;" in text
 
 
-def test_tables_hold_without_scripts(page: tuple[str, Diagram]) -> None:
-    text, _ = page
+def test_tables_hold_without_scripts(text: str) -> None:
     assert '<td data-name="verdict" class="verdict supported">supported</td>' in text
     assert '<td data-name="verdict" class="verdict contradicted">contradicted</td>' in text
     assert "6 in total" in text
@@ -100,8 +98,8 @@ def test_tables_hold_without_scripts(page: tuple[str, Diagram]) -> None:
 
 
 @pytest.fixture
-def opened(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> Iterator[Any]:
-    yield from visit(browser, page[0], tmp_path / "page.html")
+def opened(browser: Any, text: str, tmp_path: Path) -> Iterator[Any]:
+    yield from visit(browser, text, tmp_path / "page.html")
 
 
 def detail(driver: Any) -> str:
@@ -173,34 +171,34 @@ def label(driver: Any) -> str:
     return str(driver.find_element("id", "maps").accessible_name)
 
 
-def test_hover_shows_the_counts_and_the_interval(opened: Any, page: tuple[str, Diagram]) -> None:
+def test_hover_shows_the_counts_and_the_interval(opened: Any, diagram: Diagram) -> None:
     for panel, n, d in [(0, 50, 25), (1, 60, 30)]:
-        point_at(opened, page[1], panel, n, d)
-        row = cell(page[1], panel, n, d)
+        point_at(opened, diagram, panel, n, d)
+        row = cell(diagram, panel, n, d)
         text = detail(opened)
         low, high = (float(end[0]) for end in wilson([row["yes"]], [row["no"]]))
-        assert f"n = {n}, d = {d}, {page[1].panels[panel].title}" in text
+        assert f"n = {n}, d = {d}, {diagram.panels[panel].title}" in text
         assert f"{row['yes']} of {row['yes'] + row['no']}" in text
         found = [float(end) for end in re.search(r"95 % interval\s+([\d.]+) % to ([\d.]+) %", text).groups()]  # type: ignore[union-attr]
         assert found == pytest.approx([100 * low, 100 * high], abs=0.051)
         assert "certificates" in text
         assert "recover replay" in text
-    point_at(opened, page[1], 0, 10, 5)
+    point_at(opened, diagram, 0, 10, 5)
     assert "0 finished, 5 failed" in detail(opened)
     assert "# failed" in detail(opened)
     assert "not measured" in detail(opened)
 
 
-def test_click_pins_a_cell(opened: Any, page: tuple[str, Diagram]) -> None:
-    point_at(opened, page[1], 0, 50, 25, click=True)
+def test_click_pins_a_cell(opened: Any, diagram: Diagram) -> None:
+    point_at(opened, diagram, 0, 50, 25, click=True)
     held = detail(opened)
-    point_at(opened, page[1], 0, 90, 10)
+    point_at(opened, diagram, 0, 90, 10)
     assert detail(opened) == held
     assert "n = 50, d = 25" in held
 
 
-def test_switching_the_value_changes_what_is_read(opened: Any, page: tuple[str, Diagram]) -> None:
-    point_at(opened, page[1], 0, 50, 25, click=True)
+def test_switching_the_value_changes_what_is_read(opened: Any, diagram: Diagram) -> None:
+    point_at(opened, diagram, 0, 50, 25, click=True)
     assert label(opened).startswith("fraction recovered")
     choose(opened, "value", "absolute distance")
     assert "median absolute distance" in detail(opened)
@@ -211,11 +209,11 @@ def test_switching_the_value_changes_what_is_read(opened: Any, page: tuple[str, 
     assert label(opened).startswith("mean absolute distance")
 
 
-def test_a_threshold_recounts_the_trials(opened: Any, page: tuple[str, Diagram]) -> None:
+def test_a_threshold_recounts_the_trials(opened: Any, diagram: Diagram) -> None:
     choose(opened, "value", "largest deviation")
     choose(opened, "at", "at most 1e-07")
-    point_at(opened, page[1], 1, 100, 5)
-    again = Diagram.of(page[1].grid, "max_deviation<=1e-7")
+    point_at(opened, diagram, 1, 100, 5)
+    again = Diagram.of(diagram.grid, "max_deviation<=1e-7")
     row = cell(again, 1, 100, 5)
     assert f"{row['yes']} of {row['yes'] + row['no']}" in detail(opened)
 
@@ -241,15 +239,15 @@ def test_a_link_opens_the_same_view_again(opened: Any) -> None:
         assert (spec(opened) == shown) == (address == link)
 
 
-def test_axes_can_be_swapped_and_a_panel_coordinate_can_go_up(opened: Any, page: tuple[str, Diagram]) -> None:
+def test_axes_can_be_swapped_and_a_panel_coordinate_can_go_up(opened: Any, diagram: Diagram) -> None:
     choose(opened, "x", "d")
     assert [layer["x"]["axis"]["title"] for layer in encodings(spec(opened))] == ["d", "d"]
-    point_at(opened, page[1], 1, 30, 60)
-    row = cell(page[1], 1, 60, 30)
+    point_at(opened, diagram, 1, 30, 60)
+    row = cell(diagram, 1, 60, 30)
     assert f"{row['yes']} of {row['yes'] + row['no']}" in detail(opened)
     choose(opened, "y", "ensemble")
     assert len(panels(opened)) == 10  # one for each n
-    point_at(opened, page[1], 5, 30, 1)
+    point_at(opened, diagram, 5, 30, 1)
     assert f"{row['yes']} of {row['yes'] + row['no']}" in detail(opened)
     assert "n = 60" in detail(opened)
 
@@ -258,24 +256,24 @@ def encodings(figure: Any) -> list[Any]:
     return [panel["layer"][0]["encoding"] for panel in figure["concat"]]
 
 
-def test_limits_of_the_interval_colour_the_map(opened: Any, page: tuple[str, Diagram]) -> None:
+def test_limits_of_the_interval_colour_the_map(opened: Any, diagram: Diagram) -> None:
     for words, side in (("lower limit", 0), ("upper limit", 1)):
         choose(opened, "look", words)
         shown = opened.execute_script("return document.getElementById('maps').spec.concat[1].layer[0].data.values")
-        cells = page[1].panels[1].cells
+        cells = diagram.panels[1].cells
         ends = wilson(cells["yes"], cells["no"])[side]
         assert [row["v"] for row in shown] == pytest.approx(ends.tolist(), abs=1e-4)
 
 
-def test_what_is_shown_can_be_saved(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> None:
-    for opened in visit(browser, page[0], tmp_path / "page.html"):
+def test_what_is_shown_can_be_saved(browser: Any, text: str, diagram: Diagram, tmp_path: Path) -> None:
+    for opened in visit(browser, text, tmp_path / "page.html"):
         opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
         choose(opened, "panel", "(b) Haar")
         for kind in ("svg", "png", "csv", "json"):
             opened.find_element("id", f"save-{kind}").click()
             place = tmp_path / f"drawn-recovered.{kind}"
             WebDriverWait(opened, 20).until(lambda _, place=place: place.exists() and place.stat().st_size)
-        cells = page[1].panels[1].cells
+        cells = diagram.panels[1].cells
         table = pd.read_csv(tmp_path / "drawn-recovered.csv")
         assert table["fraction recovered"].tolist() == pytest.approx(cells["value"].tolist(), abs=1e-4)
         assert table["yes"].tolist() == cells["yes"].tolist()
@@ -287,9 +285,9 @@ def test_what_is_shown_can_be_saved(browser: Any, page: tuple[str, Diagram], tmp
         assert (tmp_path / "drawn-recovered.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_details_stay_on_the_screen_of_a_phone(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> None:
+def test_details_stay_on_the_screen_of_a_phone(browser: Any, text: str, tmp_path: Path) -> None:
     phone = {"width": 375, "height": 700, "deviceScaleFactor": 2, "mobile": True}
-    for opened in visit(browser, page[0], tmp_path / "phone.html"):
+    for opened in visit(browser, text, tmp_path / "phone.html"):
         opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
         try:
             wait(opened)
@@ -306,8 +304,7 @@ def test_details_stay_on_the_screen_of_a_phone(browser: Any, page: tuple[str, Di
             opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_the_page_begins_with_the_answer_and_has_thresholds_before_claims(page: tuple[str, Diagram]) -> None:
-    text, diagram = page
+def test_the_page_begins_with_the_answer_and_has_thresholds_before_claims(text: str, diagram: Diagram) -> None:
     (answer,) = re.findall(r'<p class="answer">(.*?)</p>', text)
     assert re.fullmatch(r"n/d at 50 %: \d\.\d+ to \d\.\d+ in 2 panels; 2 claims: 1 \w+, 1 \w+", answer)
     assert text.index(answer) < text.index('id="maps"') < text.index(">Thresholds<") < text.index(">Claims<")
@@ -374,10 +371,10 @@ def test_screen_readers_meet_names_and_a_live_region(opened: Any) -> None:
         assert opened.find_element("id", control).accessible_name.startswith(words)
 
 
-def test_cells_are_also_a_table_that_can_be_sorted(opened: Any, page: tuple[str, Diagram]) -> None:
+def test_cells_are_also_a_table_that_can_be_sorted(opened: Any, diagram: Diagram) -> None:
     opened.find_element("css selector", "#cell-table > summary").click()
     WebDriverWait(opened, 20).until(lambda d: d.find_elements("css selector", "#cells tr"))  # the event comes later
-    assert len(opened.find_elements("css selector", "#cells tr")) == len(page[1].table)
+    assert len(opened.find_elements("css selector", "#cells tr")) == len(diagram.table)
     column = "return [...document.querySelectorAll('#cells tr')].map((row) => row.cells[3].textContent)"
     heads = opened.find_elements("css selector", "#cells-head button")
     assert [head.text for head in heads[:5]] == ["n", "d", "ensemble", "fraction recovered", "95 % low"]
@@ -406,7 +403,7 @@ def test_dark_and_light_differ_and_are_legible(opened: Any) -> None:
 def test_what_was_drawn_beside_the_map_is_on_the_page_with_words_for_it(browser: Any, tmp_path: Path) -> None:
     rows = wendel_rows()
     rows["convex_recovered"] = rows["recovered"].where(rows["n"] < 60, other=True)
-    text = report_page([Analysis(Diagram.of(grid(rows, title=HOSTILE)))])
+    text = report_page([analysed(rows, title=HOSTILE)])
     assert len(text) < 3_000_000
     for opened in visit(browser, text, tmp_path / "pictures.html"):
         (picture,) = opened.find_elements("css selector", ".picture img")
@@ -419,3 +416,7 @@ def test_pictures_beyond_the_room_of_a_page_are_named() -> None:
     assert text.count("<img") == 1
     assert "Too large for this page" in text
     assert "second" in text
+
+
+def test_the_library_of_the_page_is_that_of_vl_convert() -> None:
+    assert gzip.decompress(vega.PLACE.read_bytes()).decode() == vega.bundle(), "run `make vega`"

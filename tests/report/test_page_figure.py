@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
-from recovery.report.claims import Analysis
 from recovery.report.diagram import PLAIN, Axis
-from recovery.report.diagram.diagram import Diagram
 from recovery.report.page import report_page
 
 from .conftest import visit
-from .grids import fail, grid, wendel_rows
+from .grids import analysed, fail, wendel_rows
 from .test_page import HOSTILE, choose, panels, spec, wait
 
 TEXTS = """
@@ -38,7 +36,7 @@ BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
 
 
 def page_of(rows: Any, value: str | None = None, **document: Any) -> str:
-    return report_page([Analysis(Diagram.of(grid(rows, **document), value))])
+    return report_page([analysed(rows, value, **document)])
 
 
 def log_page() -> str:

@@ -15,23 +15,13 @@ from benchmarks.contact import faults
 from recovery.config.header import StyleSpec
 from recovery.extras.comparison import compare_two
 from recovery.extras.comparison_report import draw_differences
-from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
-from recovery.report.figures import figures_beside, main_figure
+from recovery.report.figures import figures_beside
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import MATH, Style, set_axis
 from recovery.report.page.payload import payload
 
-from .grids import fail, grid, wendel_rows
-
-
-def analysed(rows: pd.DataFrame, value: str | None = None, **document: Any) -> Analysis:
-    return Analysis(Diagram.of(grid(rows, **document), value))
-
-
-def drawn(analysis: Analysis) -> Figure:
-    return main_figure(analysis)[1].draw()
-
+from .grids import analysed, drawn, fail, grid, wendel_rows
 
 FOUR = ["gaussian", "cubic_gaussian", "haar", "whitened_cubic"]
 BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]

@@ -13,14 +13,14 @@ from scipy.stats import binomtest, norm
 from benchmarks.truths import judged
 from recovery.report.claims import Analysis
 from recovery.report.claims.sentences import caption, in_words, measured
-from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.diagram import Diagram, Panel
 from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled
 from recovery.report.statistics.slices import Slices, crossed
 from tests.suites import first
 
-from .grids import fail, grid, wendel_rows
+from .grids import analysed, fail, grid, wendel_rows
 
 CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.1}
 
@@ -91,7 +91,7 @@ def test_a_higher_level_is_a_wider_interval_about_the_same_estimate() -> None:
 @pytest.mark.parametrize("options", [{}, {"d": [20]}, {"n": range(10, 31, 10)}])
 def test_each_d_has_the_same_threshold_with_and_without_pooling(options: dict) -> None:
     """Tables of cells use n50 without the pooled ratio."""
-    asked = Analysis(Diagram.of(grid(wendel_rows(**options))))
+    asked = analysed(wendel_rows(**options))
     sizes = asked.slices
     assert "pooled" not in vars(asked)
     assert str(sizes) == str([one.slices for one in asked.pooled])  # as text, for NaN
@@ -132,7 +132,7 @@ def test_a_ratio_that_changes_with_d_is_reported_in_one_sentence() -> None:
     rows = wendel_rows(n=range(5, 121, 5), d=range(10, 51, 10), replicates=40)
     rng = np.random.default_rng(3)
     flat = rows.assign(recovered=pd.array(rng.random(len(rows)) < norm.cdf((rows["n"] - 55) / 8), dtype="boolean"))
-    straight, constant = (Analysis(Diagram.of(grid(frame, claims=[CLAIM]))) for frame in (rows, flat))
+    straight, constant = (analysed(frame, claims=[CLAIM]) for frame in (rows, flat))
     (found,) = constant.pooled
     assert found.drift is not None
     assert found.drift.change.high < 0
@@ -144,7 +144,7 @@ def test_a_ratio_that_changes_with_d_is_reported_in_one_sentence() -> None:
     assert " at d = " not in in_words(straight.pooled[0])
     assert "interval" in caption(straight.pooled[0]) or "(95 %)" in caption(straight.pooled[0])
     near = {**CLAIM, "value": found.interval.estimate, "tolerance": 0.3}
-    assert Analysis(Diagram.of(grid(flat, claims=[near]))).claims[0].verdict == "inconclusive"  # not at every d
+    assert analysed(flat, claims=[near]).claims[0].verdict == "inconclusive"  # not at every d
 
 
 def test_a_small_change_is_reported_with_the_mean_and_claims_are_judged_at_each_d() -> None:
@@ -154,7 +154,7 @@ def test_a_small_change_is_reported_with_the_mean_and_claims_are_judged_at_each_
     chance = norm.cdf((rows["n"] - half) / (0.3 * np.sqrt(rows["n"])))
     rows["recovered"] = np.random.default_rng(4).random(len(rows)) < chance
     claims = [CLAIM | {"value": 2.05, "tolerance": tolerance} for tolerance in (0.25, 0.9)]
-    analysis = Analysis(Diagram.of(grid(rows, claims=claims)))
+    analysis = analysed(rows, claims=claims)
     (found,) = analysis.pooled
     assert found.drift is not None
     assert (found.drift.shown, found.drift.large, found.constant) == (True, False, False)
@@ -168,7 +168,7 @@ def test_a_small_change_is_reported_with_the_mean_and_claims_are_judged_at_each_
 def test_a_large_change_that_is_not_excluded_is_named_beside_the_number() -> None:
     """Few trials at two sizes: the number is printed, and a claim about it is judged on the same number."""
     rows = wendel_rows(n=range(10, 61, 10), d=[10, 20], replicates=6)
-    analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM | {"tolerance": 1.5}])))
+    analysis = analysed(rows, claims=[CLAIM | {"tolerance": 1.5}])
     (found,), (claim,) = analysis.pooled, analysis.claims
     assert found.drift is not None
     assert (found.drift.shown, found.drift.large, found.constant) == (False, True, True)
@@ -185,7 +185,7 @@ def test_disjoint_intervals_of_three_sizes_reject_one_number_that_their_line_doe
     rows = wendel_rows(n=range(4, 241, 4), d=[10, 20, 40], replicates=40)
     half = rows["d"].map({10: 32, 20: 61, 40: 160})
     rows["recovered"] = np.random.default_rng(5).random(len(rows)) < norm.cdf((rows["n"] - half) / 3)
-    analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM | {"value": 3.4, "tolerance": 0.3}])))
+    analysis = analysed(rows, claims=[CLAIM | {"value": 3.4, "tolerance": 0.3}])
     (found,), (claim,) = analysis.pooled, analysis.claims
     assert found.drift is not None
     assert (found.drift.shown, found.constant) == (False, False)
@@ -200,7 +200,7 @@ def test_disjoint_intervals_of_three_sizes_reject_one_number_that_their_line_doe
 def test_a_grid_beside_the_transition_reports_the_side(value: bool, words: str) -> None:
     rows = wendel_rows(n=range(10, 41, 10), d=[20, 40])
     rows["recovered"] = value
-    analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM])))
+    analysis = analysed(rows, claims=[CLAIM])
     assert words in in_words(analysis.pooled[0])
     assert analysis.claims[0].verdict == "inconclusive"
     assert caption(analysis.pooled[0]) == ""
@@ -236,7 +236,7 @@ def test_odds_that_do_not_change_with_n_give_no_threshold(chance: float) -> None
 
 def test_one_number_and_one_interval_and_those_of_its_slices() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=range(10, 51, 10), replicates=10)
-    analysis = Analysis(Diagram.of(grid(rows)))
+    analysis = analysed(rows)
     record, *slices = analysis.thresholds()
     assert len(record) <= 14
     assert [one["where"] for one in slices] == [{"d": d} for d in range(10, 51, 10)]

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.figures.line_plots import draw_profile, draw_ratios, is_profile, is_ragged
 from recovery.report.figures.sheet import legend_columns
 from recovery.theory import CURVES
 
-from .grids import grid, wendel_rows
+from .grids import analysed, grid, wendel_rows
 
 
 def along_degrees(**document: object) -> Diagram:
@@ -71,7 +71,7 @@ def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_have_the_axis_n_ov
     assert is_profile(row)
     assert is_profile(words)
     rows = pd.concat([wendel_rows(n=range(d, 4 * d, d // 5), d=[d], seed=d) for d in (10, 25, 40)], ignore_index=True)
-    analysis = Analysis(Diagram.of(grid(rows)))
+    analysis = analysed(rows)
     assert is_ragged(analysis.diagram)
     assert not is_ragged(Diagram.of(grid(wendel_rows())))
     ax = main_figure(analysis)[1].draw().axes[0]
@@ -90,7 +90,7 @@ def test_points_of_many_lines_stay_inside_and_values_above_the_limits_are_arrows
     rows = wendel_rows(n=[100, 1000, 10_000], d=[5], method=[f"tensor rank={k}" for k in range(12)])
     rows["absolute_distance"] = np.where(rows["method"].eq("tensor rank=3"), 1e12, 0.5)
     report = {"value": "absolute_distance", "x": "n", "y": "method", "scale": "log", "limits": [0.1, 10]}
-    figure = main_figure(Analysis(Diagram.of(grid(rows, report=report))))[1].draw()
+    figure = main_figure(analysed(rows, report=report))[1].draw()
     (ax,) = figure.axes
     low, high = ax.get_xlim()
     assert all(low < x < high for line in ax.lines for x in line.get_xdata())
@@ -102,9 +102,7 @@ def test_points_of_many_lines_stay_inside_and_values_above_the_limits_are_arrows
 def test_a_probability_that_is_0_or_1_at_every_cell_is_drawn_as_a_line() -> None:
     """Wendel's law is 1 at n <= d, and was drawn as a band over these n."""
     rows = wendel_rows(n=[20, 40, 60], d=[400], replicates=2)
-    figure = main_figure(Analysis(Diagram.of(grid(rows, report={"value": "recovered", "curves": ["wendel"]}))))[
-        1
-    ].draw()
+    figure = main_figure(analysed(rows, report={"value": "recovered", "curves": ["wendel"]}))[1].draw()
     (ax,) = figure.axes
     assert not ax.patches
     assert "black" in [line.get_color() for line in ax.lines if len(line.get_xdata()) > 3]
@@ -113,7 +111,7 @@ def test_a_probability_that_is_0_or_1_at_every_cell_is_drawn_as_a_line() -> None
 def test_an_interval_is_shaded() -> None:
     rows = wendel_rows(n=[40], d=[10], noise=[0.0], **{"method.beta": [0.1, 0.5, 0.9, 1.3, 1.7]})
     report = {"value": "recovered", "x": "method.beta", "curves": ["theorem10"]}
-    figure = main_figure(Analysis(Diagram.of(grid(rows, report=report))))[1].draw()
+    figure = main_figure(analysed(rows, report=report))[1].draw()
     (ax,) = figure.axes
     (span,) = ax.patches
     assert span.get_x() + span.get_width() == pytest.approx(1.0, abs=0.01)

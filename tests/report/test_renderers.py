@@ -10,38 +10,25 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, strategies as st
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
-from rich.console import Console
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram import Diagram
 from recovery.report.diagram.scale import scale_of
 from recovery.report.diagram.theory_lines import lines
 from recovery.report.figures import draw_map, render
 from recovery.report.figures.style import text_width
-from recovery.report.texts.tables import as_csv, as_json
-from recovery.report.texts.terminal import print_diagram
-from recovery.store import Grid
+from recovery.report.texts.tables import PIECE, as_csv, as_json, csv_text, json_columns
 from recovery.theory import CURVES
 
-from .grids import fail, grid, wendel_rows
-
-
-def analysed(stored: Grid) -> Analysis:
-    return Analysis(Diagram.of(stored))
-
-
-def text_of(diagram: Diagram, width: int = 120, colour: bool = False) -> str:
-    buffer = StringIO()
-    system = "truecolor" if colour else None
-    print_diagram(Analysis(diagram), Console(file=buffer, width=width, color_system=system, force_terminal=colour))
-    return buffer.getvalue()
+from .grids import analysed, fail, grid, text_of, wendel_rows
 
 
 def test_csv_holds_every_cell_with_its_counts() -> None:
     rows = fail(wendel_rows(noise=[0.0, 0.1]), slice(0, 9))
-    table = list(csv.DictReader(StringIO(as_csv([analysed(grid(rows))]))))
+    table = list(csv.DictReader(StringIO(as_csv([analysed(rows)]))))
     assert len(table) == len(rows.groupby(["noise", "n", "d"]))
     assert sum(int(cell["trials"]) for cell in table) == len(rows)
     assert sum(int(cell["failed"]) for cell in table) == 9
@@ -108,7 +95,7 @@ def test_pictures_are_the_same_bytes_each_time(kind: str, magic: bytes) -> None:
 
 
 def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
-    pdf = render(draw_map(analysed(grid(wendel_rows()))), "pdf")
+    pdf = render(draw_map(analysed(wendel_rows())), "pdf")
     assert b"/Type3" not in pdf
     assert b"/FontFile2" in pdf
 
@@ -116,7 +103,7 @@ def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
 def test_figure_states_failed_missing_and_undecided_trials() -> None:
     rows = fail(wendel_rows(), slice(0, 7))
     rows.loc[20:22, "recovered"] = pd.NA
-    svg = render(draw_map(analysed(grid(rows.drop(index=[50, 51]), trials=len(rows)))), "svg").decode()
+    svg = render(draw_map(analysed(rows.drop(index=[50, 51]), trials=len(rows))), "svg").decode()
     words = re.sub(r"<[^>]+>", "", svg)
     assert "trials failed (7) and missing (2)" in words
     assert "trials undecided (3)" in words
@@ -139,7 +126,7 @@ def test_no_curves_where_the_axes_are_not_n_and_d() -> None:
 
 def test_distances_state_the_limits_of_their_log_scale() -> None:
     report = {"value": "absolute_distance", "x": "n", "y": "d", "scale": "log", "limits": [1e-6, 10.0]}
-    svg = render(draw_map(analysed(grid(wendel_rows(), report=report))), "svg").decode()
+    svg = render(draw_map(analysed(wendel_rows(), report=report)), "svg").decode()
     words = [re.sub(r"<[^>]+>|\s", "", text) for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, flags=re.DOTALL)]
     assert "medianabsolutedistance,logscale" in words
     assert {"10\N{MINUS SIGN}6", "10\N{MINUS SIGN}4", "0.01", "1"} <= set(words)
@@ -181,3 +168,65 @@ def test_the_width_of_a_text_is_that_of_its_outlines(text: str) -> None:
 @pytest.mark.parametrize("text", ["", " ", "\u200b"])
 def test_a_text_that_shows_nothing_has_no_width(text: str) -> None:
     assert text_width(text, 9) == 0.0
+
+
+def test_no_color_prints_characters_in_place_of_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = wendel_rows(n=[10, 50, 90], d=[5, 30], replicates=2)
+    rows["recovered"] = pd.array(rows["n"] > 2 * rows["d"], dtype="boolean")
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = text_of(analysed(rows), colour=True)
+    top = next(line for line in text.splitlines() if line.strip().startswith("30 "))
+    assert top.split() == ["30", ".", ".", "#"]
+    assert "[38;" not in text  # no colour of letters
+    assert "[48;" not in text  # and no background colour
+
+
+@pytest.mark.parametrize("n", [[10, 20], [5, 100, 2000]])
+def test_every_value_of_a_short_axis_is_labelled(n: list[int]) -> None:
+    text = text_of(analysed(wendel_rows(n=n, d=[5, 10, 15], ensemble=["gaussian", "haar"])))
+    labels = [line.split() for line in text.splitlines() if line.split()[:1] == ["d"]]
+    assert labels == [["d", *map(str, n), "n"]] * 2
+
+
+def test_many_sparse_panels_are_one_table_of_thresholds() -> None:
+    ratios = np.linspace(1.5, 2.5, 6)
+    parts = [
+        wendel_rows(n=[round(d * r) for r in ratios], d=[d], ensemble=list("abcdef"), replicates=10)
+        for d in (20, 31, 43, 57)
+    ]
+    claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.4}
+    text = text_of(analysed(pd.concat(parts, ignore_index=True), claims=[claim]))
+    rows = [line for line in text.splitlines() if line.startswith(" recovered") and "2 ± 0.4" in line]
+    assert [row.split()[1] for row in rows] == list("abcdef")
+    assert "n/d at 50 %" in text
+    assert "#" not in text  # no maps
+
+
+def table(numbers: list[float], words: list[str]) -> pd.DataFrame:
+    size = min(len(numbers), len(words))
+    return pd.DataFrame({"x": numbers[:size], "n": range(size), "word, with comma": words[:size]})
+
+
+@given(st.lists(st.floats(), min_size=1), st.lists(st.text(min_size=1).filter(lambda s: "\0" not in s), min_size=1))
+def test_tables_read_back_as_they_were(numbers: list[float], words: list[str]) -> None:
+    made = table(numbers, words)
+    content = json.loads(json_columns(made), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    np.testing.assert_array_equal([np.nan if v is None else float(v) for v in content["x"]], made["x"])
+    assert content["word, with comma"] == made["word, with comma"].tolist()
+    assert content["n"] == made["n"].tolist()
+
+
+def test_csv_quotes_what_must_be_and_leaves_nulls_empty() -> None:
+    made = pd.DataFrame({"a": [0.1, np.nan, 1e-300, np.inf], "b": ["x", 'say "hi"', "1,2", None], "c,": [1, 2, 3, 4]})
+    lines = csv_text(made)
+    assert lines.splitlines()[0] == '"a","b","c,"'
+    again = pd.read_csv(StringIO(lines))
+    pd.testing.assert_frame_equal(again, made, check_dtype=False)
+    assert lines.splitlines()[2] == ',"say ""hi""",2'
+
+
+def test_long_and_empty_tables_are_joined() -> None:
+    made = pd.DataFrame({"x": np.arange(PIECE * 2 + 3)})
+    assert json.loads(json_columns(made))["x"] == made["x"].tolist()
+    assert csv_text(made.iloc[:0]) == '"x"\n'
+    assert json.loads(json_columns(made.iloc[:0])) == {"x": []}

@@ -1,5 +1,9 @@
 """Degenerate grids: each gives a valid report in every format, or one clear message."""
 
+import io
+import zipfile
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,13 +12,16 @@ import pytest
 from scipy.stats import binomtest
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.command import bundle
+from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map, render
 from recovery.report.page import report_page
-from recovery.report.texts.tables import as_csv, as_json
+from recovery.report.statistics.proportions import wilson
+from recovery.report.texts.tables import as_csv, as_json, cell_table
+from recovery.store import Grid, read
+from recovery.store.round_files import counts
 
-from .grids import fail, grid, wendel_rows
-from .test_renderers import text_of
+from .grids import analysed, fail, grid, text_of, wendel_rows
 
 
 def only_failed() -> pd.DataFrame:
@@ -66,7 +73,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_every_format_renders(case: str) -> None:
     rows, document = CASES[case]
-    analysis = Analysis(Diagram.of(grid(rows(), **document)))
+    analysis = analysed(rows(), **document)
     assert text_of(analysis.diagram)
     figure = draw_map(analysis)
     for kind, magic in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
@@ -77,7 +84,7 @@ def test_every_format_renders(case: str) -> None:
 
 
 def test_all_failed_shows_no_value_anywhere() -> None:
-    analysis = Analysis(Diagram.of(grid(only_failed())))
+    analysis = analysed(only_failed())
     assert analysis.diagram.table["value"].isna().all()
     assert "20 failed" in text_of(analysis.diagram)
     assert all(np.isnan(found.interval.estimate) for found in analysis.pooled)
@@ -87,7 +94,7 @@ def test_all_failed_shows_no_value_anywhere() -> None:
 def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     size = 500
     rows = wendel_rows(n=range(1, size + 1), d=range(1, size + 1), replicates=1)
-    analysis = Analysis(Diagram.of(grid(rows)))
+    analysis = analysed(rows)
     assert len(analysis.diagram.table) == size * size
     page = report_page([analysis])
     assert len(page) < 3_000_000
@@ -99,3 +106,71 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     assert "Sensitivity to the tolerance" in page
     assert analysis.pooled[0].interval.low <= 2 <= analysis.pooled[0].interval.high
     assert len(render(draw_map(analysis), "pdf")) < 1_000_000
+
+
+COUNTS = {"0123456789abcdef": 2000}
+ROUND = {
+    "round": 2,
+    "budget": 5000,
+    "value": "recovered",
+    "trials": 2000,
+    "based_on": {},
+    "slices": [],
+    "counts": COUNTS,
+}
+
+
+@pytest.fixture(scope="module")
+def unequal() -> Grid:
+    """Four trials per cell, and 2000 where n = 2d."""
+    rows = wendel_rows(replicates=4)
+    more = wendel_rows(replicates=2000, seed=1)
+    more = more[(more["n"] == 2 * more["d"]) & (more["replicate"] >= 4)]
+    rows = pd.concat([rows, more], ignore_index=True)
+    rows["trial_id"] = [f"{i:032x}" for i in range(len(rows))]
+    return replace(grid(rows, replicates=4), rounds=[ROUND])
+
+
+def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
+    analysis = Analysis(Diagram.of(unequal))
+    assert analysis.diagram.totals["missing"] == 0
+    (found,) = analysis.pooled
+    for size in found.slices:
+        assert size.interval.low <= 2 * size.y <= size.interval.high
+    assert found.interval.low <= 2 <= found.interval.high
+    weighed = [cell for cell in found.panel.cells.itertuples() if cell.trials == 2000]
+    assert all(abs(cell.value - 0.5) < 0.06 for cell in weighed)  # half of them recover at n = 2d
+
+
+def test_wilsons_interval_is_scipys() -> None:
+    for yes, no in [(0, 5), (5, 0), (3, 2), (40, 60)]:
+        expected = binomtest(yes, yes + no).proportion_ci(method="wilson")
+        low, high = wilson([yes], [no])
+        assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert np.isnan(wilson([0], [0])).all()
+
+
+def test_the_interval_of_a_cell_is_wilsons(unequal: Grid) -> None:
+    diagram = Diagram.of(unequal)
+    table = cell_table(diagram, [diagram.quantity])
+    assert sorted(table["trials"].unique()) == [4, 2000]
+    low, _ = wilson(table["recovered_yes"], table["recovered_no"])
+    np.testing.assert_allclose(table["recovered_low"], low)
+    widths = (table["recovered_high"] - table["recovered_low"])[(table["n"] == 2 * table["d"])]
+    assert widths.max() < 0.05
+
+
+def test_every_renderer_reports_how_trials_were_placed(unequal: Grid) -> None:
+    analysis = Analysis(Diagram.of(unequal))
+    words = "placed by outcome in 2 rounds: 4 to 2000 a cell, most where recovered is in doubt along n"
+    assert words in analysis.diagram.summary()
+    assert words in report_page([analysis])
+    assert render(draw_map(analysis), "svg")
+
+
+@pytest.mark.deep
+def test_an_archive_keeps_the_rounds(unequal: Grid, tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(bundle(Analysis(Diagram.of(unequal))))) as archive:
+        archive.extractall(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert counts(read(folder).rounds) == COUNTS

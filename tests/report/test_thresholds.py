@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy.stats import binomtest
 
 from benchmarks.axes import LAWS, pooled_interval, slice_intervals
@@ -18,10 +16,9 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
 from recovery.report.page import report_page
-from recovery.report.texts.tables import as_csv, as_json, as_latex, as_markdown
-from recovery.report.texts.terminal import print_diagram
+from recovery.report.texts import as_csv, as_json, as_latex, as_markdown
 
-from .grids import grid, wendel_rows
+from .grids import analysed, grid, text_of, wendel_rows
 
 KEYS = ["along", "where", "pooled", "probability", "estimate", "low", "high", "level"]
 
@@ -38,7 +35,7 @@ def shown(
     rng = np.random.default_rng(5)
     rows["recovered"] = (rng.random(len(rows)) < 1 / (1 + np.exp(-4 * (rows["alpha"] - 2.1)))) != decreasing
     spec = {"value": "recovered", "x": "alpha", "y": "width"} | (report or {})
-    return Analysis(Diagram.of(grid(rows, report=spec, **document)))
+    return analysed(rows, report=spec, **document)
 
 
 @pytest.mark.parametrize("law", ["probit in alpha", "decreasing gompertz", "negative x", "few slices"])
@@ -87,7 +84,7 @@ def test_an_expression_of_other_coordinates_is_pooled() -> None:
     """With m = 2 in every row, n/(m*d) is half of n/d; a coordinate that does not vary may be used."""
     rows = wendel_rows(n=range(10, 201, 10), d=range(10, 61, 10), replicates=8).assign(m=2)
     half, whole = (
-        Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "n", "y": "d"} | pool))).thresholds()[0]
+        analysed(rows, report={"value": "recovered", "x": "n", "y": "d"} | pool).thresholds()[0]
         for pool in ({"pool": "n / (m * d)"}, {})
     )
     assert half["along"] == "n / (m * d)"
@@ -100,11 +97,11 @@ def test_nothing_is_pooled_where_the_config_says_so() -> None:
     """By default thresholds along n over d are pooled to n/d."""
     rows = wendel_rows(n=range(10, 101, 10), d=[10, 20, 30], replicates=8)
     spec = {"value": "recovered", "x": "n", "y": "d"}
-    found = Analysis(Diagram.of(grid(rows, report=spec | {"pool": "none"}))).thresholds()
+    found = analysed(rows, report=spec | {"pool": "none"}).thresholds()
     assert [(one["pooled"], one["along"], one["where"]["d"]) for one in found] == [
         (False, "n", d) for d in (10, 20, 30)
     ]
-    assert Analysis(Diagram.of(grid(rows, report=spec))).thresholds()[0]["along"] == "n/d"
+    assert analysed(rows, report=spec).thresholds()[0]["along"] == "n/d"
 
 
 @pytest.mark.parametrize("decreasing", [False, True])
@@ -120,10 +117,8 @@ def test_a_higher_probability_is_reached_where_more_trials_succeed(decreasing: b
 def test_every_format_shows_the_same_numbers(pool: dict[str, str]) -> None:
     analysis = shown(report=pool, widths=range(10, 90, 10))  # with fewer a change by half is not excluded
     found = analysis.all_thresholds[0].interval
-    buffer = StringIO()
-    print_diagram(analysis, Console(file=buffer, width=200))
     number, ends = f"{found.estimate:.6f}"[:3], f"{found.low:.6f}"[:3]
-    for text in (buffer.getvalue(), as_latex([analysis]), as_markdown([analysis]), report_page([analysis])):
+    for text in (text_of(analysis), as_latex([analysis]), as_markdown([analysis]), report_page([analysis])):
         assert number in text
         assert ends in text
     assert any(number in line for line in thresholds(analysis))
@@ -135,7 +130,7 @@ def test_every_format_shows_the_same_numbers(pool: dict[str, str]) -> None:
 
 def test_without_y_there_is_one_threshold() -> None:
     rows = wendel_rows(n=range(10, 101, 10), d=[20], replicates=20)
-    found = Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "n"}))).thresholds()
+    found = analysed(rows, report={"value": "recovered", "x": "n"}).thresholds()
     assert [(entry["along"], entry["where"], entry["pooled"]) for entry in found] == [("n", {}, False)]
     assert found[0]["low"] <= 40 <= found[0]["high"]
 
@@ -156,12 +151,9 @@ def test_a_pooled_expression_that_cannot_be_pooled_is_refused(pool: str, words: 
 def test_slices_of_words_are_not_pooled() -> None:
     rows = wendel_rows(n=range(10, 101, 10), d=[10], ensemble=["gaussian", "haar"], replicates=20)
     spec = {"value": "recovered", "x": "n", "y": "ensemble"}
-    assert [one["where"]["ensemble"] for one in Analysis(Diagram.of(grid(rows, report=spec))).thresholds()] == [
-        "gaussian",
-        "haar",
-    ]
+    assert [one["where"]["ensemble"] for one in analysed(rows, report=spec).thresholds()] == ["gaussian", "haar"]
     with pytest.raises(ReportError, match="slices are pooled along numbers, found gaussian"):
-        Analysis(Diagram.of(grid(rows, report=spec | {"pool": "n"}))).thresholds()
+        analysed(rows, report=spec | {"pool": "n"}).thresholds()
 
 
 CLAIM = {"kind": "threshold", "of": "recovered", "along": "alpha"}
@@ -218,7 +210,7 @@ def test_an_order_of_the_values_of_y_is_judged_on_pairs_over_x() -> None:
     spec = {"value": "recovered", "x": "alpha", "y": "width"}
     claim = {"kind": "order", "of": "recovered", "axis": "width"}
     claims = [claim | {"values": values} for values in ([40, 10], [10, 40])]
-    right, wrong = Analysis(Diagram.of(grid(rows, report=spec, claims=claims))).claims
+    right, wrong = analysed(rows, report=spec, claims=claims).claims
     assert (right.verdict, wrong.verdict) == ("supported", "contradicted")
 
 

@@ -12,7 +12,7 @@ from matplotlib.container import ErrorbarContainer
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import PLAIN, Diagram, shared_parts, unmarked
-from recovery.report.figures import main_figure, main_kind
+from recovery.report.figures import main_kind
 from recovery.report.figures.style import MATH
 from recovery.report.page import payload
 from recovery.report.page.chart import Picture
@@ -20,7 +20,7 @@ from recovery.report.page.template import templates
 from recovery.store import read
 
 from ..needs import need_programs
-from .grids import grid, wendel_rows
+from .grids import analysed, drawn, wendel_rows
 
 ROOT = Path(__file__).parents[2]
 GRIDS = ["p1-fig06", "p1-fig07", "p1-fig12", "p1-fig17", "p1-prop06", "p3-table1", "p4-start"]
@@ -39,7 +39,7 @@ def plain(text: str) -> str:
 
 
 def words_of_picture(analysis: Analysis) -> dict[str, set[str]]:
-    figure = main_figure(analysis)[1].draw()
+    figure = drawn(analysis)
     count = len(analysis.diagram.panels)
     panels, bars = figure.axes[:count], figure.axes[count:]
     beside = {plain(ax.get_title(loc="right")) for ax in panels} - {""}
@@ -194,8 +194,8 @@ def test_titles_omit_what_all_values_of_a_coordinate_share() -> None:
 
 def test_the_key_names_the_law_and_draws_an_error_bar_as_one() -> None:
     rows = wendel_rows(ensemble=["gaussian", "haar"])
-    analysis = Analysis(Diagram.of(grid(rows, report={"curves": ["wendel"], "style": {"width": "column"}})))
-    figure = main_figure(analysis)[1].draw()
+    analysis = analysed(rows, report={"curves": ["wendel"], "style": {"width": "column"}})
+    figure = drawn(analysis)
     (legend,) = figure.legends
     entries = dict(zip([plain(text.get_text()) for text in legend.get_texts()], legend.legend_handles, strict=True))
     assert {"Wendel: P = 1/2", "Wendel: P = 5 % and 95 %"} <= set(entries)

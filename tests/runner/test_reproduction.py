@@ -88,7 +88,7 @@ def test_calling_again_goes_on_and_changes_no_row(figure: Figure, monkeypatch: p
 def test_fewer_replicates_than_are_stored_leave_them(figure: Figure) -> None:
     run(figure)
     few = Figure(figure.name, figure.folder, 1)
-    assert not len(few.wanted().missing)
+    assert not len(few.plan().missing)
     assert run(few).stopped is None
     assert replicates(figure) == {4}
 

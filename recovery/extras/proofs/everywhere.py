@@ -55,7 +55,7 @@ class DualSums:
             return self.balls.rows
         chosen = self.balls.base_columns
         X = arb_mat([[row[j] for j in chosen] for row in self.balls.rows])
-        return (_cholesky(self.balls.metric(0, chosen)).solve(X.transpose())).transpose().tolist()
+        return _cholesky(self.balls.metric(chosen)).solve(X.transpose()).transpose().tolist()
 
     @cached_property
     def weights(self) -> list[arb]:

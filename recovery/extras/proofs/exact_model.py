@@ -168,11 +168,9 @@ class Balls:
                 pass
         return independent_columns(A)
 
-    def metric(self, g: int, chosen: Index) -> arb_mat:
-        """Return Q_g, the matrix of the squared norm of group g, on the chosen coordinates."""
-        if not self.model.architecture.normalized:
-            return matrix(np.eye(len(chosen)))
-        return self._gram(self.measured(g), chosen)
+    def metric(self, chosen: Index) -> arb_mat:
+        """Return X^T X, the matrix of the squared norm with normalisation before the ReLU, on these coordinates."""
+        return self._gram(self.measured(0), chosen)
 
     def _gram(self, rows: Index, chosen: Index) -> arb_mat:
         B = arb_mat([[self.rows[i][j] for j in chosen] for i in rows])
@@ -280,7 +278,7 @@ class Balls:
             return [dot(b, b) for b in gradients.transpose().tolist()]
         chosen = self.base_columns
         gradients = arb_mat([gradients.tolist()[j] for j in chosen])
-        solved = solve(self.metric(0, chosen), gradients, "the columns of the data")
+        solved = solve(self.metric(chosen), gradients, "the columns of the data")
         return [dot(b, c) for b, c in zip(gradients.transpose().tolist(), solved.transpose().tolist(), strict=True)]
 
     def projection(self, rows: Index, z: Sequence[arb]) -> arb:

@@ -10,16 +10,7 @@ orthonormal.
 import numpy as np
 from flint import arb, arb_mat, fmpz_mat
 
-from recovery.extras.proofs.balls import (
-    Unproved,
-    column,
-    dot,
-    largest,
-    length,
-    matrix,
-    nearest_solution,
-    solve,
-)
+from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, matrix, nearest_solution, solve
 from recovery.extras.proofs.exact_model import Balls, proved
 from recovery.instances.all_ones import AllOnes
 from recovery.instances.arrangements import integer_rows

@@ -19,7 +19,7 @@ from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
 from recovery.report.claims.sentences import in_words, slices_in_words
 from recovery.report.claims.threshold import Measured, judge_threshold, measured_beside_stated, state_threshold
-from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, has
+from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, rows_where
 from recovery.report.statistics import Estimates, Threshold
 from recovery.types import Array, Mask
 
@@ -48,7 +48,7 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
     stated = state(claim) + (f" ({', '.join(where)})" if where else "")
     try:
         shown = estimates.showing(claim.of)
-        rows = rows_where(shown.diagram, claim.where)
+        rows = rows_where(shown.diagram.frame, claim.where)
         panels = shown.diagram.panels_where(claim.where)
         if not (rows.any() if type(claim) in ROWS else panels or isinstance(claim, ThresholdClaim)):
             return ClaimResult(stated, *NO_CELLS, claim.source)
@@ -56,14 +56,6 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
         return ClaimResult(stated, *_for_pattern_set(shown.diagram, rows, claim, text, verdict), claim.source)
     except ReportError as error:
         return ClaimResult(stated, *undecided(str(error), "a claim about what this grid measures"), claim.source)
-
-
-def rows_where(diagram: Diagram, where: Any) -> Mask:
-    """Return a mask of the rows with these coordinates."""
-    rows = np.ones(len(diagram.frame), dtype=np.bool_)
-    for name, value in where.items():
-        rows &= has(diagram.frame, name, value)
-    return rows
 
 
 def _for_pattern_set(

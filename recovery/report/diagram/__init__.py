@@ -6,7 +6,7 @@ from recovery.report.diagram.axis import (
     AxisKind as AxisKind,
     log_ticks as log_ticks,
 )
-from recovery.report.diagram.diagram import Diagram as Diagram, Panel as Panel, has as has
+from recovery.report.diagram.diagram import Diagram as Diagram, Panel as Panel, has as has, rows_where as rows_where
 from recovery.report.diagram.grid_cells import Cells as Cells
 from recovery.report.diagram.layout import (
     Layout as Layout,
@@ -44,7 +44,6 @@ from recovery.report.diagram.vocabulary import (
     STANDARD_ERROR as STANDARD_ERROR,
     UNFINISHED as UNFINISHED,
     Script as Script,
-    column_words as column_words,
     fraction_words as fraction_words,
     greek as greek,
     lettered as lettered,

@@ -271,10 +271,7 @@ class Diagram:
 
     def matching(self, panels: Sequence[Panel], where: Mapping[str, Any]) -> list[int]:
         """Return the numbers of those panels or slices in which every row has these coordinates."""
-        wanted = np.ones(len(self.frame), dtype=np.bool_)
-        for name, value in where.items():
-            wanted &= has(self.frame, name, value)
-        strange = self.cells.count(~wanted) > 0
+        strange = self.cells.count(~rows_where(self.frame, where)) > 0
         return [
             i
             for i, panel in enumerate(panels)
@@ -340,6 +337,12 @@ def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
         return np.zeros(len(frame), dtype=np.bool_)
     same = [value for value in frame[name].unique() if _same(value, wanted)]
     result: Mask = frame[name].isin(same).to_numpy(dtype=np.bool_)
+    return result
+
+
+def rows_where(frame: pd.DataFrame, where: Mapping[str, Any]) -> Mask:
+    """Return a mask of the rows with these coordinates."""
+    result: Mask = np.logical_and.reduce([np.ones(len(frame), np.bool_), *(has(frame, *at) for at in where.items())])
     return result
 
 

@@ -78,30 +78,10 @@ class Cells:
             counts = self.counts()
             whole = (counts["trials"] + counts["missing"]).to_numpy()
             with np.errstate(invalid="ignore"):
-                value = yes / (yes + no)
-            return pd.DataFrame(
-                {
-                    "yes": yes,
-                    "no": no,
-                    "undecided": undecided,
-                    "value": value,
-                    "worst": yes / whole,
-                    "best": 1 - no / whole,
-                }
-            )
+                fractions = {"value": yes / (yes + no), "worst": yes / whole, "best": 1 - no / whole}
+            return pd.DataFrame({"yes": yes, "no": no, "undecided": undecided, **fractions})
         grouped = pd.Series(values[known]).groupby(self.code[known])
-        summary = pd.DataFrame(
-            {
-                "count": self.count(known),
-                "undecided": undecided,
-                "mean": grouped.mean(),
-                "median": grouped.median(),
-                "lowest": grouped.min(),
-                "highest": grouped.max(),
-                "lower": grouped.quantile(0.25),
-                "upper": grouped.quantile(0.75),
-            },
-            index=range(len(self.keys)),
-        )
-        summary["value"] = summary["median"]
-        return summary
+        summary = {"mean": grouped.mean(), "median": grouped.median(), "lowest": grouped.min()}
+        summary |= {"highest": grouped.max(), "lower": grouped.quantile(0.25), "upper": grouped.quantile(0.75)}
+        summary = {"count": self.count(known), "undecided": undecided, **summary, "value": summary["median"]}
+        return pd.DataFrame(summary, index=range(len(self.keys)))

@@ -192,7 +192,8 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
         column = [values[k] for values in planned]
         if words := [value for value in column if isinstance(value, str) and not text]:
             raise ReportError(f"{name}: the config has {words[0]!r}, where the rows have numbers; was it edited?")
-    stored = frame[list(names)].drop_duplicates().sort_values(list(names), key=_sortable)
+    stored = frame[list(names)].drop_duplicates()
+    stored = stored.sort_values(list(names), key=lambda values: values if is_number(values) else values.astype(str))
     rows = stored.astype(object).where(stored.notna(), None).itertuples(index=False, name=None)
     combined = list(dict.fromkeys([*planned, *rows]))
     ranks = [
@@ -230,19 +231,13 @@ def _rising(values: Sequence[Any]) -> list[Any]:
     return [*sorted(there), *([None] if None in values else [])]
 
 
-def _sortable(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    return column if is_number(column) else column.astype(str)
-
-
 def is_number(column: "pd.Series[Any]") -> bool:
     """Return whether a coordinate's values are numbers or truth values."""
     return bool(pd.api.types.is_numeric_dtype(column.dtype))
 
 
 def levels(frame: pd.DataFrame, sweep: Sweep, name: str | None) -> list[Any]:
-    """Return the values along one axis: numbers rising, words in the config's order; [None] without an axis."""
+    """Return the values along an axis: numbers rise, words have the config's order, None is last; [None] if no axis."""
     if name is None:
         return [None]
-    values = [value for (value,) in joint_values(frame, sweep, (name,))]
-    there = [value for value in values if value is not None]
-    return [*(sorted(there) if is_number(frame[name]) else there), *([None] if len(there) < len(values) else [])]
+    return sorted((value for (value,) in joint_values(frame, sweep, (name,))), key=lambda value: value is None)

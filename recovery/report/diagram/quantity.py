@@ -55,11 +55,6 @@ class Quantity:
         """Whether the values belong on a log scale by default."""
         return any(word in self.column for word in LOGARITHMIC)
 
-    @property
-    def small_is_good(self) -> bool:
-        """Whether the values are errors, distances or costs."""
-        return self.at_most is None and self.logarithmic
-
     def proportion(self, frame: pd.DataFrame) -> bool:
         """Return whether a cell's value is a fraction of trials instead of a typical number."""
         return self.at_most is not None or is_boolean(frame[self.column])

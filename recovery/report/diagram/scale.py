@@ -79,7 +79,8 @@ def _is_own(diagram: Diagram) -> bool:
 
 def _scale(diagram: Diagram, values: Array) -> Scale:
     spec = diagram.sweep.report
-    colours = spec.style.colours + ("_r" if diagram.quantity.small_is_good else "")
+    # of errors, distances and costs the small ones are good
+    colours = spec.style.colours + ("_r" if diagram.quantity.at_most is None and diagram.quantity.logarithmic else "")
     if diagram.proportion:
         return Scale((0.0, 1.0), False, diagram.measured_label, colours=colours)
     values = values[np.isfinite(values)]

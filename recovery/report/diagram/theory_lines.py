@@ -94,7 +94,8 @@ def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
     used = [name for name in plane if name in expression.names]
     if len(plane) < 2 or any(Axis(plane[name]).kind == "even" for name in plane):
         return []
-    label = f"{spec.expression} = 0" if len(used) == 2 else f"{_other(plane, used)} = {spec.expression}"
+    other_side = "".join(name for name in plane if name not in used)
+    label = f"{spec.expression} = 0" if len(used) == 2 else f"{other_side} = {spec.expression}"
     label = spec.label or greek(label)
     x, y = (_mesh(plane[name], MESH) for name in plane)
     if len(used) == 2:
@@ -106,10 +107,6 @@ def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
     points = np.stack([at, other] if used == [layout.x] else [other, at], 1)
     finite = np.isfinite(points).all(axis=1)
     return [Line(label, points[finite])] if finite.any() else []
-
-
-def _other(plane: Mapping[str, Any], used: list[str]) -> str:
-    return next(name for name in plane if name not in used)
 
 
 def ratio_label(spec: RatioCurve) -> str:

@@ -69,9 +69,7 @@ KINDS: dict[str, Kind] = {
         lambda ax, a, i: (None, draw_lines(ax, a.diagram, a.diagram.panels[i])),
     ),
     "trials": Kind(
-        "Number of trials in each grid cell",
-        lambda a: bool(a.diagram.grid.rounds),
-        lambda a: draw_trials(a.diagram),
+        "Number of trials in each grid cell", lambda a: bool(a.diagram.grid.rounds), lambda a: draw_trials(a.diagram)
     ),
     "paired": Kind(
         "Grid cells in which only the convex program or only training recovers, on the same draws",

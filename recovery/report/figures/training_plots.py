@@ -65,16 +65,12 @@ def runs_of(grid: Grid) -> list[Run]:
         return []
     frame = grid.frame
     varying = [name for name in coordinates(frame, grid.columns) if frame[name].nunique(dropna=False) > 1]
-    shorter = [name for name in varying if not any(_repeats(frame, name, other) for other in varying)]
+    # a column such as `data.ensemble` repeats `ensemble` under its last part
+    shorter = [name for name in varying if "." not in name or name.split(".")[-1] not in varying]
     frame = frame.sort_values([*varying, "replicate"])
     wheres = [dict(zip(shorter, row, strict=True)) for row in frame[shorter].itertuples(index=False, name=None)]
     rows = zip(frame["trial_id"], frame["replicate"], wheres, strict=True)
     return [Run(where, int(replicate), records[name]) for name, replicate, where in rows if name in records]
-
-
-def _repeats(frame: Any, name: str, other: str) -> bool:
-    """Return whether column `name` repeats `other` under its last part, as `data.ensemble` repeats `ensemble`."""
-    return other != name and other.split(".")[-1] == name.split(".")[-1] and "." in name and "." not in other
 
 
 TRAINED = {"epoch", "loss", "inner", "outer", "sum_norm"}
@@ -294,11 +290,7 @@ def _two_opposite(run: Run) -> bool:
 
 
 RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Callable[[Sequence[Run], str, Style], Figure]]] = {
-    "loss": (
-        "Loss and norm of the neurons' sum over the epochs of training",
-        lambda run: _outputs(run) > 0,
-        draw_loss,
-    ),
+    "loss": ("Loss and norm of the neurons' sum over the epochs of training", lambda run: _outputs(run) > 0, draw_loss),
     "paths": (
         "Paths of the neurons in the plane of the planted direction and one orthogonal to it",
         lambda run: _outputs(run) == 1,

@@ -155,10 +155,7 @@ def _fraction(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
             "name": names[of],
             "label": (title := text.format(shown.measured_label)),
             "scales": {
-                "linear": {
-                    "colour": colour(title, (0, 1), "linear", colours),
-                    "height": height(title, None, "linear"),
-                }
+                "linear": {"colour": colour(title, (0, 1), "linear", colours), "height": height(title, None, "linear")}
             },
             **_bars(LIMITS),
         }

@@ -11,32 +11,24 @@ from recovery.report.figures.style import LINES, ORDERED, ordered, shades
 Json = dict[str, Any]
 
 
-def _theme(
-    lines: list[str],
-    order: tuple[str, float, float],
-    curves: list[str],
-    halo: str,
-    ink: str,
-    soft: str,
-    edge: str,
-) -> Json:
-    """Return the colours of a theme: lines without and with order, theory curves, their halo, text, borders."""
-    parts = {"halo": {"stroke": halo}, "ink": {"color": ink}, "symbol": {"symbolStrokeColor": ink}}
-    return {"lines": lines, "shades": order, "curves": curves, "soft": soft, "edge": edge, **parts}
-
-
 THEMES: Json = {
-    "light": _theme(
-        list(LINES), ORDERED, ["#e3242b", "#000000", "#6a3d9a", "#d95f02"], "#ffffff", "#1b1f24", "#57606a", "#d0d7de"
-    ),
-    "dark": _theme(
-        ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442"],
-        ("gnuplot2", 0.45, 0.95),
-        ["#ff5d62", "#ffffff", "#d2a8ff", "#ffa657"],
-        *("#000000", "#e6edf3", "#9aa5b1", "#333b45"),
-    ),
+    "light": {
+        "lines": list(LINES),
+        "shades": ORDERED,
+        "curves": ["#e3242b", "#000000", "#6a3d9a", "#d95f02"],
+        **{"soft": "#57606a", "edge": "#d0d7de", "halo": {"stroke": "#ffffff"}},
+        **{"ink": {"color": "#1b1f24"}, "symbol": {"symbolStrokeColor": "#1b1f24"}},
+    },
+    "dark": {
+        "lines": ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442"],
+        "shades": ("gnuplot2", 0.45, 0.95),
+        "curves": ["#ff5d62", "#ffffff", "#d2a8ff", "#ffa657"],
+        **{"soft": "#9aa5b1", "edge": "#333b45", "halo": {"stroke": "#000000"}},
+        **{"ink": {"color": "#e6edf3"}, "symbol": {"symbolStrokeColor": "#e6edf3"}},
+    },
 }
-"""Colours that are visible on a light and on a dark background."""
+"""Colours that are visible on a light and on a dark background: lines without and with order, theory curves, soft text,
+borders, the halo of a curve, and text."""
 STOPS = 17
 """Number of colours of a colour scale; Vega interpolates linearly between them."""
 DASHES = [[1, 0], [5, 3], [1.5, 2], [7, 2, 2, 2]]
@@ -100,15 +92,12 @@ def _axis(title: str, axis: Axis) -> Json:
             "axis": {
                 "title": title,
                 "values": [at for at, _ in ticks],
-                "labelExpr": _label_expression([at for at, _ in ticks], [label for _, label in ticks]),
+                # labels enter this Vega expression as JSON strings and are never evaluated
+                "labelExpr": f"{json.dumps([label for _, label in ticks])}"
+                f"[indexof({json.dumps([at for at, _ in ticks])}, datum.value)]",
             },
         },
     }
-
-
-def _label_expression(values: list[float], labels: list[str]) -> str:
-    """Return a Vega expression for the label of a tick. Labels enter as JSON strings and are never evaluated."""
-    return f"{json.dumps(labels)}[indexof({json.dumps(values)}, datum.value)]"
 
 
 def colour(title: str, limits: tuple[float, float], kind: AxisKind, colours: str) -> Json:

@@ -29,7 +29,8 @@ def document(
     style, script = _asset("page.css"), _script(scripts)
     admitted, data = [_digest(script)], list[str]()
     if content is not None:
-        library = _library()
+        # Vega and Vega-Lite as one compressed script, which `make vega` generates
+        library = files("recovery.report.page").joinpath("vega.js.gz").read_bytes()
         admitted.append(_digest(gzip.decompress(library).decode()))
         data = [
             f'<script type="text/plain" id="library">{base64.b64encode(library).decode()}</script>',
@@ -59,11 +60,6 @@ def _script(names: Sequence[str]) -> str:
     """Return the modules of a page as one script, because a local page cannot import modules."""
     parts = [re.sub(r"^(import .*;\n|export )", "", _asset(name), flags=re.MULTILINE) for name in names]
     return '"use strict";\n' + "".join(parts)
-
-
-def _library() -> bytes:
-    """Return Vega and Vega-Lite as one compressed script, which `make vega` generates."""
-    return files("recovery.report.page").joinpath("vega.js.gz").read_bytes()
 
 
 def _digest(text: str) -> str:

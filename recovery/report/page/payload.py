@@ -87,10 +87,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
         "pairs": column.finish(),
         **_marks(diagram, order, panels, shown),
         "lines": plane,
-        "strokes": {
-            "map": _strokes(plane),
-            "curves": _strokes([row for panel in panels for row in panel["theory"]]),
-        },
+        "strokes": {"map": _strokes(plane), "curves": _strokes([row for panel in panels for row in panel["theory"]])},
         "alone": {theme: series([own["label"]], theme) for theme in THEMES},
         "notes": {"unmeasured": NOT_MEASURED, "empty": "no trials yet", "level": percent(LEVEL)},
         "certificates": _certificates(diagram, column),

@@ -5,6 +5,5 @@ from recovery.report.texts.tables import (
     as_json as as_json,
     as_latex as as_latex,
     as_markdown as as_markdown,
-    cell_table as cell_table,
     csv_text as csv_text,
 )

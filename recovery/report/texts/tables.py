@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from pyarrow import csv
 
 from recovery.interval import LEVEL
 from recovery.report.claims import Analysis, form_of, measured
-from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, greek, has
+from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, greek, rows_where
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import FAR, MeanTable, claimed_tables
 from recovery.text import markdown_text, printable, spreadsheet_text
@@ -205,7 +204,7 @@ def _plain(value: Any) -> Any:
 
 def json_columns(table: pd.DataFrame) -> str:
     """Return an object with one list per column, as `pandas.DataFrame` reads it; infinities are text, NaN is null."""
-    fields = [f"{json.dumps(str(name))}: [{_joined(_strings(table[name]).fill_null('null'), ', ')}]" for name in table]
+    fields = [f"{json.dumps(str(name))}: [{_joined(_strings(table[name]).fill_null('null'))}]" for name in table]
     return "{" + ", ".join(fields) + "}"
 
 
@@ -226,11 +225,11 @@ def _strings(column: "pd.Series[Any]") -> Any:
     return pa.array([json.dumps(word) for word in words.dictionary.to_pylist()], pa.string()).take(words.indices)
 
 
-def _joined(strings: Any, separator: str) -> str:
-    """Join all entries of a text array, in pieces, because an Arrow text is limited to 2 GiB."""
+def _joined(strings: Any) -> str:
+    """Join all entries of a text array by commas, in pieces, because an Arrow text is limited to 2 GiB."""
     pieces = [strings.slice(start, PIECE) for start in range(0, len(strings), PIECE)]
     lists = [pa.ListArray.from_arrays(pa.array([0, len(piece)], pa.int32()), piece) for piece in pieces]
-    return separator.join(pc.binary_join(one, separator)[0].as_py() for one in lists)
+    return ", ".join(pc.binary_join(one, ", ")[0].as_py() for one in lists)
 
 
 CHOSEN = "chosen"
@@ -296,7 +295,7 @@ def chosen_rows(diagram: Diagram) -> list[dict[str, str]]:
     axes = [axis for axis in diagram.sweep.axes if frame[axis].nunique(dropna=False) > 1]
     lines = []
     for values in dict.fromkeys(diagram.sweep.combinations(axes)):
-        here = np.logical_and.reduce([np.ones(len(frame), np.bool_), *map(partial(has, frame), axes, values)])
+        here = rows_where(frame, dict(zip(axes, values, strict=True)))
         counts = Counter(name for names in frame[CHOSEN][here] for name in names.split(", ") if name)
         often = ", ".join(f"{name} ({count})" for name, count in counts.most_common(MOST))
         named = {axis.split(".")[-1]: str(value) for axis, value in zip(axes, values, strict=True)}
