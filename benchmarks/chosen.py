@@ -3,7 +3,7 @@
     python -m benchmarks.chosen
 
 In each of ten splits the network is fitted to 80 % of the rows, and its importances are cut in four ways. A forest on
-the chosen columns predicts the other rows (R2). Stability is that of Nogueira, Sechidis and Brown (Journal of Machine
+the chosen columns predicts the other rows (R2). Nogueira, Sechidis and Brown define the stability (Journal of Machine
 Learning Research 18(174), 2018): 1 if all splits choose the same columns, about 0 if they choose at random.
 """
 
@@ -20,7 +20,7 @@ from benchmarks.rivals import SHIPPED
 from recovery.extras.user_table import Table, encode
 from recovery.selection.cutoffs import Cutoff, cut
 from recovery.selection.selectors import Selector
-from recovery.types import Array, Mask
+from recovery.types import Array, Index, Mask
 
 SPLITS = 10
 CUTS: tuple[Cutoff, ...] = ("shadow", "mixture", "kmeans", "gap")
@@ -105,7 +105,7 @@ def splits(known: Table) -> Iterator[tuple[dict[Cutoff, Mask], dict[Cutoff, floa
         yield chosen, {rule: predicted(X[:, mask[groups]], y, kept, left) for rule, mask in chosen.items()}
 
 
-def predicted(X: Array, y: Array, kept: Array, left: Array) -> float:
+def predicted(X: Array, y: Array, kept: Index, left: Index) -> float:
     """Return the R2 of a forest for the rows `left`; of their mean if there are no columns."""
     if not X.shape[1]:
         return 0.0
@@ -123,15 +123,15 @@ def stability(chosen: Mask) -> float:
 def rows() -> Iterator[list[object]]:
     """Yield a row per table, with R2, stability, and the mean numbers of right and wrong columns of each cut."""
     shipped = {name: (getattr(datasets, f"load_{name}")(as_frame=True).frame, set[str]()) for name in SHIPPED}
-    numbers = []
+    numbers = list[list[float]]()
     for name, (frame, right) in {**shipped, **DRAWN}.items():
         known = encode(frame, SHIPPED.get(name, "y"))
         found = list(splits(known))
         matter = np.isin(known.names, list(right))
-        cells, values = [], []
+        cells, values = list[str](), list[float]()
         for rule in CUTS:
             chosen = np.array([masks[rule] for masks, _ in found])
-            values += [np.mean([r2[rule] for _, r2 in found]), stability(chosen)]
+            values += [float(np.mean([r2[rule] for _, r2 in found])), stability(chosen)]
             count = f"{chosen[:, matter].sum(axis=1).mean():.1f} + " if right else ""
             cells.append(f"{values[-2]:.2f}, {values[-1]:.2f}, {count}{chosen[:, ~matter].sum(axis=1).mean():.1f}")
         numbers.append(values)
