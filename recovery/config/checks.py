@@ -1,7 +1,6 @@
 """Checks that grid cells are feasible (memory, data files, the methods' own conditions), and their estimated costs."""
 
 import math
-from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,21 +86,15 @@ class Checks:
             for cell in cells[:MOST_FAULTS]:
                 self._problem(self._checked(cell), str(_refused(error)))
             return np.zeros(len(cells))
-        found, faults = array("d"), 0
-        # an iterator that continues with the next cell after `cost` raised an exception for one
-        answers = map(float, map(cost, *sizes))
-        while len(found) < len(cells) and faults < MOST_FAULTS:
+        costs, faults = np.zeros(len(cells)), 0
+        for place, size in enumerate(zip(*sizes, strict=True)):
+            if faults == MOST_FAULTS:
+                break
             try:
-                found.extend(answers)
-                if len(found) < len(cells):
-                    # user code raised a StopIteration, because the iterator itself ends only after the last cell
-                    raise StopIteration
+                costs[place] = float(cost(*size))
             except (Exception, SystemExit) as error:
-                self._problem(self._checked(cells[len(found)]), str(_refused(error)))
-                found.append(0.0)
+                self._problem(self._checked(cells[place]), str(_refused(error)))
                 faults += 1
-        costs = np.zeros(len(cells))
-        costs[: len(found)] = found
         for place in np.flatnonzero(~((costs >= 0) & (costs < math.inf)))[: MOST_FAULTS - faults]:
             text = f"its cost is {float(costs[place])}; a cost is a number of seconds, at least 0"
             self._problem(self._checked(cells[place]), text)
