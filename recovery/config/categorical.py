@@ -84,10 +84,7 @@ def concatenated(columns: Iterable[CategoricalColumn[T]]) -> CategoricalColumn[T
 
 
 def distinct(columns: Sequence[CategoricalColumn[Any]]) -> tuple[Index, Codes]:
-    """Return the first row of each combination of codes, in row order, and for each row the number of its combination.
-
-    Sorts only if there are many more possible combinations than rows.
-    """
+    """Return the first row of each combination of codes, in row order, and for each row its combination's number."""
     number, size = columns[0].codes, len(columns[0].values)
     for column in columns[1:]:
         if len(column.values) == 1:
@@ -96,19 +93,10 @@ def distinct(columns: Sequence[CategoricalColumn[Any]]) -> tuple[Index, Codes]:
             unique, number = np.unique(number, return_inverse=True)
             size = len(unique)
         number, size = number.astype(np.int64) * len(column.values) + column.codes, size * len(column.values)
-    rows = len(number)
     if size == 1:
-        return np.arange(min(rows, 1)), number
-    if size > 4 * rows + 1000:
-        _, first, number = np.unique(number, return_index=True, return_inverse=True)
-        size = len(first)
-    else:
-        first = np.full(size, rows)
-        first[number[::-1]] = np.arange(rows - 1, -1, -1)
-    present = int(np.count_nonzero(first < rows))
-    if present == size and (np.diff(first) > 0).all():
-        return first, number
-    order = np.argsort(first, kind="stable")[:present]
-    rank = np.empty(size, np.int32)
-    rank[order] = np.arange(present, dtype=np.int32)
+        return np.arange(min(len(number), 1)), number
+    _, first, number = np.unique(number, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
     return first[order], rank[number]

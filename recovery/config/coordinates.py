@@ -1,8 +1,9 @@
 """Coordinates: the flat, short values by which rows name their grid cell."""
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -87,7 +88,8 @@ def combinations(
     text = {path: _mapping_labels(path, blocks) for block in blocks for path in block.paths}
     tables = []
     for block in blocks:
-        part = _with_axes(block, [path for name in names for path in (name, _tag_path(name), TAGGED.get(name))])
+        paths = [(name, _tag_path(name), TAGGED.get(name), name.partition(".")[0]) for name in names]
+        part = _with_axes(block, [path for some in paths for path in some])
         with suppress(KeyError):
             tables.append([_coordinate(part, document, name, text) for name in names])
     if not (tables and names):
@@ -123,12 +125,28 @@ def _coordinate(
     root, tag = TAGGED.get(name), (_tag_path(name) or ".").split(".")[1]
     if root in block.paths:
         return block.columns[root].map(lambda one: _flat(one.value[tag]))
+    head, _, field = name.partition(".")
+    kind = COMPONENTS.get(head)
+    if head in block.paths and field and isinstance(kind, Choice):
+        return block.columns[head].map(lambda one: _flat(one.value.get(field, _default(kind, one.value, field))))
     value: Any = document
     for key in (_tag_path(name) or name).split("."):
         if not isinstance(value, Mapping):
             raise KeyError(name)
         value = value[key]
     return constant(_flat(value), block.count)
+
+
+def _default(kind: Choice, value: Mapping[str, Any], name: str) -> Any:
+    """Return the default of a field of the class that a mapping names, as JSON data; None if it has no such field.
+
+    Raises `KeyError` if the field has no default, or if the class is user code.
+    """
+    cls = kind.table[value[kind.tag]]
+    default = next((field.default for field in fields(cls) if field.name == name), None)
+    if default is MISSING:
+        raise KeyError(name)
+    return json.loads(json.dumps(default))
 
 
 def _labelled(labels: Mapping[object, str], axis: AxisValue) -> Scalar:
