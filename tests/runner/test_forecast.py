@@ -1,5 +1,6 @@
 """Forecasts of run times from a few timed trials, with a simulated clock."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,7 @@ def test_groups_have_their_own_times_and_few_long_trials_are_met(
 
 def test_failed_trials_are_reported_with_the_first_error(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"act": "raise"}, axes={"n": [4], "d": [2]}, replicates=3)
-    found = time_some(list(load(config).trials()))
+    found = time_some(list(load(config).trials()), 600.0)
     assert (found.failed, found.timed) == (4, 4)
     said = "no forecast: all 4 trials timed now failed; the first error: ArithmeticError: no luck with n = 4"
     assert str(found) == said
@@ -125,7 +126,8 @@ def test_failed_trials_are_reported_with_the_first_error(tmp_path: Path) -> None
         ["check", str(config), "--forecast"],
         ["sweep", str(config), "--dry-run", "--out", str(tmp_path / "o")],
     ):
-        assert said in CliRunner().invoke(main, command).stdout
+        shown = CliRunner().invoke(main, command).stdout  # how many trials end in time depends on the machine
+        assert re.search(r"no forecast: all [1-4] trials timed now failed; the first error: ArithmeticError: no", shown)
     some = time_some(
         list(load(config).trials()),
         time_one=lambda trial, limit: Timed(1.0, "KeyError: 'x'" if trial.replicate == 1 else ""),
