@@ -2,11 +2,13 @@
 lattice of n and d, and analysed as a report does.
 
     python -m benchmarks.truths [--truth wendel ...] [--replicates 1 5 20 100] [--grids 250] [--jobs 1] [--out FILE.csv]
+                               [--before FILE.csv]
 
 n = 10, 20, ..., 400 and ten sizes d, in half of the grids multiples of 10 and in half not; the ratio is 1.93, 2.00,
 2.03 or 2.07 in turn. Per truth and replicates: how often the 95 % interval covers, how often no threshold is given, how
 true and false claims are judged, and how often "ratio +- 0.15" is decided. Each row is added to the CSV when it is
-done, and one that stands there is not measured again. Each grid has a seed of its own, so jobs change nothing.
+done, and one that stands there is not measured again. `--before` names the CSV of an earlier version, whose half widths
+fill a column. Each grid has a seed of its own, so jobs change nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -135,7 +137,7 @@ def measure(truth: str, replicates: int, grids: int, pool: ProcessPoolExecutor) 
 
 COLUMNS = {
     **{name: name for name in ("truth", "replicates", "grids", "covers", "given", "bias")},
-    **{"error": "spread", "half": "half width", "decided": "+-0.15 decided"},
+    **{"error": "spread", "half": "half width", "before": "before", "decided": "+-0.15 decided"},
     **{name: name.replace("_", " ") for name in ("true_contradicted", "false_held", "true_held", "false_contradicted")},
     **{"drift": "drift seen", "sizes": "n50 at each d covers"},
 }
@@ -145,6 +147,8 @@ COLUMNS = {
 HEAD = "Thresholds and claims on n = 10, 20, ..., 400 and ten sizes d, with the ratios 1.93, 2.00, 2.03 and 2.07."
 NOTE = """
 - `given`: a threshold has an estimate. `bias` and `spread` of the estimate; `half width` of the 95 % interval.
+- `before`: half width of the version before one curve or common bounds of all d could give the interval, at 6754ee7
+  (`git show 6754ee7:benchmarks/truths.csv`).
 - True claims: ratio +- 0.02, 0.1, 0.3, and one that is 0.1 off +- 0.15. False ones miss by 0.01 to 0.3.
 - The ratio of `drifting` is the mean over d, weighed by d; a claim that holds of the mean is a true one.
 - Correlated trials share a uniform number over all n: the scatter over d tells, whatever trials of one d share. It
@@ -155,6 +159,7 @@ NOTE = """
 def rows(given: Any) -> Iterator[list[str]]:
     """Yield the cells of each row; add it to the CSV when it is measured."""
     known = pd.read_csv(given.out) if given.out.exists() else pd.DataFrame(columns=list(COLUMNS))
+    before: Any = pd.read_csv(given.before).set_index(["truth", "replicates"])["half"] if given.before.is_file() else {}
     known = known[(known["grids"] == given.grids) & (known.get("commit") == commit())]
     with ProcessPoolExecutor(given.jobs) as pool:
         for replicates, truth in product(given.replicates, given.truth):
@@ -163,11 +168,12 @@ def rows(given: Any) -> Iterator[list[str]]:
                 found = pd.DataFrame([measure(truth, replicates, given.grids, pool) | {"commit": commit()}])
                 known = pd.concat([known, found], ignore_index=True) if len(known) else found
                 known.to_csv(given.out, index=False, float_format="%.6g")
+            found = found.assign(before=before.get((truth, replicates), np.nan))
             cells = [found.iloc[0].to_dict()[name] for name in COLUMNS]
             yield [f"{value:.3f}" if isinstance(value, float) else str(value) for value in cells]
 
 
 if __name__ == "__main__":
     out = Path(__file__).with_suffix(".csv")
-    options = arguments(__doc__, truth=TRUTHS, replicates=REPLICATES, grids=250, jobs=1, out=out)
+    options = arguments(__doc__, truth=TRUTHS, replicates=REPLICATES, grids=250, jobs=1, out=out, before=Path())
     written(options.out, [HEAD, "", *table(tuple(COLUMNS.values()), rows(options)), NOTE])

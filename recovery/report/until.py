@@ -129,7 +129,7 @@ class Spacing:
     slices: int
     scale: float
     few: bool
-    pooled: bool
+    curve: bool
 
     @classmethod
     def of(cls, found: Threshold) -> "Spacing":
@@ -147,11 +147,19 @@ class Spacing:
             distance = np.maximum(np.maximum(low - at, at - high), 0)
             rows.append(pd.DataFrame({**ends, "length": high - low, "distance": distance}))
         scale = np.mean([span / pooled for span, pooled in spans if pooled > 0])
-        return cls(pd.concat(rows), len(parts), float(scale), len(found.each) < FEW, found.along.pool is not None)
+        return cls(
+            pd.concat(rows),
+            len(parts),
+            float(scale),
+            len(found.each) < FEW,
+            found.assumption == "curve",
+        )
 
     @property
     def half(self) -> float:
         """The half width of the threshold's interval that very many trials would leave."""
+        if self.curve:
+            return 0.0
         here = self.steps[self.steps["distance"] == 0]
         if self.few:
             return float(np.sqrt((here["length"] ** 2).mean() / self.slices)) / 2 / self.scale
@@ -177,7 +185,7 @@ def steps_to_divide(found: Threshold, goal: Goal, record: Mapping[str, Any]) -> 
 
     record: see `record_of`. Where trials do not help, the half width to which the steps are compared is halved.
     """
-    if not goal.until.refine or record["known"] or not found.interval.known:
+    if not goal.until.refine or record["known"] or not found.interval.known or found.assumption == "curve":
         return []
     return Spacing.of(found).wider_than(goal.allowed(found) / (1 + ("limit" in record)))
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import isotonic_regression
 from scipy.stats import binomtest, norm
 
-from benchmarks.truths import judged
+from benchmarks.truths import draw, judged
 from recovery.report.claims import Analysis
 from recovery.report.claims.sentences import caption, in_words, measured
 from recovery.report.diagram import Diagram, Panel
@@ -67,6 +67,31 @@ def test_the_interval_covers_for_ratios_off_the_grid_and_decides(truth: str) -> 
     assert table["true_contradicted"].mean() <= 0.02
     if truth in ("wendel", "gompertz"):
         assert binomtest(int(table["decided"].sum()), 60, 0.9, alternative="less").pvalue > 1e-3
+
+
+def test_steps_between_two_n_are_bounded_by_the_cells_of_all_d_and_show_no_drift() -> None:
+    """The cells at n/d = 1.9, 2 and 2.1 of all d enclose the ratio; d = 10 alone encloses it to a whole."""
+    for seed in range(16):
+        panel, ratio, _ = draw("step", 20, seed)
+        found = pooled(panel)
+        assert found.constant
+        assert found.interval.low <= ratio <= found.interval.high
+        assert found.interval.high - found.interval.low <= 0.2 + 1e-9
+        if ratio != 2.0:
+            assert found.assumption == "bounds"
+            assert found.interval.high - found.interval.low <= 0.1 + 1e-9
+
+
+def test_one_curve_gives_a_shorter_interval_unless_a_test_rejects_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    panels = [draw("wendel", 100, seed)[0] for seed in range(8)]
+    curves = [pooled(panel) for panel in panels]
+    assert sum(found.assumption == "curve" for found in curves) >= 5
+    assert {pooled(draw("drifting", 100, seed)[0]).assumption for seed in range(8)} == {"slices"}
+    assert sum(pooled(draw("two steps", 100, seed)[0]).assumption == "slices" for seed in range(8)) >= 6
+    monkeypatch.setitem(pooled.__globals__, "HIDDEN", np.inf)
+    pairs = [(one.interval, pooled(panel).interval) for panel, one in zip(panels, curves, strict=True)]
+    assert all(one.high - one.low <= mean.high - mean.low for one, mean in pairs)
+    assert np.mean([(one.high - one.low) / (mean.high - mean.low) for one, mean in pairs]) < 0.8
 
 
 @pytest.mark.parametrize(("truth", "replicates"), [("correlated logistic", 1), ("beta-binomial", 100)])

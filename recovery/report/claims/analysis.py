@@ -124,6 +124,7 @@ class Analysis(Estimates):
 
     def _pooled_record(self, pooled: Threshold) -> dict[str, Any]:
         record = self._record(pooled.panel, pooled.interval, pooled.along.what, {}) | {"pooled": True}
+        record["assumption"] = pooled.assumption
         change = pooled.drift.change if pooled.drift else Interval(np.nan, np.nan, np.nan, pooled.interval.level)
         record |= change.columns("change")
         if pooled.jump is not None:

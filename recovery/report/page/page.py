@@ -149,8 +149,11 @@ def _thresholds(analyses: list[Analysis]) -> str:
         for analysis in analyses
         for threshold in analysis.pooled
     ]
+    source = {"slices": "mean", "curve": "one curve", "bounds": "common bounds"}
     rows = [
-        [name, escape(measured(one)), escape(one.interval.ends(form_of(one.along)) if one.interval.known else "")]
+        [name, escape(measured(one)), escape(one.interval.ends(form_of(one.along))), source[one.assumption]]
+        if one.interval.known
+        else [name, escape(measured(one)), "", ""]
         for name, one in pooled
     ]
     single = "".join(_of_slices(analysis) for analysis in analyses if not analysis.pooled)
@@ -160,10 +163,11 @@ def _thresholds(analyses: list[Analysis]) -> str:
     what, x, by = map(escape, (along.what, along.x, along.by or "slice"))
     note = (
         f"<p class='soft'>The {what} at which the isotonic regression of the fraction on {x} crosses {along.percent}: "
-        f"estimates at each {by}, pooled as one number. Intervals by the bootstrap and by the scatter over {by}.</p>"
+        f"estimates at each {by}, pooled as one number. An interval of the mean is from the bootstrap and the scatter "
+        f"over {by}. If a shared threshold is not rejected, one curve or the bounds of all {by} give a shorter one.</p>"
     )
     levels = interval_words({one.interval.level for _, one in pooled})
-    lines = table(["panel", f"{greek(along.what)} at {along.percent}", levels], rows, numbers=(1, 2))
+    lines = table(["panel", f"{greek(along.what)} at {along.percent}", levels, "interval from"], rows, numbers=(1, 2))
     words = [[name, f'<td class="long">{escape(in_words(one))}</td>'] for name, one in pooled]
     in_full = f"<details><summary>In words</summary>{table(['panel', 'threshold'], words)}</details>"
     parts = [note, *map(_left_out, analyses), lines, in_full, _sizes(analyses)]

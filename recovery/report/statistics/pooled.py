@@ -5,8 +5,9 @@ for n/d the threshold is sum n50 / sum d. These weights are about the inverse va
 sqrt n wide.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -25,6 +26,7 @@ from recovery.report.statistics.crossings import (
     widened,
 )
 from recovery.report.statistics.curve_free import crossing
+from recovery.report.statistics.single_index import single_index
 from recovery.report.statistics.slices import Slices, crossed, unfinished
 from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
@@ -36,6 +38,12 @@ MOST_CHANGE = 0.5
 """A relative change over the slices that is large: a mean stands for none of the slices that change so much."""
 BEYOND = 1e-3
 """Error rate of the bound of a scatter over the slices that no number of trials reduces."""
+HIDDEN = 0.2
+"""One curve for all slices replaces their mean if the grid hides at least this share of the bootstrap reach."""
+Assumption = Literal["slices", "curve", "bounds"]
+"""Assumption of a pooled interval. slices: nothing about the curves of different slices; the interval of their mean
+includes what the grid hides. curve: the slices share the threshold and one smooth curve (`single_index`). bounds: they
+share the threshold, so that the cells of all slices together bound it. Tests decide whether it may be shared."""
 RATIO = ThresholdAxis()
 """The n/d at which an event has probability one half."""
 
@@ -78,7 +86,7 @@ class Threshold:
     raise the estimate, had all of them ended one way. falling: success becomes rarer with x. slices: the crossing of
     each slice, along x. each: the pooled value at each pooled slice. drift: how it changes over the slices; None with
     one slice. jump: for a number instead of a frequency, the values between which it jumps; a success is then a trial
-    beyond the midpoint.
+    beyond the midpoint. assumption: see `Assumption`.
     """
 
     panel: Panel
@@ -91,13 +99,12 @@ class Threshold:
     drift: Drift | None = None
     jump: "Jump | None" = None
     each: tuple["SliceValue", ...] = ()
+    assumption: "Assumption" = "slices"
 
     @property
     def constant(self) -> bool:
-        """Whether the same value at every slice is not rejected, by a line over the slices or by their intervals."""
-        lows, highs = [one.outer.low for one in self.each], [one.outer.high for one in self.each]
-        meet = max(lows, default=0.0) <= min(highs, default=0.0)
-        return meet and (self.drift is None or not self.drift.shown)
+        """Whether the same value at every slice is not rejected."""
+        return _constant(self.drift, self.each)
 
 
 @dataclass(frozen=True)
@@ -124,14 +131,15 @@ def of_panel(panel: Panel, found: Crossings, level: float) -> Threshold:
     )
     if found.pool is None:
         return unknown
-    interval, outer, drift = _estimate(found, found.pool, level)
-    shift = _missing_shift(found, found.pool.weight, found.kept, interval.estimate)
+    interval, outer, drift, assumption = _estimate(found, found.pool, level)
+    shift = _missing_shift(found, found.pool.weight, found.kept, found.pool.estimate)
     return replace(
         unknown,
         interval=interval,
         outer_interval=outer,
         missing_shift=shift,
         drift=drift,
+        assumption=assumption,
         each=_each(found, found.pool, level),
     )
 
@@ -158,39 +166,86 @@ def outer_level(level: float) -> float:
     return 1 - (1 - level) / OUTER
 
 
-def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Interval, Drift | None]:
-    """Return the pooled value with its inner and outer intervals, and its drift.
-
-    The standard error is the larger of the bootstrap's and of the scatter over the slices. Trials of one slice may be
-    correlated (one draw of X for all n, random odds per cell), while different slices are independent. Half of the step
-    that the grid hides is added, because no number of trials reduces it.
-    """
-    weight, estimate, slices = pool.weight, pool.estimate, pool.slices
-    levels = (level, outer_level(level))
+def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Interval, Drift | None, Assumption]:
+    """Return the pooled value with its inner and outer intervals, its drift, and what the intervals assume."""
+    slices, estimate, levels = pool.slices, pool.estimate, (level, outer_level(level))
     # the interval of a single slice is its likelihood-ratio interval, whose level is exact in the limit of many trials
-    if len(weight) == 1:
+    if len(pool.weight) == 1:
         near, far = (_alone(slices, each)[0] for each in levels)
-        return replace(near, estimate=estimate, low=min(near.low, estimate), high=max(near.high, estimate)), far, None
-    # correlated trials make the binomial bootstrap error too small. The scatter over the slices includes the
-    # correlation but is imprecise for few slices, so the larger of both errors is used
-    variance, freedom = pool.variance, freedom_of(weight)
-    scatter = float(np.sqrt(weight**2 @ ((pool.at - estimate) ** 2 / (1 - weight))))
-    # with too few slices to estimate the scatter, a slice's variance is at least what its own interval implies
-    if freedom < FEWEST:
-        lengths = np.array([one.high - one.low for one in _alone(slices, level)])
-        variance = np.maximum(variance, (lengths / (2 * normal_reach(level))) ** 2)
-    error = float(np.sqrt(weight**2 @ variance))
-    hidden = float(weight @ pool.step) / 2
+        near = replace(near, estimate=estimate, low=min(near.low, estimate), high=max(near.high, estimate))
+        return near, far, None, "slices"
+    mean = _Mean.of(pool, level, _drift(found, pool, LEVEL))
+    assumption: Assumption = "slices"
+    value, reach = estimate, mean.reach
+    if mean.freedom >= FEWEST and _constant(mean.drift, _each(found, pool, LEVEL)):
+        spread = mean.spread(LEVEL)
+        if mean.hidden > spread:
+            near, far = (_common_bounds(slices, each) for each in levels)
+            return near, far, _drift(found, pool, level), "bounds"
+        if mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error and (curve := single_index(pool)) is not None:
+            furthest = max(curve.reach(LEVEL), abs(curve.estimate - estimate))
+            if furthest < spread + mean.hidden:
+                assumption, value, reach = "curve", curve.estimate, curve.reach
     least = 0.0 if (slices.x >= 0).all() else -np.inf
-    ends = []
-    for each in levels:
-        # here the error comes from intervals of single slices, which end at cells and so include the hidden step
-        if freedom < FEWEST:
-            reach = max(normal_reach(each) * error, hidden)
-        else:
-            reach = max(normal_reach(each) * error, _student_reach(freedom, each) * scatter) + hidden
-        ends.append(Interval(estimate, max(estimate - reach, least), estimate + reach, each))
-    return ends[0], ends[1], _drift(found, pool, variance, level)
+    near, far = (Interval(value, max(value - reach(each), least), value + reach(each), each) for each in levels)
+    return near, far, _drift(found, pool, level), assumption
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """The weighted mean over the slices: its bootstrap standard error, its standard error from the scatter over the
+    slices with its degrees of freedom, and half of the step that the grid hides."""
+
+    error: float
+    scatter: float
+    freedom: float
+    hidden: float
+    drift: Drift
+
+    @classmethod
+    def of(cls, pool: Pool, level: float, drift: Drift) -> "_Mean":
+        weight, freedom = pool.weight, freedom_of(pool.weight)
+        left = pool.at - pool.estimate
+        # a change over the slices is no error of their mean
+        if drift.shown and freedom >= FEWEST + 1:
+            left, freedom = line(pool, pool.at).left * np.sqrt((len(weight) - 1) / (len(weight) - 2)), freedom - 1
+        scatter = float(np.sqrt(weight**2 @ (left**2 / (1 - weight))))
+        error = float(np.sqrt(weight**2 @ _variance(pool, level)))
+        return cls(error, scatter, freedom, float(weight @ pool.step) / 2, drift)
+
+    def spread(self, level: float) -> float:
+        """Return half the length of the interval without what the grid hides.
+
+        Trials of one slice may be correlated (one draw of X for all n, random odds per cell), which makes the bootstrap
+        error too small. The scatter over independent slices includes the correlation but is imprecise for few slices,
+        so the larger of both is used.
+        """
+        return max(normal_reach(level) * self.error, _student_reach(self.freedom, level) * self.scatter)
+
+    def reach(self, level: float) -> float:
+        """Return half the length of the interval. No number of trials reduces the step that the grid hides."""
+        # with few slices the error comes from their intervals, which end at cells and so include the hidden step
+        if self.freedom < FEWEST:
+            return max(normal_reach(level) * self.error, self.hidden)
+        return self.spread(level) + self.hidden
+
+
+def _variance(pool: Pool, level: float) -> Array:
+    """Return the variances of the crossings.
+
+    With too few slices to estimate the scatter, a slice's variance is at least what its own interval implies.
+    """
+    if freedom_of(pool.weight) >= FEWEST:
+        return pool.variance
+    lengths = np.array([one.high - one.low for one in _alone(pool.slices, level)])
+    return np.maximum(pool.variance, (lengths / (2 * normal_reach(level))) ** 2)
+
+
+def _common_bounds(slices: Slices, level: float) -> Interval:
+    """Return the interval of a threshold that all slices share, from their cells in the order of the pooled value."""
+    inside = np.arange(slices.x.shape[1]) < slices.cells[:, None]
+    x, rising, total = (part[inside] for part in (slices.x, slices.rising, slices.total))
+    return crossing(x, rising, total - rising, level, slices.probability)
 
 
 def reach_of_scatter(found: Threshold) -> float:
@@ -227,10 +282,19 @@ def _each(found: Crossings, pool: Pool, level: float) -> tuple[SliceValue, ...]:
     return tuple(map(SliceValue, y, near, far))
 
 
-def _drift(found: Crossings, pool: Pool, variance: Array, level: float) -> Drift:
+def _constant(drift: Drift | None, each: Sequence[SliceValue]) -> bool:
+    """Return whether the same value at every slice is not rejected, by a line over the slices or by their intervals."""
+    lows, highs = [one.outer.low for one in each], [one.outer.high for one in each]
+    return max(lows, default=0.0) <= min(highs, default=0.0) and (drift is None or not drift.shown)
+
+
+def _drift(found: Crossings, pool: Pool, level: float) -> Drift:
     """Fit the line of the pooled value along the slices; return its ends and the relative change between them."""
     fit = line(pool, pool.at)
-    far = _far(pool, fit, variance, level)
+    far = _far(pool, fit, _variance(pool, level), level)
+    # what the grid hides may differ in sign from slice to slice; intervals of few slices include it
+    if freedom_of(pool.weight) >= FEWEST:
+        far += float(np.abs(fit.lever) @ pool.step) / 2
     y = [one.y for one, inside in zip(found.alone, found.kept, strict=True) if inside]
     ends = tuple((float(y[k]), pool.estimate + fit.slope * float(fit.along[k])) for k in (0, -1))
     span = float(fit.along[-1] - fit.along[0]) / max(abs(ends[0][1]), 1e-9)
