@@ -14,7 +14,7 @@ from annotated_types import Ge
 
 from recovery.errors import DataError, ParameterError
 from recovery.programs.relu_network import ReluNetwork
-from recovery.selection.sparse_networks import Minibatches, Networks, initialize, network
+from recovery.selection.sparse_networks import NetworkBatches, Networks, initialize, network
 from recovery.training.optimizers import Adam
 from recovery.types import Array, Rng
 
@@ -90,14 +90,14 @@ class PenalizedDescent:
     def __init__(
         self,
         theta: Array,
-        networks: Networks | Minibatches,
+        networks: Networks | NetworkBatches,
         penalties: Array,
         rates: Array,
         training: Training = Training(),
     ) -> None:
         self.theta, self.proximal = theta, training.shrinkage == "proximal"
         self.batches: Callable[[], Iterable[Networks]] = (
-            networks if isinstance(networks, Minibatches) else lambda: (networks,)
+            networks if isinstance(networks, NetworkBatches) else lambda: (networks,)
         )
         self.fixed = training.outer == "signs"
         neurons = len(theta) // len(penalties)
@@ -139,7 +139,7 @@ def run_grid(
         rows = (
             Networks(X, y, *shape)
             if training.batch == "full"
-            else Minibatches(rng, X, y, *shape, min(training.batch, len(X)))
+            else NetworkBatches(rng, X, y, *shape, min(training.batch, len(X)))
         )
         descent = PenalizedDescent(theta, rows, penalties, rates, training)
         done = 0

@@ -53,7 +53,7 @@ def network(theta: Array, i: int, neurons: int) -> ReluNetwork:
     return ReluNetwork(rows[:, :-2], rows[:, -2], rows[:, -1])
 
 
-class Minibatches:
+class NetworkBatches:
     """Mini-batches of the rows: a call shuffles the rows and yields `Networks` on each batch; the last may be smaller.
 
     A batch is copied into memory that the next batch of its size overwrites.

@@ -9,7 +9,7 @@ from recovery.instances.planted_functions import SparseNetwork
 from recovery.programs.architecture import RELU
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, Training, choose, run_grid
-from recovery.selection.sparse_networks import Minibatches, Networks, distance, initialize, network
+from recovery.selection.sparse_networks import NetworkBatches, Networks, distance, initialize, network
 from recovery.training.models import Empirical, Parameters
 
 B, R, N, P = 3, 5, 17, 4
@@ -86,7 +86,11 @@ def test_a_batch_is_single_fits_by_the_letter():
 
 def test_an_epoch_of_batches_is_a_step_on_each_and_sees_every_row_once():
     X, y, theta = problem()
-    batches, penalties, rates = Minibatches(np.random.default_rng(1), X, y, B, R, 5), np.full(B, 0.1), np.full(B, 0.01)
+    batches, penalties, rates = (
+        NetworkBatches(np.random.default_rng(1), X, y, B, R, 5),
+        np.full(B, 0.1),
+        np.full(B, 0.01),
+    )
     rows = [(batch.rows[:, :-1].copy(), batch.y.copy()) for batch in batches()]
     assert [len(labels) for _, labels in rows] == [5, 5, 5, 2]
     np.testing.assert_allclose(np.sort(np.concatenate([labels for _, labels in rows])), np.sort(y), rtol=1e-6)
