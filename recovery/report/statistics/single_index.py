@@ -102,9 +102,9 @@ def single_index(pool: Pool) -> SingleIndex | None:
     information = np.bincount(slice_of[near], curve.weight * efficient**2, count)
     moved = np.bincount(slice_of[near], curve.score * efficient, count)
     whole = float(information.sum())
-    share = information / whole
-    if not whole > 0 or share.max() > 0.9:
+    if not whole > 0 or information.max() > 0.9 * whole:
         return None
+    share = information / whole
     scatter = float(np.sqrt(((moved / whole) ** 2 / (1 - share)).sum()))
     return SingleIndex(float(curve.parameters[0]), float(np.sqrt(spread / whole)), scatter, freedom_of(share))
 
