@@ -56,8 +56,8 @@ class Panel:
 
     @property
     def undefined(self) -> bool:
-        """Whether trials of this panel finished whose method does not measure the value."""
-        return bool(self.cells["undefined"].any())
+        """Whether trials of this panel finished, and no method in it measures the value."""
+        return bool(self.cells["undefined"].any()) and not self.answers and not self.cells["undecided"].any()
 
     def matrix(self, values: "str | pd.Series[Any]") -> Array:
         """Return a column of the cells, or one value per cell, as floats of shape (len(y), len(x)); NaN without a
@@ -199,16 +199,16 @@ class Diagram:
         """Return what the finished trials of each cell measured, as `Cells.tally` does, and `undefined`, the number
         that could not be measured.
 
-        If no trial of a panel has the value and no verdict is undecided, the panel's method does not measure the value.
+        If no trial of a method in a panel has the value and no verdict is undecided, the method does not measure it.
         """
         tally, cells = self.cells.tally(quantity), self.cells
         answers = tally["yes"] + tally["no"] if "yes" in tally else tally["count"]
         if "verdict" in self.frame:
             answers = answers + cells.count(cells.finished & (self.frame["verdict"] == "undecided").to_numpy(bool))
-        panel = np.zeros(len(tally), dtype=int)
-        if self.layout.panels:
-            panel = cells.keys.groupby(list(self.layout.panels), dropna=False).ngroup().to_numpy()
-        unmeasured = np.bincount(panel, weights=answers)[panel] == 0
+        method = np.zeros(len(tally), dtype=int)
+        if names := [*self.layout.panels, *({"method"}.intersection(cells.keys) - {*self.layout.panels})]:
+            method = cells.keys.groupby(names, dropna=False).ngroup().to_numpy()
+        unmeasured = np.bincount(method, weights=answers)[method] == 0
         undecided = tally["undecided"]
         return tally.assign(undecided=undecided.where(~unmeasured, 0), undefined=undecided.where(unmeasured, 0))
 
