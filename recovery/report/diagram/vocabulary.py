@@ -149,8 +149,11 @@ class Script:
         last = (name or "").split(".")[-1]
         return self.marked(LETTERS[last]) if last in LETTERS else self.own(last.replace("_", " "))
 
-    def value(self, value: Any) -> str:
-        """Return one value of a coordinate: `0.05`, `yes`, `Gaussian`, `normalised ReLU, k = 2`, `none`."""
+    def value(self, value: Any, shared: frozenset[str] = frozenset()) -> str:
+        """Return one value of a coordinate: `0.05`, `yes`, `Gaussian`, `normalised ReLU, k = 2`, `none`.
+
+        shared: parts that are left out; a value without other parts is `default`.
+        """
         if value is None:
             return "none"
         if isinstance(value, bool | np.bool_):
@@ -158,10 +161,10 @@ class Script:
         if isinstance(value, int | float | np.number):
             return self.number(float(value))
         text = str(value)
-        if (parts := _OF_PARTS.fullmatch(text)) is None:
+        if _OF_PARTS.fullmatch(text) is None:
             return self.own(text.replace("_", " "))
-        first = VALUES.get(parts[1], parts[1])
-        return self.own((first + parts[2].replace(" ", ", ").replace("=", " = ")).replace("_", " "))
+        parts = [VALUES.get(part, part.replace("=", " = ")) for part in text.split() if part not in shared]
+        return self.own(", ".join(parts).replace("_", " ")) or "default"
 
     def number(self, value: float) -> str:
         """Return a number for a tick or title: 0.05, 400, or a power of ten if it is far from 1."""

@@ -21,7 +21,7 @@ from matplotlib.textpath import text_to_path
 
 from recovery.config.header import LENGTH, StyleSpec
 from recovery.errors import ReportError
-from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks
+from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks, shared_parts
 from recovery.text import printable
 
 NO_BREAK_SPACE = "\u00a0"
@@ -256,7 +256,8 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     drawn = ax.xaxis if which == "x" else ax.yaxis
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
-    ticks = [] if list(axis.values) == [None] else [(at, MATH.value(value)) for at, value in axis.ticks]
+    shared = shared_parts(axis.values)
+    ticks = [] if list(axis.values) == [None] else [(at, MATH.value(value, shared)) for at, value in axis.ticks]
     if which == "x":
         size = font_size("xtick.labelsize")
         if axis.kind != "even":

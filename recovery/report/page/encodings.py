@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from recovery.report.diagram import PLAIN, Axis, AxisKind, Diagram, Script, levels
+from recovery.report.diagram import PLAIN, Axis, AxisKind, Diagram, Script, levels, shared_parts
 from recovery.report.figures.style import LINES, ORDERED, ordered, shades
 
 Json = dict[str, Any]
@@ -80,7 +80,8 @@ def _axis(title: str, axis: Axis) -> Json:
 
     Ends of cells are rounded to whole pixels, because otherwise thin gaps are visible between cells.
     """
-    ticks = [(at, PLAIN.value(value)) for at, value in axis.ticks if value is not None]
+    shared = shared_parts(axis.values)
+    ticks = [(at, PLAIN.value(value, shared)) for at, value in axis.ticks if value is not None]
     edges = [rounded_to(value, 6) for value in axis.edges]
     scale: Json = {"type": "linear", "zero": False} if axis.kind != "log" else {"type": "log"}
     return {

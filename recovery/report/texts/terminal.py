@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recovery.report.claims import Analysis, in_words
-from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of, unmarked
+from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of, shared_parts, unmarked
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts.tables import chosen_rows, mean_rows, mean_title, threshold_rows
 from recovery.types import Array
@@ -86,7 +86,8 @@ def _table(rows: list[dict[str, str]]) -> Table:
 
 
 def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list[Text]:
-    labels = [""] if diagram.layout.y is None else [PLAIN.value(value) for value in panel.y]
+    shared = shared_parts(panel.y)
+    labels = [""] if diagram.layout.y is None else [PLAIN.value(value, shared) for value in panel.y]
     margin = max(map(len, labels)) + 2
     room = max(console.width - margin - 1, 10)
     across = ceil(len(panel.x) / room)
