@@ -116,7 +116,9 @@ def test_a_figure_does_not_call_undecided_what_a_method_does_not_measure() -> No
 
 def test_ticks_of_methods_name_only_what_differs() -> None:
     methods = ["select neurons=50", "select neurons=50 batch=32"]
-    figure = drawn(analysed(wendel_rows(method=methods), "recovered", report={"x": "n", "y": "method", "figure": "map"}))
+    figure = drawn(
+        analysed(wendel_rows(method=methods), "recovered", report={"x": "n", "y": "method", "figure": "map"})
+    )
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["default", "batch = 32"]
 
 
