@@ -20,7 +20,7 @@ SMALL = "p1-fig03"
 TRIALS = load(SMALL).size
 """The figure with the fewest trials that are cheap: eight, two cells of four."""
 OTHER = "p2-fig01"
-"""The figure with the fewest trials: two."""
+"""A figure with few trials: ten draws of two cells."""
 
 
 def reproduce(*arguments: object) -> Result:
@@ -132,8 +132,9 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_says_why_nothing_is_to_run_and_how_to_run_it_anew() -> None:
-    result = reproduce(OTHER, "--dry-run", "--out", ROOT / "results" / "papers")
-    assert f"0 trials to run: all 2 are stored in {ROOT / 'results' / 'papers' / OTHER}" in result.stdout
+    papers = ROOT / "results" / "papers"
+    result = reproduce(OTHER, "--dry-run", "--out", papers)
+    assert f"0 trials to run: all {load(OTHER).size} are stored in {papers / OTHER}" in result.stdout
     assert "give another --out" in result.stdout
 
 

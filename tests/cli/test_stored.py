@@ -35,9 +35,10 @@ def edited(out: Path, column: str, change: Callable[[list[Any]], list[Any]]) -> 
     """Change the values of a column in the first part, checksum and all; returns the rows before."""
     path = list_parts(out / "trials")[0]
     table = pq.read_table(path)
-    index = table.schema.get_field_index(column)
+    index, field = table.schema.get_field_index(column), table.schema.field(column)
     path.unlink()
-    write_part(path.parent, table.set_column(index, table.schema.field(index), [change(table[column].to_pylist())]))
+    values = pa.array(change(table[column].to_pylist()), field.type)
+    write_part(path.parent, table.set_column(index, field, values))
     return table
 
 

@@ -131,7 +131,7 @@ def test_a_jump_is_in_every_format() -> None:
     analysis = analysed(stepped(), report=REPORT, claims=[CLAIM])
     record = analysis.thresholds()[0]
     assert record["before"] > record["after"]
-    assert len(record) <= 15
+    assert len(record) <= 16
     assert "three quarters of the way" in as_json([analysis])
     assert "n50_low" in as_csv([analysis], ["all"]).splitlines()[0]
     assert f"{record['estimate']:.3f}" in as_markdown([analysis])
