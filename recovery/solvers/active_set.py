@@ -32,23 +32,18 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
 class Cone(NamedTuple):
-    """The cone {v : s_i R_i v >= 0 for every i}: rows R (n, r), signs s (n,), and the norms of the rows (n,).
-
-    gram: R R^T (n, n), or (0, 0) if it was not formed.
-    """
+    """The cone {v : s_i R_i v >= 0 for every i}: rows R (n, r), signs s (n,), and the norms of the rows (n,)."""
 
     rows: Array
     signs: Array
     norms: Array
-    gram: Array
 
 
 class Cones(NamedTuple):
     """Cones of k signed groups whose rows are base @ frames[family], for base (n, r) and frames (f, r, r).
 
     family (k,): the frame of each group. signs (k, n). free (k,): groups without a cone. rows (f, n, r) and norms
-    (f, n) are computed at the first use of a family; `filled` (f,) says which families have them. gram: base @ base^T
-    (n, n) if the rows of all groups are those of `base`, otherwise (0, 0).
+    (f, n) are computed at the first use of a family; `filled` (f,) says which families have them.
     """
 
     base: Array
@@ -59,7 +54,6 @@ class Cones(NamedTuple):
     rows: Array
     norms: Array
     filled: Mask
-    gram: Array
 
 
 class Last(NamedTuple):
@@ -118,14 +112,13 @@ def kth_smallest(a: Array, count: int) -> float:
 
 
 @_compiled
-def _append(L: Array, m: int, cone: Cone, tight: Index, row: int) -> bool:
+def _append(L: Array, m: int, R: Array, s: Array, tight: Index, row: int) -> bool:
     """Add `row` to the m tight rows and to the factor L of their Gram matrix; return False if it depends on them."""
-    R, s, norms, gram = cone
     r = R.shape[1]
-    whole = norms[row] * norms[row]
+    whole = _dot(R[row], R[row], r)
     for k in range(m):
         other = tight[k]
-        product = s[row] * s[other] * (gram[row, other] if len(gram) else _dot(R[row], R[other], r))
+        product = s[row] * s[other] * _dot(R[row], R[other], r)
         L[m, k] = (product - _dot(L[m], L[k], k)) / L[k, k]
     square = whole - _dot(L[m], L[m], m)
     if not square > INDEPENDENT * whole:
@@ -136,19 +129,18 @@ def _append(L: Array, m: int, cone: Cone, tight: Index, row: int) -> bool:
 
 
 @_compiled
-def _remove(L: Array, m: int, place: int, tight: Index, held: Array) -> None:
+def _remove(L: Array, m: int, place: int, tight: Index, held: Array, turns: Array) -> None:
     """Remove the tight row at `place`: move up the rows of the factor L below it, and restore its triangle."""
     for i in range(place, m - 1):
         tight[i], held[i] = tight[i + 1], held[i + 1]
-        _copy(L[i + 1, : i + 2], L[i])
-    # column by column: the rows of a rotation do not depend on each other, and the rotations of a row do
-    for j in range(place, m - 1):
-        size = np.sqrt(L[j, j] * L[j, j] + L[j, j + 1] * L[j, j + 1])
-        c, d = L[j, j] / size, L[j, j + 1] / size
-        L[j, j] = size
-        for i in range(j + 1, m - 1):
-            one, two = L[i, j], L[i, j + 1]
+        for j in range(i + 2):
+            L[i, j] = L[i + 1, j]
+        for j in range(place, i):
+            c, d, one, two = turns[0, j], turns[1, j], L[i, j], L[i, j + 1]
             L[i, j], L[i, j + 1] = c * one + d * two, c * two - d * one
+        size = np.sqrt(L[i, i] * L[i, i] + L[i, i + 1] * L[i, i + 1])
+        turns[0, i], turns[1, i] = L[i, i] / size, L[i, i + 1] / size
+        L[i, i] = size
 
 
 @_compiled
@@ -179,19 +171,20 @@ def _leave(norms: Array, tight: Index, L: Array, m: int, limit: float, x: Array,
     All of them leave, or, with `single`, the one that is first zero on the way from the last feasible multipliers
     `held` to x; `held` then moves to that place. Multipliers of at least -limit / norm of the row count as zero.
     """
+    turns = np.empty((2, len(x)))
     first, length, count = -1, 1.0, m
     # go from the last place down, because removing a row moves the rows after it, which have then been examined
     for k in range(count - 1, -1, -1):
         if x[k] < -limit / norms[tight[k]]:
             if not single:
-                _remove(L, m, k, tight, held)
+                _remove(L, m, k, tight, held, turns)
                 m -= 1
             elif first < 0 or held[k] < length * (held[k] - x[k]):
                 first, length = k, held[k] / (held[k] - x[k])
     if first >= 0:
         for k in range(m):
             held[k] = max(0.0, held[k] + length * (x[k] - held[k]))
-        _remove(L, m, first, tight, held)
+        _remove(L, m, first, tight, held, turns)
         m -= 1
     return m
 
@@ -209,7 +202,7 @@ def _enter(cone: Cone, tight: Index, L: Array, m: int, slack: Array, limit: Arra
     last = kth_smallest(excess[:many].copy(), room) if room < many else 0.0
     before = m
     for k in range(many):
-        if excess[k] <= last and m < r and _append(L, m, cone, tight, worst[k]):
+        if excess[k] <= last and m < r and _append(L, m, cone.rows, cone.signs, tight, worst[k]):
             held[m] = 0.0
             m += 1
             if m == before + room:
@@ -227,7 +220,7 @@ def project(
     afterwards `tight` and L begin with the tight rows, whose number is returned. The method stops early once the
     multipliers prove that the projection is at most `enough` long: then v = z + sum_i mu_i s_i R_i is as short.
     """
-    R, s, norms, _ = cone
+    R, s, norms = cone
     n, r = R.shape
     a = np.dot(R, z)
     for i in range(n):
@@ -238,7 +231,7 @@ def project(
         m = count
     else:
         for k in range(count):
-            if _append(L, m, cone, tight, tight[k]):
+            if _append(L, m, R, s, tight, tight[k]):
                 m += 1
     best_tight, best_x, best_slack, best_m, least = tight.copy(), np.zeros(r), np.zeros(n), 0, np.inf
     single, limit = False, -ROUNDING * size * norms
@@ -271,7 +264,7 @@ def project(
             _copy(best_x, x)
             _copy(best_slack, slack)
             for k in range(best_m):
-                if _append(L, m, cone, tight, best_tight[k]):
+                if _append(L, m, R, s, tight, best_tight[k]):
                     x[m] = best_x[k]
                     m += 1
         _copy(tight, best_tight)
@@ -324,7 +317,7 @@ def project_each(
             _copy(z, v)
         else:
             L, mu = last.factors[g] if keep or last.known[g] else scratch, last.multipliers[g]
-            cone = Cone(cones.rows[at], cones.signs[g], cones.norms[at], cones.gram)
+            cone = Cone(cones.rows[at], cones.signs[g], cones.norms[at])
             guess = last.tight[g], L, last.counts[g], last.known[g]
             last.counts[g] = project(cone, z, *guess, BELOW * bound, v, mu)
             last.known[g] |= keep

@@ -42,7 +42,6 @@ class Projections:
             np.empty((families, n, r)),
             np.zeros((families, n)),
             np.zeros(families, dtype=np.bool_),
-            groups.base_gram if self.frames is None else np.empty((0, 0)),
         )
         self._last = Last(
             np.zeros((k, r), dtype=np.intp),
