@@ -123,13 +123,11 @@ def study(
 
 
 def as_classes(predicted: Array, labels: Array, low: float, high: float) -> tuple[float, float]:
-    """Return the accuracy of predicted classes, and the area under the ROC curve, which is NaN if one class is absent.
+    """Return the accuracy of predicted classes, and the area under the ROC curve (NaN if one class is absent)."""
+    from sklearn.metrics import roc_auc_score
 
-    The area is the share of pairs, one row of each class, whose predictions have the right order; ties count half.
-    """
     upper = labels == high
-    pairs = predicted[upper][:, None] - predicted[~upper]
-    area = float(np.mean((1 + np.sign(pairs)) / 2)) if pairs.size else float("nan")
+    area = float(roc_auc_score(upper, predicted)) if 0 < upper.sum() < len(upper) else float("nan")
     return float(np.mean((predicted > (low + high) / 2) == upper)), area
 
 

@@ -44,8 +44,6 @@ CIRCLES = 8
 """Great circles through the worst activation pattern. Each circle meets up to 2n other patterns."""
 STARTS = 4
 """Starting points of the ascent per row."""
-REPEATS = 1
-"""A search without proof ends when further ascents, this many times as many, find nothing."""
 
 
 class Pricing(ABC):
@@ -260,7 +258,7 @@ class NeuronPricing(Pricing):
     def _bounds(self, lam: Array, sign: float) -> Bounds:
         known = self._own(sign)
         if not self.proof:
-            starts = self.rng.standard_normal((self.groups.rank, REPEATS * STARTS * self.groups.n))
+            starts = self.rng.standard_normal((self.groups.rank, STARTS * self.groups.n))
             found, ratios = self._ascended(lam, sign, starts, PROVED_BELOW)
             return (
                 Bounds(float(ratios[0]), np.inf, found[:, 0], 0)
