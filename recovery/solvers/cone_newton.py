@@ -102,6 +102,8 @@ class ConeNewton:
         y, size, everyone = self.y, float(np.linalg.norm(self.y)), np.arange(len(self.members))
         start = self._begin(gated)
         if start is None:
+            if self.delta and self.cones.project(everyone, self._images(everyone, y), 1.0)[1].max() <= self.bound:
+                return self._solution(self.W, y, Outcome.SOLVED, self.cones.multipliers)
             return self._solution(self.W, self.lam, Outcome.NUMERICAL_TROUBLE)
         near, At = start
         # first s: the expected size of the weights, ||y|| / column, divided by b, the size of the norms of A^T lam;

@@ -94,8 +94,10 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     """
     groups, y = program.groups, program.y
     if not y.any() or groups.count == 0:
+        # without groups the residual is y, which is the dual optimum of a regularised program
         outcome = Outcome.SOLVED if not y.any() or not program.interpolates else Outcome.INFEASIBLE
-        return Solution(np.zeros((groups.count, groups.rank)), np.zeros(groups.n), outcome, 0, "newton")
+        lam = np.zeros(groups.n) if program.interpolates else y
+        return Solution(np.zeros((groups.count, groups.rank)), lam, outcome, 0, "newton")
     state = _start(program, start)
     longest, least_weight = LONGEST_STEP * state.s, LEAST_WEIGHT * state.proximal_weight
     best: tuple[float, Array, Array] = (np.inf, state.W, state.lam)
@@ -154,10 +156,10 @@ def _accuracy(program: GatedProgram, objective: float, wanted: float) -> float:
 def _start(program: GatedProgram, start: Solution | None) -> _State:
     """Return the state of `start`; without it, lam is y scaled to the boundary of the dual, and weights are zero."""
     groups, y, bound = program.groups, program.y, program.penalty
-    column = float(np.sqrt(np.mean(np.square(groups.base).sum(axis=0)))) if groups.rank else 1.0
+    column = (float(np.sqrt(np.mean(np.square(groups.base).sum(axis=0)))) if groups.rank else 0.0) or 1.0
     # s is the expected size of the weights, ||y|| / column, divided by b, the size of the norms of A^T lam. `column`, a
     # typical column norm of B, approximates ||A_g||
-    s = float(np.linalg.norm(y)) / (bound * max(column, np.finfo(float).tiny))
+    s = float(np.linalg.norm(y)) / (bound * column)
     if start is not None and start.W.any() and start.lam.any():
         s = float(np.linalg.norm(start.W, axis=1).max()) / bound
         return _State(start.W, start.lam, groups.adjoint(start.lam), s, PROXIMAL_WEIGHT * s * column**2, start.lam)

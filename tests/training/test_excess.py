@@ -1,5 +1,7 @@
 """Training against the global optimum of its own problem, which the exact program over all patterns proves."""
 
+from dataclasses import replace
+
 import cvxpy
 import numpy as np
 import pytest
@@ -70,6 +72,19 @@ def test_no_start_is_below_the_enumerated_optimum_and_some_reach_it(architecture
             assert row.training_loss == pytest.approx(row["optimum"] * (1 + row["excess"]))
         reached += min(row["excess"] for row in rows) < 1e-5
     assert reached >= 5
+
+
+@pytest.mark.parametrize("architecture", ["relu", "relu_skip"])
+def test_the_optimum_on_rows_of_one_line_and_on_zero_rows(architecture: str) -> None:
+    # no neuron has the first pattern, all ones: for rows of both directions its cone is zero, and zero rows have none
+    line = np.outer([-3.0, 1.0, 2.0, 4.0, -2.0], [1.0, 2.0])
+    for X, y in ((line, np.maximum(-line[:, 0], 0.0)), (np.zeros((3, 2)), np.array([1.0, -2.0, 0.5]))):
+        ones = np.ones((len(X), 1), dtype=np.bool_)
+        inst = replace(instance(len(X), 2, 0), X=X, y=y, signal=y, draw_patterns=lambda ones=ones: ones)
+        row = train(inst, architecture)
+        least = enumerated(inst, BETA, architecture == "relu_skip") if X.any() else 0.5 * float(y @ y)
+        assert row["optimum"] == pytest.approx(least, rel=2e-6)
+        assert row["optimum_gap"] <= 1e-6
 
 
 def test_the_network_of_the_program_is_stationary_and_has_no_excess() -> None:
