@@ -90,13 +90,15 @@ def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certif
     dual_objective = program.dual_objective(_feasible(program, lam, largest))
     # if rows differ widely in norm, each row's residual is divided by its norm: otherwise the misfit of a row of norm 1
     # next to one of norm 1e9 would not show
-    scales = program.groups.scales
-    misfit = float(np.linalg.norm(residual / scales)) if program.interpolates else 0.0
+    misfit = 0.0
+    if program.interpolates:
+        scales = program.groups.scales
+        misfit = relative(float(np.linalg.norm(residual / scales)), float(np.linalg.norm(program.y / scales)))
     return Certificate(
         objective=objective,
         dual_objective=dual_objective,
         gap=relative(objective - dual_objective, max(abs(objective), abs(dual_objective))),
-        primal_residual=relative(misfit, float(np.linalg.norm(program.y / scales))),
+        primal_residual=misfit,
         dual_violation=max(0.0, largest / bound - 1.0),
         cone_violation=program.cone_violation(W),
         active_groups=int(np.count_nonzero(active_groups(norms))),
@@ -112,7 +114,7 @@ def _feasible(program: Program, lam: Array, largest: float) -> Array:
     square = float(lam @ lam)
     # the dual objective of c lam, c y.lam - c^2 ||lam||^2 / 2, is a parabola in c: take its maximiser, or the nearest
     # feasible c
-    return lam * float(np.clip(float(program.y @ lam) / square, 0.0, limit)) if square > 0 else lam
+    return lam * min(max(float(program.y @ lam) / square, 0.0), limit) if square > 0 else lam
 
 
 def active_groups(norms: Array) -> Mask:

@@ -41,6 +41,8 @@ class Groups:
     """The groups that this is a subset of, and which of them: base products and transforms are theirs."""
     _last: tuple[Array, Array, Array] | None = field(init=False, default=None, repr=False)
     """The last dual lam (n,), its images A_g^T lam (p, r), and their norms (p,)."""
+    _chosen: tuple[Index | None, Array] = field(init=False, default=(None, np.empty(0)), repr=False)
+    """The last chosen groups, and their diagonals (n, k)."""
 
     def __post_init__(self) -> None:
         (n, r), shape = self.base.shape, self.patterns.shape
@@ -73,12 +75,17 @@ class Groups:
     @cached_property
     def scales(self) -> Array:
         """Units in which to measure residuals, (n,): norms of the rows of B if these are uneven, otherwise 1."""
-        squares: Array = np.einsum("nr,nr->n", self.base, self.base)
+        squares = self.row_squares
         if (squares >= UNEVEN**2 * squares.max(initial=0.0)).all():
             return np.ones(self.n)
         sizes = np.sqrt(squares)
         live = sizes > 0
         return np.where(live, sizes, 1.0) if sizes[live].min() < UNEVEN * sizes.max() else np.ones(self.n)
+
+    @cached_property
+    def row_squares(self) -> Array:
+        """The squared norms of the rows of B, (n,)."""
+        return np.einsum("nr,nr->n", self.base, self.base) if self._whole is None else self._whole[0].row_squares
 
     @cached_property
     def base_gram(self) -> Array:
@@ -142,7 +149,9 @@ class Groups:
 
     def diagonals(self, chosen: Index) -> Array:
         """Return D_g of the chosen groups as columns, (n, k), from the patterns, which take an eighth of D's memory."""
-        return self._diagonals(self.patterns[:, chosen])
+        if chosen is not self._chosen[0]:
+            self._chosen = chosen, self._diagonals(self.patterns[:, chosen])
+        return self._chosen[1]
 
     def _diagonals(self, patterns: Mask) -> Array:
         D = patterns.astype(np.float64)
@@ -163,13 +172,17 @@ class Groups:
         """
         return self._images(lam)[1]
 
+    def transposed(self, lam: Array) -> Array:
+        """Return `adjoint(lam)` without storing it."""
+        return self.group_gradients(((self.base * lam[:, None]).T @ self.D).T)
+
     def adjoint_norms(self, lam: Array) -> Array:
         """Return norms of the rows of `adjoint(lam)`, (p,), read only and kept for the last lam."""
         return self._images(lam)[2]
 
     def _images(self, lam: Array) -> tuple[Array, Array, Array]:
         if self._last is None or not np.array_equal(self._last[0], lam):
-            images = self.group_gradients(((self.base * lam[:, None]).T @ self.D).T)
+            images = self.transposed(lam)
             norms = np.sqrt(np.einsum("gr,gr->g", images, images))
             images.flags.writeable = norms.flags.writeable = False
             self._last = lam.copy(), images, norms
@@ -244,8 +257,8 @@ class Groups:
         E = self.diagonals(chosen)
         m = E @ (c * E.sum(axis=0))
         m /= np.sqrt(max(float(m.sum()), np.finfo(float).tiny))
-        rest = np.maximum(E**2 @ c - m * m, 0.0)
-        return rest * np.einsum("nr,nr->n", self.base, self.base), self.base * m[:, None]
+        rest = np.maximum((E if self.slope == 0.0 else E**2) @ c - m * m, 0.0)
+        return rest * self.row_squares, self.base * m[:, None]
 
     def _hadamard(self, chosen: Index, c: Array) -> Array:
         E = self.diagonals(chosen) * np.sqrt(c)

@@ -2,8 +2,9 @@
 preconditioner.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -28,8 +29,7 @@ RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
 minimum is bracketed to the relative width ROUGHLY, and no length is below SHORTEST."""
 
 
-@dataclass(frozen=True)
-class Hessian:
+class Hessian(NamedTuple):
     """The matrix H = shift I + sum_g A_g (c_g I + turns_g z_g z_g^T) A_g^T over active groups, never formed.
 
     directions: the unit vectors z_g (k, r). images: A_g z_g (n, k). c, turns: (k,).
@@ -93,7 +93,7 @@ def loose_descent(H: Hessian, gradient: Array) -> Array | None:
     if groups.transforms is not None or k + r > FEWER * n:
         return None
     diagonal, mean = groups.mean_gram(H.active, c)
-    near = across(diagonal + H.shift, np.hstack([mean, H.images * np.sqrt(H.turns)]))
+    near = across(diagonal + H.shift, mean, H.images * np.sqrt(H.turns))
     D, B = groups.diagonals(H.active), groups.base
 
     def product(v: Array) -> Array:
@@ -115,13 +115,13 @@ def conjugate(product: Linear, near: Linear, gradient: Array) -> Array | None:
     """
     step, residual = np.zeros_like(gradient), -gradient
     towards = direction = near(residual)
-    square, wanted = float(residual @ towards), LOOSE * float(np.linalg.norm(gradient))
+    square, wanted = float(residual @ towards), LOOSE * math.sqrt(gradient @ gradient)
     for _ in range(ROUNDS):
         image = product(direction)
         length = square / float(direction @ image)
         step += length * direction
         residual = residual - length * image
-        if float(np.linalg.norm(residual)) <= wanted:
+        if math.sqrt(residual @ residual) <= wanted:
             return step
         towards = near(residual)
         last, square = square, float(residual @ towards)
@@ -129,13 +129,14 @@ def conjugate(product: Linear, near: Linear, gradient: Array) -> Array | None:
     return None
 
 
-def across(diagonal: Array, C: Array) -> Linear | None:
-    """Return the map v -> (diag(diagonal) + C C^T)^{-1} v, by Woodbury's identity for C (n, m), or None if that fails.
+def across(diagonal: Array, *roots: Array) -> Linear | None:
+    """Return the map v -> (diag(diagonal) + C C^T)^{-1} v, by Woodbury's identity, or None if that fails.
 
-    For diagonal 1 it is v - C (I + C^T C)^{-1} C^T v, which takes an m x m factor.
+    C (n, m) consists of the roots side by side. For diagonal 1 the map is v - C (I + C^T C)^{-1} C^T v, which takes an
+    m x m factor.
     """
-    scale = 1.0 / np.sqrt(diagonal)
-    C = C * scale[:, None]
+    scale, C = 1.0 / np.sqrt(diagonal), np.hstack(roots)
+    C *= scale[:, None]
     K = scipy.linalg.blas.dsyrk(1.0, C.T, lower=1)  # K = C^T C; BLAS reads the rows of C as columns, without a copy
     np.einsum("ii->i", K)[:] += 1.0
     factor, failed = scipy.linalg.lapack.dpotrf(K, lower=1, clean=0)

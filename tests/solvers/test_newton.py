@@ -86,6 +86,20 @@ def test_a_large_penalty_gives_zero_and_a_smaller_one_does_not():
     assert solve_newton(GatedProgram(program.groups, program.y, 0.999 * threshold)).W.any()
 
 
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_a_program_whose_optimum_is_linear_takes_no_steps(unit):
+    instance = draw(Setting(60, 5, noise=0.1), np.random.default_rng(0))
+    groups = ARCHITECTURES["relu_skip"].groups(unit * instance.X, instance.patterns)
+    norms = groups.adjoint_norms(instance.y)
+    for fraction, linear in ((0.3, True), (1e-3, False)):
+        program = GatedProgram(groups, instance.y, fraction * float(norms[0]))
+        solution = solve_newton(program)
+        active = solution.W.any(axis=1)
+        assert solution.outcome is Outcome.SOLVED
+        assert active[0]
+        assert (solution.iterations == 0 and active.sum() == 1) == linear
+
+
 def test_a_single_orthonormal_group_has_the_closed_form_of_soft_thresholding():
     rng = np.random.default_rng(1)
     X = np.linalg.qr(rng.standard_normal((12, 4)))[0]
