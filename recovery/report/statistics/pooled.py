@@ -26,7 +26,7 @@ from recovery.report.statistics.crossings import (
     widened,
 )
 from recovery.report.statistics.curve_free import crossing
-from recovery.report.statistics.single_index import single_index
+from recovery.report.statistics.single_index import DEPENDENT, REPEATED, single_index
 from recovery.report.statistics.slices import Slices, crossed, unfinished
 from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
@@ -39,7 +39,8 @@ MOST_CHANGE = 0.5
 BEYOND = 1e-3
 """Error rate of the bound of a scatter over the slices that no number of trials reduces."""
 HIDDEN = 0.2
-"""One curve for all slices replaces their mean if the grid hides at least this share of the bootstrap reach."""
+"""One curve for all slices may replace their mean if the grid hides at least this share of the bootstrap reach, or in
+an adaptive sweep."""
 Assumption = Literal["slices", "curve", "bounds"]
 """Assumption of a pooled interval. slices: nothing about the curves of different slices; the interval of their mean
 includes what the grid hides. curve: the slices share the threshold and one smooth curve (`single_index`). bounds: they
@@ -182,7 +183,10 @@ def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Int
         if mean.hidden > spread:
             near, far = (_common_bounds(slices, each) for each in levels)
             return near, far, _drift(found, pool, level), "bounds"
-        if mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error and (curve := single_index(pool)) is not None:
+        # an adaptive sweep, whose levels are higher, has its trials near the threshold, where the curve needs fewest
+        adaptive = level > LEVEL
+        wide = adaptive or mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error
+        if wide and (curve := single_index(pool, REPEATED if adaptive else DEPENDENT)) is not None:
             furthest = max(curve.reach(LEVEL), abs(curve.estimate - estimate))
             if furthest < spread + mean.hidden:
                 assumption, value, reach = "curve", curve.estimate, curve.reach
