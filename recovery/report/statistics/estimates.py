@@ -60,15 +60,21 @@ def interim_level(number: int) -> float:
     return 1 - (1 - LEVEL) * (FIRST if number == 1 else (1 - FIRST) / 2 ** (number - 1))
 
 
+def is_adaptive(diagram: Diagram) -> bool:
+    """Return whether a rule decides when the sweep stops."""
+    ruled = bool(diagram.grid.rounds) and "until" in diagram.grid.rounds[-1]
+    return ruled or isinstance(diagram.sweep.sampling, Until)
+
+
 def levels(diagram: Diagram) -> Callable[[str], float]:
     """Return a function: title of a threshold -> its confidence level, 95 % except in adaptive sweeps.
 
     There it is the level of the last interim analysis if the target is met or no trials are left, otherwise of the
     next.
     """
-    last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
-    if last is None and not isinstance(diagram.sweep.sampling, Until):
+    if not is_adaptive(diagram):
         return lambda title: LEVEL
+    last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     number_of = {panel["title"]: panel["level_of"] for panel in last["panels"]} if last else {}
     return lambda title: interim_level(number_of.get(title, 1))
 
@@ -109,7 +115,8 @@ class Estimates:
         if diagram.along.pool is None:
             return []
         found = zip(diagram.panels, self._crossings, strict=True)
-        return [of_panel(panel, crossings, level_of(panel.title)) for panel, crossings in found]
+        adaptive = is_adaptive(diagram)
+        return [of_panel(panel, crossings, level_of(panel.title), adaptive=adaptive) for panel, crossings in found]
 
     @cached_property
     def _crossings(self) -> list[Crossings]:

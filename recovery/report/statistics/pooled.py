@@ -119,20 +119,23 @@ class Jump:
     few: bool = False
 
 
-def pooled(panel: Panel, level: float = LEVEL, along: ThresholdAxis = RATIO) -> Threshold:
-    """Return the pooled threshold of a panel, with an interval of this level."""
-    return of_panel(panel, crossings(panel, along, lambda _: level), level)
+def pooled(panel: Panel, level: float = LEVEL, along: ThresholdAxis = RATIO, *, adaptive: bool = False) -> Threshold:
+    """Return the pooled threshold of a panel, with an interval of this level. adaptive: see `of_panel`."""
+    return of_panel(panel, crossings(panel, along, lambda _: level), level, adaptive=adaptive)
 
 
-def of_panel(panel: Panel, found: Crossings, level: float) -> Threshold:
-    """Return the pooled threshold of a panel from its crossings, at the same level."""
+def of_panel(panel: Panel, found: Crossings, level: float, *, adaptive: bool) -> Threshold:
+    """Return the pooled threshold of a panel from its crossings, at the same level.
+
+    adaptive: the trials were placed near the threshold in rounds, with an interim analysis after each.
+    """
     unbounded = Interval(np.nan, -np.inf, np.inf, outer_level(level))
     unknown = Threshold(
         panel, found.along, _unknown(found, level), unbounded, (0.0, 0.0), found.falling, slices=found.widened
     )
     if found.pool is None:
         return unknown
-    interval, outer, drift, assumption = _estimate(found, found.pool, level)
+    interval, outer, drift, assumption = _estimate(found, found.pool, level, adaptive)
     shift = _missing_shift(found, found.pool.weight, found.kept, found.pool.estimate)
     return replace(
         unknown,
@@ -157,9 +160,9 @@ def of_slices(found: Crossings) -> list[Threshold]:
 
 
 def at_level(found: Threshold, level: float) -> Threshold:
-    """Return the same threshold with an interval of this level."""
+    """Return the same threshold of an adaptive sweep with an interval of this level."""
     slices = crossings(found.panel, found.along, lambda _: level)
-    return of_slices(slices)[0] if found.along.pool is None else of_panel(found.panel, slices, level)
+    return of_slices(slices)[0] if found.along.pool is None else of_panel(found.panel, slices, level, adaptive=True)
 
 
 def outer_level(level: float) -> float:
@@ -167,7 +170,9 @@ def outer_level(level: float) -> float:
     return 1 - (1 - level) / OUTER
 
 
-def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Interval, Drift | None, Assumption]:
+def _estimate(
+    found: Crossings, pool: Pool, level: float, adaptive: bool
+) -> tuple[Interval, Interval, Drift | None, Assumption]:
     """Return the pooled value with its inner and outer intervals, its drift, and what the intervals assume."""
     slices, estimate, levels = pool.slices, pool.estimate, (level, outer_level(level))
     # the interval of a single slice is its likelihood-ratio interval, whose level is exact in the limit of many trials
@@ -183,8 +188,7 @@ def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Int
         if mean.hidden > spread:
             near, far = (_common_bounds(slices, each) for each in levels)
             return near, far, _drift(found, pool, level), "bounds"
-        # an adaptive sweep, whose levels are higher, has its trials near the threshold, where the curve needs fewest
-        adaptive = level > LEVEL
+        # the trials of an adaptive sweep are near the threshold, where the curve needs fewest
         wide = adaptive or mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error
         if wide and (curve := single_index(pool, REPEATED if adaptive else DEPENDENT)) is not None:
             furthest = max(curve.reach(LEVEL), abs(curve.estimate - estimate))
