@@ -1,16 +1,16 @@
-"""Where a number jumps along n: bias and coverage on simulated noisy panels, analysed as a report does.
+"""Crossings and jumps of a measured value: coverage on simulated panels, analysed as a report does.
 
-    python -m benchmarks.jumps [--panels 200]
+    python -m benchmarks.jumps [--panels 250] [--law step ...] [--replicates 5 10 20]
 
-The sizes are d = 10, 20, ..., 100. One row a truth, grid and replicates: how often a jump is found, the bias of n/d
-where one ratio is given, how often that interval covers or the ratio is withdrawn, how often the interval at a size
-covers (sizes with cells near the jump), and n/d at a quarter and three quarters of the way.
+n = 10, 20, ..., 400 (in half of the panels 20, 40, ..., 400) and ten values of d. Each law draws values with n and d.
+The crossing is the n/d where the event `value <= LEVEL` has probability 1/2: there the median crosses LEVEL. The jump
+is the n/d of the midpoint, which a report gives only between two plateaus.
 """
 
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ import pyarrow as pa
 from scipy.special import expit, ndtr
 
 from benchmarks import arguments, table, written
-from benchmarks.truths import GRIDS, SIZES
+from benchmarks.truths import OFF, SIZES, N
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates
 from recovery.store import Grid
@@ -26,20 +26,39 @@ from recovery.theory import CURVES
 from recovery.types import Array, Rng
 
 AT = 2.03
-"""n/d of the sharp steps: on no cell."""
-
-
+"""n/d of the sharp steps: on no grid cell."""
 Draw = Callable[[Array, Array, Rng], Any]
 
 
-def _noisy(mean: Callable[[Array], Any], spread: float = 0.3) -> Draw:
-    """Return a draw of lognormal noise around a mean of n/d."""
-    return lambda n, d, rng: mean(n / d) * rng.lognormal(0.0, spread, len(n))
+class Law(NamedTuple):
+    """A draw of values at n and d, the LEVEL and n/d of the crossing, and whether the jump has two plateaus.
+
+    crossing: NaN where the median crosses no level. plateaus: None for laws without any jump.
+    """
+
+    draw: Draw
+    level: float = 0.5
+    crossing: float = 2.0
+    plateaus: bool | None = True
+
+
+def _noisy(median: Callable[[Array], Any], spread: Callable[[Array], Any] = lambda ratio: 0.3 + 0 * ratio) -> Draw:
+    """Return a draw of lognormal noise around a median; both are functions of n/d."""
+    return lambda n, d, rng: median(n / d) * np.exp(spread(n / d) * rng.standard_normal(len(n)))
+
+
+def _logistic(width: float) -> Callable[[Array], Any]:
+    return lambda ratio: expit((2 - ratio) / width)
+
+
+def _step(ratio: Array) -> Any:
+    return np.where(ratio < AT, 1.0, 0.3)
 
 
 def _trends(n: Array, d: Array, rng: Rng) -> Any:
     """Draw a step between a falling and a rising line, as distances under much noise have it."""
-    return np.where(n / d < AT, 1.2 - 0.1 * n / d, 0.4 + 0.03 * n / d) + rng.normal(0, 0.1, len(n))
+    ratio = np.minimum(n / d, 4)
+    return np.where(ratio < AT, 1.2 - 0.1 * ratio, 0.4 + 0.03 * ratio) + rng.normal(0, 0.1, len(n))
 
 
 def _states(n: Array, d: Array, rng: Rng) -> Any:
@@ -53,77 +72,95 @@ def _slope(n: Array, d: Array, rng: Rng) -> Any:
     return 0.2 + 0.8 * ndtr((2 * d - n) / np.sqrt(n)) + rng.normal(0, 0.1, len(n))
 
 
-TRUTHS: dict[str, tuple[Draw, float]] = {
-    "step": (_noisy(lambda ratio: np.where(ratio < AT, 1.0, 0.3), 0.4), AT),
-    "trends": (_trends, AT),
-    "states": (_states, 2.0),
-    "slope": (_slope, 2.0),
-    "logistic": (_noisy(lambda ratio: expit((2 - ratio) / 0.25)), 2.0),
-    "wide logistic": (_noisy(lambda ratio: expit((2 - ratio) / 0.5)), 2.0),
-    "1/n": (_noisy(lambda ratio: 1 / ratio), np.nan),
-    "exponential": (_noisy(lambda ratio: np.exp(-ratio)), np.nan),
-    "flat": (_noisy(lambda _: 1.0, 0.4), np.nan),
+def _shared(n: Array, d: Array, rng: Rng) -> Any:
+    """Draw a logistic fall; the r-th trials of all n share a lognormal factor at each d."""
+    trial = pd.DataFrame({"n": n, "d": d}).groupby(["n", "d"]).cumcount().to_numpy()
+    common = rng.normal(0, 0.3, (len(np.unique(d)), trial.max() + 1))[np.unique(d, return_inverse=True)[1], trial]
+    return _logistic(0.1)(n / d) * np.exp(common + rng.normal(0, 0.2, len(n)))
+
+
+LAWS: dict[str, Law] = {
+    "step": Law(_noisy(_step, lambda ratio: 0.4 + 0 * ratio), 0.55, AT),
+    "trends": Law(_trends, 0.7, AT),
+    "states": Law(_states),
+    "slope": Law(_slope, 0.6),
+    "logistic, w = 0.05": Law(_noisy(_logistic(0.05))),
+    "logistic, w = 0.1": Law(_noisy(_logistic(0.1))),
+    "logistic, w = 0.25": Law(_noisy(_logistic(0.25)), plateaus=False),
+    "logistic, w = 0.5": Law(_noisy(_logistic(0.5)), plateaus=False),
+    "rising": Law(_noisy(lambda ratio: 1 - 0.9 * _logistic(0.1)(ratio)), 0.55),
+    "less noise below": Law(_noisy(_step, lambda ratio: np.where(ratio < AT, 0.1, 0.8)), 0.55, AT),
+    "heavy tails": Law(lambda n, d, rng: _step(n / d) + 0.1 * rng.standard_t(1.5, len(n)), 0.65, AT),
+    "shared noise": Law(_shared),
+    "growing noise": Law(_noisy(lambda ratio: 1 / ratio, lambda ratio: 0.1 * ratio), plateaus=None),
+    "1/n": Law(_noisy(lambda ratio: 1 / ratio), plateaus=None),
+    "exponential": Law(_noisy(lambda ratio: np.exp(-ratio)), float(np.exp(-2)), plateaus=None),
+    "flat": Law(_noisy(lambda ratio: 1.0, lambda ratio: 0.4 + 0 * ratio), crossing=np.nan, plateaus=None),
 }
-"""A draw of values, and the n/d at which a trial is beyond the middle with probability 1/2."""
 
 
-def diagram(truth: str, grid: str, replicates: int, seed: int) -> Diagram:
-    """A grid of drawn distances."""
-    n, d, replicate = (a.ravel() for a in np.meshgrid(GRIDS[grid], SIZES, np.arange(replicates)))
-    rng = np.random.default_rng([list(TRUTHS).index(truth), list(GRIDS).index(grid), replicates, seed])
+def diagram(law: str, replicates: int, seed: int) -> Diagram:
+    """Return a diagram of drawn values."""
+    sizes = SIZES if seed % 2 else OFF
+    n, d, replicate = (a.ravel() for a in np.meshgrid(N[1::2] if seed % 4 > 1 else N, sizes, np.arange(replicates)))
+    rng = np.random.default_rng([list(LAWS).index(law), replicates, seed])
     rows = pd.DataFrame({"n": n.astype(int), "d": d.astype(int), "replicate": replicate.astype(int)})
     same: dict[str, Any] = {"ensemble": "gaussian", "planted": "linear", "architecture": "relu", "method": "min_norm"}
-    rows = rows.assign(**same, noise=0.0, sweep=truth, status="ok", trial_id=[f"{i:032x}" for i in range(len(rows))])
-    rows["absolute_distance"] = TRUTHS[truth][0](n, d, rng)
+    rows = rows.assign(**same, noise=0.0, sweep="jumps", status="ok", trial_id=[f"{i:032x}" for i in range(len(rows))])
+    rows["absolute_distance"] = LAWS[law].draw(n, d, rng)
     config = {"name": "jumps", "replicates": replicates, "axes": {}, "report": {"value": "absolute_distance"}}
-    document = {"name": truth, "digest": "0", "config": config, "trials": len(rows), "provenance": {}}
-    return Diagram.of(Grid(Path(truth), document, pa.Table.from_pandas(rows, preserve_index=False)))
+    document = {"name": "jumps", "digest": "0", "config": config, "trials": len(rows), "provenance": {}}
+    return Diagram.of(Grid(Path("jumps"), document, pa.Table.from_pandas(rows, preserve_index=False)))
 
 
-def analysed(truth: str, grid: str, replicates: int, seed: int) -> dict[str, float]:
-    """Return the estimate that the report prints for one panel."""
-    found = Estimates(diagram(truth, grid, replicates, seed)).pooled[0]
-    true = TRUTHS[truth][1]
-    if found.jump is None or np.isnan(found.jump.before):
-        return {"found": 0.0}
-    inside = [size.interval.low <= true * size.y <= size.interval.high for size in found.slices]
-    quarters = [part.interval.estimate for part in found.jump.quarters]
-    given = bool(np.isfinite(found.interval.estimate))
+def analysed(law: str, replicates: int, seed: int) -> dict[str, float]:
+    """Return what a report prints of one panel, compared with the truth; NaN where it prints nothing."""
+    _, level, true, plateaus = LAWS[law]
+    estimates = Estimates(diagram(law, replicates, seed))
+    at, jump = estimates.showing(f"absolute_distance<={level:g}").pooled[0], estimates.pooled[0]
+    given, found = at.interval.known, jump.jump is not None and np.isfinite(jump.jump.before)
+    inside = [one.interval.low <= true * one.y <= one.interval.high for one in at.slices]
+    covers, jump_covers = (one.interval.low <= true <= one.interval.high for one in (at, jump))
     return {
-        "found": 1.0,
-        "given": given,
-        "estimate": found.interval.estimate if given else np.nan,
-        "covers": found.interval.low <= true <= found.interval.high if given else np.nan,
-        "or_withdrawn": not given or found.interval.low <= true <= found.interval.high,
-        "length": found.interval.high - found.interval.low if given else np.nan,
-        "sizes": float(np.mean(inside)),
-        "quarter": quarters[0],
-        "three": quarters[1],
+        "given": float(given),
+        "covers": float(covers) if given else np.nan,
+        "half": (at.interval.high - at.interval.low) / 2 if given else np.nan,
+        "slices": float(np.mean(inside)),
+        "found": float(found),
+        "jump covers": float(jump_covers and plateaus is not None) if found else np.nan,
+        "jump half": (jump.interval.high - jump.interval.low) / 2 if found and jump.interval.known else np.nan,
     }
 
 
 COLUMNS = (
-    *("truth", "grid", "replicates", "found", "one ratio given", "bias %", "it covers", "length"),
-    *("covers or withdrawn", "sizes cover", "quarter, three quarters"),
+    *("law", "replicates", "two plateaus", "crossing given", "covers", "half width", "slices cover"),
+    *("jump given", "covers", "half width"),
 )
-STEPS = """
-A step that lies between two n is known only up to the bracket of the grid's n/d: the estimate is its
-middle, and the interval the whole of it. `wide logistic`, `1/n` and `exponential` have no levels next to a jump: the
-fewer are found, the better."""
+NOTE = """
+- `crossing`: of the stated value, pooled to n/d; `slices cover`: at each d. `flat` crosses no value.
+- `jump`: given, and holds the n/d of the midpoint. Laws without a jump have none, so each jump given there is a miss.
+- Half widths are medians over the panels."""
 
 
-def rows(panels: int) -> Iterator[list[object]]:
-    """Yield the cells of each row."""
-    for truth, (grid, replicates) in product(TRUTHS, (("fine", 5), ("fine", 20), ("coarse", 20))):
-        found = pd.DataFrame([analysed(truth, grid, replicates, seed) for seed in range(panels)]).astype(float)
-        mean, cells = found.mean(), [""] * 7
-        if "given" in found:
-            bias = 100 * (mean["estimate"] / TRUTHS[truth][1] - 1)
-            shares = [f"{mean[name]:.3f}" for name in ("covers", "length", "or_withdrawn", "sizes")]
-            cells = [f"{mean['given']:.3f}", f"{bias:+.2f}", *shares, f"{mean['quarter']:.3f}, {mean['three']:.3f}"]
-        yield [truth, grid, replicates, f"{mean['found']:.3f}", *cells]
+def rows(given: Any) -> Iterator[list[object]]:
+    """Yield the cells of each row, then the means over the rows."""
+    means = []
+    for replicates, law in product(given.replicates, given.law):
+        found = pd.DataFrame([analysed(law, replicates, seed) for seed in range(given.panels)])
+        mean, half = found.mean(), found.median()
+        if not np.isfinite(LAWS[law].crossing):
+            mean[["covers", "slices"]] = np.nan
+        means.append(mean)
+        kind = {True: "yes", False: "no", None: "no jump"}[LAWS[law].plateaus]
+        yield [law, replicates, kind, *_cells(mean, half["half"], half["jump half"])]
+    yield ["mean of the rows", "", "", *_cells(pd.DataFrame(means).mean(), np.nan, np.nan)]
+
+
+def _cells(mean: Any, half: float, jump_half: float) -> list[str]:
+    shares = [mean["given"], mean["covers"], half, mean["slices"], mean["found"], mean["jump covers"], jump_half]
+    return ["" if np.isnan(value) else f"{value:.3f}" for value in shares]
 
 
 if __name__ == "__main__":
-    PANELS = arguments(__doc__, panels=200).panels
-    written(__file__, [f"{PANELS} panels a row.", "", *table(COLUMNS, rows(PANELS)), STEPS])
+    given = arguments(__doc__, panels=250, law=tuple(LAWS), replicates=(5, 10, 20))
+    written(__file__, [f"{given.panels} panels per row.", "", *table(COLUMNS, rows(given)), NOTE])

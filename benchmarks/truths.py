@@ -29,7 +29,6 @@ from recovery.report.statistics import pooled
 from recovery.types import Array
 
 N = np.arange(10.0, 401.0, 10.0)
-GRIDS = {"fine": N, "coarse": np.arange(50.0, 401.0, 50.0)}
 SIZES = np.arange(10.0, 101.0, 10.0)
 OFF = np.array([11.0, 18.0, 23.0, 37.0, 44.0, 52.0, 61.0, 73.0, 88.0, 97.0])
 RATIOS = (1.93, 2.00, 2.03, 2.07)

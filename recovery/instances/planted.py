@@ -16,7 +16,7 @@ from recovery.instances.planted_functions import BiasedNetwork, Friedman, Sparse
 from recovery.types import Array, Rng
 
 SMALLEST_ACTIVATION = 1e-10
-"""A draw with some ||(X w_i)_+|| below this is repeated (P1, section VII)."""
+"""A draw with some ||(X w_i)_+|| / ||X|| of at most this is repeated (P1, section VII, without ||X||)."""
 MOST_REDRAWS = 1000
 """Limit of repeated draws. Even if only 1 % of draws are active, it is exceeded once in 23 000 instances."""
 
@@ -184,12 +184,13 @@ class Relu:
             raise ParameterError(f"`active` is a number of variables, at most d = {d}; found {self.active}")
         for redraws in range(MOST_REDRAWS):
             W = self._place(rng, d)
-            if np.linalg.norm(np.maximum(X @ W, 0.0), axis=0).min() >= SMALLEST_ACTIVATION:
+            if np.linalg.norm(np.maximum(X @ W, 0.0), axis=0).min() > SMALLEST_ACTIVATION * np.linalg.norm(X):
                 return Neurons(self.form, W, self._signs(rng), redraws, self.slope)
             if self.geometry == "basis":
                 break
         raise ParameterError(
-            f"planted neurons were inactive in all {redraws + 1} draws: n = {X.shape[0]} rows are too few"
+            f"planted neurons were inactive in all {redraws + 1} draws: "
+            + (f"n = {X.shape[0]} rows are too few" if X.any() else "all rows of X are zero")
         )
 
     def _place(self, rng: Rng, d: int) -> Array:

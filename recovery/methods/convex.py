@@ -248,7 +248,7 @@ class PlantedProgram:
         """
         program, W, planted = self.program, solution.W, self.planted
         return row.supported_by(Evidence(program, Certified(solution, certificate), bounds)).having(
-            max_deviation=float(np.abs(program.coordinates_of(W) - program.coordinates_of(planted)).max()),
+            max_deviation=float(np.abs(program.coordinates_of(W) - program.coordinates_of(planted)).max(initial=0.0)),
             absolute_distance=absolute_distance(program, W, planted),
             test_distance=test_distance(program, W, self.architecture, self.instance),
             solver=solution.solver,

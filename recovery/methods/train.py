@@ -152,14 +152,14 @@ class Train:
         """Train on the instance. Raises `ParameterError` for what `check` refuses, `DataError` for NaN or infinity."""
         self.check(instance.setting, architecture)
         check_finite(instance)
-        A, (n, d) = targets(instance, self.outputs), instance.X.shape
-        directions = instance.planted.hyperplanes.T if A is None else A
+        A, X = targets(instance, self.outputs), architecture.features(instance.X)
+        directions = architecture.lift(instance.planted.hyperplanes if A is None else A.T, instance.X).T
         rng = started(instance.streams.training, self.start)
-        parameters = self.initial(rng, architecture, n, d)
+        parameters = self.initial(rng, architecture, *X.shape)
         parameters["W"][...] += self.center * directions.sum(axis=0)
         start, k = parameters.copy(), len(parameters["W"])
         Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
-        loss = self._empirical(instance.X, Y, k)
+        loss = self._empirical(X, Y, k)
         budget = Budget(self.epochs, self.target_loss, self.tolerance)
         if self.optimizer == "lbfgs":
             descent = lbfgs(loss, parameters, budget)
@@ -172,7 +172,7 @@ class Train:
                 budget,
                 train_outer=self.outer == "trained",
                 reset_state=self.reset_state,
-                batches=self._batches(rng, instance.X, Y, k),
+                batches=self._batches(rng, X, Y, k),
                 record_every=self.record,
                 observe=observer(rng, directions),
             )

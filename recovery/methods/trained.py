@@ -74,7 +74,7 @@ def check_comparable(setting: Setting, architecture: Architecture, outputs: int)
 def has_population_loss(setting: Setting, architecture: Architecture) -> bool:
     """Return whether the expected loss has a closed form: noiseless linear labels, N(0, I) data, plain ReLU network."""
     linear = setting.planted.form == "linear" and setting.noise == 0
-    return linear and isinstance(setting.ensemble, Standard) and architecture.plain
+    return linear and isinstance(setting.ensemble, Standard) and architecture.plain and not architecture.own_features
 
 
 def targets(instance: Instance, outputs: int) -> Array | None:
@@ -140,11 +140,11 @@ def measure(
         size = float(np.linalg.norm(planted))
         # `size` is 0 if no planted neuron is active on a test row: no relative error then
         relative = known["test_distance"] / size if size else None
-    known["merged_neurons"] = count_merged(parameters, instance.X)
+    known["merged_neurons"] = count_merged(parameters, start.architecture.features(instance.X))
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
         known["pairing_error"] = pairing(W, V)[1]
-    if A is not None and start.architecture.plain:
+    if A is not None and start.architecture.plain and not start.architecture.own_features:
         size = float(np.linalg.norm(A))
         if isinstance(instance.setting.ensemble, Standard) and len(W) <= MOST_IN_CLOSED_FORM:
             known["population_loss"] = Population(A)(parameters, parameters.like())
@@ -190,11 +190,12 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
     are orthonormal, so the distance of weights equals the distance of their values on X.
     """
     if parameters.architecture.skip and A is not None:
-        return float(np.linalg.norm(parameters["a0"] @ parameters["w0"] - A))
+        lifted = parameters.architecture.lift(A.T, instance.X).T
+        return float(np.linalg.norm(parameters["a0"] @ parameters["w0"] - lifted))
     planted = instance.planted
     if not (parameters.normalized and isinstance(planted, Neurons) and planted.form == "normalized_relu"):
         return None
-    Z = instance.X @ parameters["W"].T
+    Z = parameters.architecture.features(instance.X) @ parameters["W"].T
     values = np.maximum(Z, 0.0)
     values *= (parameters["gamma"] * parameters["V"][:, 0]) / np.maximum(np.linalg.norm(values, axis=0), SMALLEST_NORM)
     total = 0.0

@@ -87,6 +87,11 @@ class Architecture:
         """Return the inputs of the neurons, (n, d'), for X (n, d): X, and further columns after it, if any."""
         return X
 
+    @property
+    def own_features(self) -> bool:
+        """Whether the inputs of the neurons are not just X."""
+        return type(self).features is not Architecture.features
+
     def lift(self, W: Array, X: Array) -> Array:
         """Convert neurons W (d, k) on X (n, d) to (d', k) on its features, with zeros for further columns."""
         more = self.features(X[:1]).shape[1] - X.shape[1]
@@ -114,9 +119,6 @@ class Architecture:
             raise ParameterError(
                 f"architecture {self.name!r}: features(X) must be X and then further columns, one row a row of X"
             )
-        more = F.shape[1] - 2
-        if more and self.uses - CONVEX - {"learned"}:
-            raise ParameterError(f"architecture {self.name!r}: a network with features of its own cannot be trained")
         patterns = F @ np.ones((F.shape[1], 1)) >= 0
         groups = self.groups(X, patterns)
         if (groups.linear, groups.slope) != (self.skip, self.slope):
@@ -159,7 +161,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         Architecture("relu_skip", skip=True, uses=_ALL),
         Architecture("relu_norm", normalization="after", uses=_ALL),
         Architecture("relu_norm_skip", skip=True, normalization="before"),
-        Biased("relu_bias", uses=CONVEX | {"learned"}),
+        Biased("relu_bias", uses=_ALL | {"learned"}),
     )
 }
 """Architectures by name."""

@@ -44,6 +44,13 @@ class Solution:
     solver: str = "given"
     multipliers: Multipliers = field(default_factory=lambda: Multipliers.none(0))
 
+    @classmethod
+    def zero(cls, shape: tuple[int, int], y: Array, interpolates: bool, solver: str) -> "Solution":
+        """Return zero weights of this shape: the solution of a program whose weights all give zero labels."""
+        if interpolates:
+            return cls(np.zeros(shape), np.zeros(len(y)), Outcome.INFEASIBLE if y.any() else Outcome.SOLVED, 0, solver)
+        return cls(np.zeros(shape), y, Outcome.SOLVED, 0, solver)  # the dual optimum is the residual
+
     def unbalanced(self, scales: Array) -> "Solution":
         """Convert a solution of the balanced program to the original one, whose rows were divided by `scales` (n,)."""
         given = self.multipliers

@@ -23,8 +23,9 @@ from recovery.store import read
 from recovery.text import many
 from recovery.theory.normal import normal_reach
 
-STEP = 4.0
-"""Largest factor by which a round lowers the variance: few trials do not show reliably how many are needed."""
+STEP, POOLED_STEP = 4.0, 2.5
+"""Largest factor by which a round lowers the variance, of a slice and of a pooled threshold: few trials, and the
+scatter of few slices, do not show reliably how many are needed."""
 SPARE, LEAST = 1.15, 1.3
 """A round lowers the variance by the factor `SPARE` more than necessary, and by at least `LEAST`."""
 WIDEST = 0.5
@@ -226,7 +227,7 @@ def record_of(
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
     wanted = 1.0 if known else SPARE * goal.wanted(at_level(found, interim_level(tests + 1)))
-    limit = None if known else _limit(found, goal, history)
+    limit, step = None if known else _limit(found, goal, history), STEP if found.along.pool is None else POOLED_STEP
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -234,11 +235,11 @@ def record_of(
         "tests": tests,
         "level_of": tests if known or left <= 0 else tests + 1,
         "known": known,
-        "aimed": not known and wanted <= STEP,
+        "aimed": not known and wanted <= step,
         **({"limit": limit} if limit else {}),
         **{name: _number(getattr(found.interval, name)) for name in ("estimate", "low", "high")},
     }
-    return record, 1.0 if known or limit else float(np.clip(wanted, LEAST, STEP))
+    return record, 1.0 if known or limit else float(np.clip(wanted, LEAST, step))
 
 
 def _limit(found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]]) -> str | None:

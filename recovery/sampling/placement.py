@@ -174,10 +174,13 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
     `factor`.
 
     Return, for each slice, its estimated transition and the number of trials for each n. Each trial goes where it
-    lowers the variance of the sum most, whereas `place` favours slices with a small n50.
+    lowers the variance of the sum most, whereas `place` favours slices with a small n50. A slice whose n50 is outside
+    its n gets no trials if another one is inside, because the grid cuts off its transition, so it is not pooled.
     """
     transitions = [part.transition for part in slices]
-    known = {i: _Design(slices[i], transition) for i, transition in enumerate(transitions) if transition is not None}
+    fitted = {i: transition for i, transition in enumerate(transitions) if transition is not None}
+    inside = {i for i, transition in fitted.items() if slices[i].n.min() < transition.half < slices[i].n.max()}
+    known = {i: _Design(slices[i], fitted[i]) for i in (inside or fitted)}
     added = [[0] * len(part.n) for part in slices]
     # trials are added to a slice in steps of a hundredth of its existing trials: smaller steps would not give a better
     # estimate of the variance

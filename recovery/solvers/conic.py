@@ -67,6 +67,8 @@ def solve_conic(
 
     members = program.members if chosen is None else chosen
     rows = [program.row(int(k)) for k in members]
+    if not any(len(row.places) for row in rows):
+        return Solution.zero((program.size, program.groups.rank), program.y, program.interpolates, name)
     ends = np.cumsum([0, *(len(row.places) for row in rows)])
     w = cp.Variable(int(ends[-1]))
     parts = [w[a:b] for a, b in pairwise(ends)]

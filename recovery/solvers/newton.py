@@ -101,10 +101,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     """
     groups, y = program.groups, program.y
     if not y.any() or groups.count == 0:
-        # without groups the residual is y, which is the dual optimum of a regularised program
-        outcome = Outcome.SOLVED if not y.any() or not program.interpolates else Outcome.INFEASIBLE
-        lam = np.zeros(groups.n) if program.interpolates else y
-        return Solution(np.zeros((groups.count, groups.rank)), lam, outcome, 0, "newton")
+        return Solution.zero((groups.count, groups.rank), y, program.interpolates, "newton")
     state = _start(program, start)
     longest, least_weight = LONGEST_STEP * state.s, LEAST_WEIGHT * state.proximal_weight
     best: tuple[float, Array, Array] = (np.inf, state.W, state.lam)

@@ -16,6 +16,8 @@ from recovery import __version__
 LIBRARIES = ("numpy", "scipy", "numba", "cvxpy", "joblib", "pyarrow")
 COMMIT_DIGITS = 7
 SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
+CODE = ("recovery", "cli", "pyproject.toml")
+"""The files of a checkout on which rows depend. Others, such as results and docs, may change during a sweep."""
 
 
 @cache
@@ -44,7 +46,7 @@ def provenance() -> dict[str, object]:
 
 @cache
 def _program() -> dict[str, object]:
-    return {"version": __version__, **_checkout()}
+    return {"version": __version__, **checkout(Path(__file__).resolve().parents[2])}
 
 
 def running_version() -> str:
@@ -72,14 +74,13 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _checkout() -> dict[str, object]:
-    """Return the commit of the program's git checkout, and whether files differ from it; {} outside of a checkout."""
-    root = Path(__file__).resolve().parents[2]
+def checkout(root: Path) -> dict[str, object]:
+    """Return the commit of the program's git checkout, and whether its code differs from it; {} outside of one."""
     if not (root / ".git").exists():
         return {}
     try:
         commit = _git(root, "rev-parse", "HEAD").strip()
-        dirty = bool(_git(root, "status", "--porcelain", "--untracked-files=no").strip())
+        dirty = bool(_git(root, "status", "--porcelain", "--untracked-files=no", "--", *CODE).strip())
     except (OSError, subprocess.SubprocessError):
         return {}
     return {"commit": commit, "dirty": dirty}

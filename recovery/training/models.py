@@ -85,7 +85,12 @@ class Parameters:
 
 
 def predict(parameters: Parameters, X: Array) -> Array:
-    """Return f(X), shape (n, r). A normalised network divides by its norms over these rows of X."""
+    """Return f(X), shape (n, r), for X (n, d). A normalised network divides by its norms over these rows."""
+    return outputs(parameters, parameters.architecture.features(X))
+
+
+def outputs(parameters: Parameters, X: Array) -> Array:
+    """Return the outputs (n, r) of the network on the inputs X (n, d') of its neurons."""
     Z = np.maximum(parameters["W"] @ X.T, 0.0)
     if parameters.normalized:
         norms = np.maximum(np.linalg.norm(Z, axis=1), SMALLEST_NORM)
@@ -100,8 +105,8 @@ class Empirical:
     """The loss c ||f(X) - Y||_F^2 + b/2 ||theta||^2 of one network on one data set, and its gradient, in preallocated
     memory.
 
-    X (n, d), Y (n, r), theta: all parameters. The factor c is 1 in P1's training, 1/2 in P1's (9), 1/(2n) in P2. The
-    penalty b is 0 outside (9). The ReLU has derivative 0 at 0.
+    X (n, d'): the inputs of the neurons. Y (n, r), theta: all parameters. The factor c is 1 in P1's training, 1/2 in
+    P1's (9), 1/(2n) in P2. The penalty b is 0 outside (9). The ReLU has derivative 0 at 0.
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from recovery.training.models import Empirical, Parameters, predict
+from recovery.training.models import Empirical, Parameters, outputs
 
 KINK = 1e-6
 """A row x is at a neuron's kink if |x.w| is at most this fraction of ||x|| ||w||; its slope may be any in [0, 1]."""
@@ -18,7 +18,7 @@ def stationarity(loss: Empirical, parameters: Parameters) -> float:
     gradient = parameters.like()
     loss(parameters, gradient)
     X, W, v = loss.X, parameters["W"], parameters["V"][:, 0]
-    residual = 2.0 * loss.factor * (predict(parameters, X)[:, 0] - loss.Y[0])
+    residual = 2.0 * loss.factor * (outputs(parameters, X)[:, 0] - loss.Y[0])
     total = float(np.vdot(gradient.flat, gradient.flat) - np.vdot(gradient["W"], gradient["W"]))
     lengths = np.linalg.norm(X, axis=1)
     for w, weight, slope in zip(W, v, gradient["W"], strict=True):

@@ -96,3 +96,15 @@ def test_planted_patterns_come_first_and_no_pattern_is_empty_or_repeated():
     assert np.array_equal(instance.patterns[:, :2], own)
     assert instance.patterns.any(axis=0).all()
     assert len(np.unique(instance.patterns, axis=1).T) == instance.patterns.shape[1]
+
+
+def test_the_unit_of_the_data_does_not_decide_which_neurons_are_active() -> None:
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    drawn = [Relu().draw(np.random.default_rng(1), scale * X).directions for scale in (1.0, 1e-12, 1e12)]
+    assert (drawn[0] == drawn[1]).all()
+    assert (drawn[0] == drawn[2]).all()
+
+
+def test_no_neuron_is_active_on_rows_that_are_all_zero() -> None:
+    with pytest.raises(ParameterError, match="all rows of X are zero"):
+        Relu().draw(np.random.default_rng(0), np.zeros((6, 2)))

@@ -112,3 +112,14 @@ def test_where_no_proof_is_known_nothing_runs() -> None:
     for method in (Regularized(0.1), MinNorm(), Regularized(0.1, "exact")):
         with pytest.raises(ParameterError, match=r"patterns\.kind all"):
             replace(method, solver="CLARABEL").check(setting, RELU)
+
+
+@pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
+@pytest.mark.parametrize("name", ["relu", "relu_norm"])
+def test_networks_are_zero_on_rows_that_are_all_zero(name: str, solver: str) -> None:
+    kinds = ("all", "sampled") if solver == "auto" else ("sampled",)
+    for kind, program in ((kind, program) for kind in kinds for program in ("gated", "exact")):
+        inst = replace(drawn(kind, 4, 2, RELU, 0), X=np.zeros((4, 2)), y=np.array([1.0, -2.0, 0.0, 0.5]))
+        found = Regularized(0.1, program, solver=solver)(inst, ARCHITECTURES[name])  # type: ignore[arg-type]
+        assert found.objective == pytest.approx(0.5 * (inst.y @ inst.y))
+        assert found.dual_objective == pytest.approx(found.objective)

@@ -97,6 +97,16 @@ def test_a_smooth_change_is_no_jump(curve: Any) -> None:
     assert in_words(measured(rows)) == "does not jump along n"
 
 
+@pytest.mark.parametrize("curve", [lambda x: 1 / x, lambda x: np.exp(-x)])
+def test_few_trials_of_a_smooth_change_establish_no_jump(curve: Any) -> None:
+    """Jumps were reported for two of these twelve panels, because few trials do not reject two plateaus."""
+    axes = {"n": range(10, 401, 10), "d": range(10, 101, 10), "replicates": 5}
+    for seed in range(6):
+        noise = np.random.default_rng(seed).lognormal(0, 0.3, 40 * 10 * 5)
+        rows = stepped(lambda rows, _, noise=noise: curve(rows["n"] / rows["d"]) * noise, **axes)
+        assert np.isnan(measured(rows).interval.estimate)
+
+
 def test_noise_rarely_has_a_step() -> None:
     """At level 1e-3 a panel, 200 panels have one with probability 0.18, and three or more with 0.001."""
     ratio = np.repeat(np.arange(1, 13) / 2, 20)

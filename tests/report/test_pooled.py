@@ -94,6 +94,15 @@ def test_one_curve_gives_a_shorter_interval_unless_a_test_rejects_it(monkeypatch
     assert np.mean([(one.high - one.low) / (mean.high - mean.low) for one, mean in pairs]) < 0.8
 
 
+def test_an_adaptive_sweep_uses_one_curve_also_where_the_grid_hides_little() -> None:
+    panels = [draw("logistic", 20, seed)[0] for seed in range(4)]
+    assert {pooled(panel).assumption for panel in panels} == {"slices"}
+    pairs = [(pooled(panel, adaptive=True), pooled(panel).interval) for panel in panels]
+    curves = [(one.interval, mean) for one, mean in pairs if one.assumption == "curve"]
+    assert len(curves) >= 2
+    assert all(one.high - one.low < mean.high - mean.low for one, mean in curves)
+
+
 @pytest.mark.parametrize(("truth", "replicates"), [("correlated logistic", 1), ("beta-binomial", 100)])
 def test_n50_at_one_d_covers_with_correlated_trials(truth: str, replicates: int) -> None:
     """From the trials at that d alone it would cover .38 and .85 of the time; the scatter over d widens it."""

@@ -195,6 +195,16 @@ def test_more_trials_go_where_the_sum_of_n50_gains_most() -> None:
     assert sum(map(sum, ([added for _, added in sharpen(certain, 2.0, 7)]))) == 7
 
 
+def test_a_slice_whose_n50_is_outside_its_n_gets_no_trials_unless_all_are() -> None:
+    n = np.arange(40.0, 401.0, 40.0)
+    cut = Slice(n, np.where(n == 40, 3.0, 4.0), np.where(n == 40, 1.0, 0.0))
+    inside = Slice(n, 4.0 * (n > 100), 4.0 * (n < 100))
+    estimated = [part.transition for part in (cut, inside)]
+    assert [found is not None and found.half > 40 for found in estimated] == [False, True]
+    assert [sum(added) > 0 for _, added in sharpen([cut, inside], 2.0, 500)] == [False, True]
+    assert sum(sharpen([cut], 2.0, 500)[0][1]) > 0
+
+
 @pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("seeds", [range(15), pytest.param(range(15, 200), marks=pytest.mark.soak)], ids=str)
 def test_the_interval_at_which_it_stops_covers(refine: bool, seeds: range) -> None:

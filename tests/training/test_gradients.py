@@ -14,8 +14,8 @@ N, D, K = 13, 5, 7
 STEP = 1e-6
 
 
-def start(name: str, r: int, seed: int = 0) -> Parameters:
-    parameters = initialize(np.random.default_rng(seed), TRAINED[name], K, D, r, "xavier")
+def start(name: str, r: int, seed: int = 0, inputs: int = D) -> Parameters:
+    parameters = initialize(np.random.default_rng(seed), TRAINED[name], K, inputs, r, "xavier")
     if "gamma" in parameters.shapes:
         parameters["gamma"][...] = np.linspace(0.5, 1.5, K)
     return parameters
@@ -81,10 +81,11 @@ def formula(parameters: Parameters, X: np.ndarray) -> np.ndarray:
 def test_loss_and_prediction_are_the_formulas(name, r):
     rng = np.random.default_rng(3)
     X, Y = rng.standard_normal((N, D)), rng.standard_normal((N, r))
-    parameters = start(name, r)
-    np.testing.assert_allclose(predict(parameters, X), formula(parameters, X), rtol=1e-12)
-    loss = Empirical(X, Y, K, 0.5)(parameters, parameters.like())
-    assert loss == pytest.approx(0.5 * np.sum((formula(parameters, X) - Y) ** 2), rel=1e-12)
+    F = TRAINED[name].features(X)
+    parameters = start(name, r, inputs=F.shape[1])
+    np.testing.assert_allclose(predict(parameters, X), formula(parameters, F), rtol=1e-12)
+    loss = Empirical(F, Y, K, 0.5)(parameters, parameters.like())
+    assert loss == pytest.approx(0.5 * np.sum((formula(parameters, F) - Y) ** 2), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", TRAINED)

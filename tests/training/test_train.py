@@ -87,7 +87,7 @@ def test_every_architecture_trains_on_p1s_terms(architecture):
     assert row.training_loss < 0.05 * np.sum(inst.y**2)
     assert 0 < row.test_distance < 10
     assert row.merged_neurons >= 1
-    assert (row.absolute_distance is None) == (architecture == "relu")
+    assert (row.absolute_distance is None) == (architecture in ("relu", "relu_bias"))
 
 
 def test_the_same_streams_give_the_same_row_and_another_rule_starts_at_the_same_point():

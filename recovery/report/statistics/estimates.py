@@ -2,8 +2,9 @@
 
 For a frequency, the threshold is the n/d at which it is 50 %. For a number, it is the n/d at which the number jumps:
 half of the trials there lie on each side of the midpoint between the values before and after the jump. The jump is
-placed where the values up to a factor of two below and above an n/d differ most, and exists only if the values are
-level away from it. "Beyond the midpoint" is then an event, and its threshold is estimated in the same way.
+placed where the values up to a factor of two below and above an n/d differ most, and exists only if an interval
+establishes that the values are level away from it. "Beyond the midpoint" is then an event, whose threshold is estimated
+in the same way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,6 @@ from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Axis, Diagram, Panel, Quantity, ThresholdAxis, default_quantity, is_measured
 from recovery.report.statistics.crossings import Crossing, Crossings, crossings
 from recovery.report.statistics.pooled import RATIO, Jump, Threshold, of_panel, of_slices, pooled
-from recovery.report.statistics.proportions import QUANTILE
 from recovery.report.statistics.samples import median_interval
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
@@ -33,12 +33,16 @@ REACH = 2.0
 FEWEST = 10
 """Trials needed on each side of a jump."""
 CHANGE = 0.05
-"""Values do not jump if a test at 5 % shows that their levels change with n/d by more than this share of their
-range."""
+"""Values do not jump if a test at 10 % shows that they change beside the jump by more than this share of it."""
+MOST_CHANGE = 0.25
+"""Values jump only if a test at 10 % shows that they change beside the jump by less than this share of it. (1/n changes
+by 31 %, and exp(-n/d) by 28 % at n/d = 2.)"""
 CHANGED = 1e-3
 """Error rate of the test that both sides of a jump differ, divided by the number of n/d that were tried."""
 TAILS = 0.05
 """Values are clipped at this quantile and at one minus it, so that single outliers do not attract the jump."""
+TRIMMED = 0.1
+"""Share of the smallest and of the largest values that a trimmed mean leaves out."""
 
 
 FIRST = 0.1
@@ -56,15 +60,21 @@ def interim_level(number: int) -> float:
     return 1 - (1 - LEVEL) * (FIRST if number == 1 else (1 - FIRST) / 2 ** (number - 1))
 
 
+def is_adaptive(diagram: Diagram) -> bool:
+    """Return whether a rule decides when the sweep stops."""
+    ruled = bool(diagram.grid.rounds) and "until" in diagram.grid.rounds[-1]
+    return ruled or isinstance(diagram.sweep.sampling, Until)
+
+
 def levels(diagram: Diagram) -> Callable[[str], float]:
     """Return a function: title of a threshold -> its confidence level, 95 % except in adaptive sweeps.
 
     There it is the level of the last interim analysis if the target is met or no trials are left, otherwise of the
     next.
     """
-    last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
-    if last is None and not isinstance(diagram.sweep.sampling, Until):
+    if not is_adaptive(diagram):
         return lambda title: LEVEL
+    last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     number_of = {panel["title"]: panel["level_of"] for panel in last["panels"]} if last else {}
     return lambda title: interim_level(number_of.get(title, 1))
 
@@ -105,7 +115,8 @@ class Estimates:
         if diagram.along.pool is None:
             return []
         found = zip(diagram.panels, self._crossings, strict=True)
-        return [of_panel(panel, crossings, level_of(panel.title)) for panel, crossings in found]
+        adaptive = is_adaptive(diagram)
+        return [of_panel(panel, crossings, level_of(panel.title), adaptive=adaptive) for panel, crossings in found]
 
     @cached_property
     def _crossings(self) -> list[Crossings]:
@@ -176,12 +187,13 @@ def jumps(diagram: Diagram) -> list[Threshold]:
 def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Array) -> Threshold:
     at = split(ratio, value)
     parts = [] if at is None else beside(ratio / at, value)
-    levels = plateaus(parts) if min(map(len, parts), default=0) >= FEWEST else None
-    if at is None or levels is None:
+    change = change_beside(parts) if min(map(len, parts), default=0) >= FEWEST else None
+    if at is None or change is None or change.low > CHANGE or change.high > MOST_CHANGE:
         few = all(min(map(len, beside(ratio / one, value))) < FEWEST for one in np.unique(ratio))
+        few |= change is not None and change.low <= CHANGE
         none = panel.cells.assign(**dict.fromkeys(("yes", "no", "undecided"), 0))
         return replace(pooled(replace(panel, cells=none), level, _middle(diagram)), jump=Jump(np.nan, np.nan, (), few))
-    before, after = levels
+    before, after = _plateau(parts[:2]), _plateau(parts[2:])
     near = panel.cells["n"] / panel.cells["d"] / at
     near_by = replace(panel, cells=panel.cells[(near >= 1 / REACH) & (near <= REACH)])
     jump, rising = Jump(before.estimate, after.estimate, ()), after.estimate > before.estimate
@@ -218,21 +230,34 @@ def beside(along: Array, value: Array) -> list[Array]:
     return parts[:2] + parts[3:]
 
 
-def plateaus(parts: Sequence[Array]) -> tuple[Interval, Interval] | None:
-    """Return the levels below and above a jump from the values of `beside`; None if the values change beside it.
+def change_beside(parts: Sequence[Array]) -> Interval:
+    """Return the change of the values of `beside` on both sides of the jump, as a share of the jump.
 
-    Each level is a median. Its interval holds the intervals of both halves, so that it is wide if the values change.
+    A change in the direction of the jump is positive. The levels are trimmed means with winsorised variances (Tukey and
+    McLaughlin 1963). Each end of the interval has the error rate 10 %.
     """
-    each = [median_interval(part) for part in parts]
-    far, near, near_after, far_after = (one.estimate for one in each)
-    change, whole = abs(far - near) + abs(far_after - near_after), np.ptp([one.estimate for one in each])
-    error = normal_reach(0.9) * float(np.hypot.reduce([(one.high - one.low) / (2 * QUANTILE) for one in each]))
-    if change > CHANGE * whole + error:
-        return None
-    before, after = (
-        replace(_hull(*each[i : i + 2]), estimate=float(np.median(np.concatenate(parts[i : i + 2])))) for i in (0, 2)
+    (far, near, near_after, far_after), errors = np.transpose([_trimmed(part) for part in parts])
+    jump = (near_after + far_after - far - near) / 2
+    if jump == 0:
+        return Interval(np.nan, -np.inf, np.inf, 0.8)
+    change, reach = (
+        (near - far + far_after - near_after) / jump,
+        normal_reach(0.8) * np.hypot.reduce(errors) / abs(jump),
     )
-    return before, after
+    return Interval(float(change), float(change - reach), float(change + reach), 0.8)
+
+
+def _trimmed(values: Array) -> tuple[float, float]:
+    """Return the trimmed mean and its standard error."""
+    count, cut = len(values), int(TRIMMED * len(values))
+    kept = np.sort(values)[cut : count - cut]
+    spread = np.clip(values, kept[0], kept[-1]).std(ddof=1)
+    return float(kept.mean()), float(spread / np.sqrt(count) / (1 - 2 * cut / count))
+
+
+def _plateau(parts: Sequence[Array]) -> Interval:
+    """Return the median of one side of a jump, with the intervals of the medians of both halves."""
+    return replace(_hull(*map(median_interval, parts)), estimate=float(np.median(np.concatenate(parts))))
 
 
 def _middle(diagram: Diagram) -> ThresholdAxis:

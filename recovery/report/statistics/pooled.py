@@ -26,7 +26,7 @@ from recovery.report.statistics.crossings import (
     widened,
 )
 from recovery.report.statistics.curve_free import crossing
-from recovery.report.statistics.single_index import single_index
+from recovery.report.statistics.single_index import DEPENDENT, REPEATED, single_index
 from recovery.report.statistics.slices import Slices, crossed, unfinished
 from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
@@ -39,7 +39,8 @@ MOST_CHANGE = 0.5
 BEYOND = 1e-3
 """Error rate of the bound of a scatter over the slices that no number of trials reduces."""
 HIDDEN = 0.2
-"""One curve for all slices replaces their mean if the grid hides at least this share of the bootstrap reach."""
+"""One curve for all slices may replace their mean if the grid hides at least this share of the bootstrap reach, or in
+an adaptive sweep."""
 Assumption = Literal["slices", "curve", "bounds"]
 """Assumption of a pooled interval. slices: nothing about the curves of different slices; the interval of their mean
 includes what the grid hides. curve: the slices share the threshold and one smooth curve (`single_index`). bounds: they
@@ -118,20 +119,23 @@ class Jump:
     few: bool = False
 
 
-def pooled(panel: Panel, level: float = LEVEL, along: ThresholdAxis = RATIO) -> Threshold:
-    """Return the pooled threshold of a panel, with an interval of this level."""
-    return of_panel(panel, crossings(panel, along, lambda _: level), level)
+def pooled(panel: Panel, level: float = LEVEL, along: ThresholdAxis = RATIO, *, adaptive: bool = False) -> Threshold:
+    """Return the pooled threshold of a panel, with an interval of this level. adaptive: see `of_panel`."""
+    return of_panel(panel, crossings(panel, along, lambda _: level), level, adaptive=adaptive)
 
 
-def of_panel(panel: Panel, found: Crossings, level: float) -> Threshold:
-    """Return the pooled threshold of a panel from its crossings, at the same level."""
+def of_panel(panel: Panel, found: Crossings, level: float, *, adaptive: bool) -> Threshold:
+    """Return the pooled threshold of a panel from its crossings, at the same level.
+
+    adaptive: the trials were placed near the threshold in rounds, with an interim analysis after each.
+    """
     unbounded = Interval(np.nan, -np.inf, np.inf, outer_level(level))
     unknown = Threshold(
         panel, found.along, _unknown(found, level), unbounded, (0.0, 0.0), found.falling, slices=found.widened
     )
     if found.pool is None:
         return unknown
-    interval, outer, drift, assumption = _estimate(found, found.pool, level)
+    interval, outer, drift, assumption = _estimate(found, found.pool, level, adaptive)
     shift = _missing_shift(found, found.pool.weight, found.kept, found.pool.estimate)
     return replace(
         unknown,
@@ -156,9 +160,9 @@ def of_slices(found: Crossings) -> list[Threshold]:
 
 
 def at_level(found: Threshold, level: float) -> Threshold:
-    """Return the same threshold with an interval of this level."""
+    """Return the same threshold of an adaptive sweep with an interval of this level."""
     slices = crossings(found.panel, found.along, lambda _: level)
-    return of_slices(slices)[0] if found.along.pool is None else of_panel(found.panel, slices, level)
+    return of_slices(slices)[0] if found.along.pool is None else of_panel(found.panel, slices, level, adaptive=True)
 
 
 def outer_level(level: float) -> float:
@@ -166,7 +170,9 @@ def outer_level(level: float) -> float:
     return 1 - (1 - level) / OUTER
 
 
-def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Interval, Drift | None, Assumption]:
+def _estimate(
+    found: Crossings, pool: Pool, level: float, adaptive: bool
+) -> tuple[Interval, Interval, Drift | None, Assumption]:
     """Return the pooled value with its inner and outer intervals, its drift, and what the intervals assume."""
     slices, estimate, levels = pool.slices, pool.estimate, (level, outer_level(level))
     # the interval of a single slice is its likelihood-ratio interval, whose level is exact in the limit of many trials
@@ -182,7 +188,9 @@ def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Int
         if mean.hidden > spread:
             near, far = (_common_bounds(slices, each) for each in levels)
             return near, far, _drift(found, pool, level), "bounds"
-        if mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error and (curve := single_index(pool)) is not None:
+        # the trials of an adaptive sweep are near the threshold, where the curve needs fewest
+        wide = adaptive or mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error
+        if wide and (curve := single_index(pool, REPEATED if adaptive else DEPENDENT)) is not None:
             furthest = max(curve.reach(LEVEL), abs(curve.estimate - estimate))
             if furthest < spread + mean.hidden:
                 assumption, value, reach = "curve", curve.estimate, curve.reach

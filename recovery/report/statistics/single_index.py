@@ -20,20 +20,25 @@ WINDOW = 2.0
 """Largest distance, in probits, of the used cells from the threshold, by a fit of a straight line."""
 REJECTED = 0.05
 """Level of the test of the curve against one with two more powers of u."""
-DEPENDENT = 0.25
-"""Level of the test of independent trials: high, because a missed dependence makes the interval too short."""
+DEPENDENT, REPEATED = 0.25, 0.1
+"""Level of the test of independent trials: high, because a missed dependence makes the interval too short; lower in an
+adaptive sweep, whose interim analyses repeat the test."""
 FEWEST_TRIALS = 30
 ROUNDS = 40
 """Steps of Fisher scoring."""
 
 
 class SingleIndex(NamedTuple):
-    """The threshold, its standard error from the likelihood, and from the scatter of the slices around the curve."""
+    """The threshold, its standard error from the likelihood, and from the scatter of the slices around the curve.
+
+    dependent: the level of the test of independent trials.
+    """
 
     estimate: float
     error: float
     scatter: float
     freedom: float
+    dependent: float
 
     def reach(self, level: float) -> float:
         """Return half the length of the interval.
@@ -42,7 +47,7 @@ class SingleIndex(NamedTuple):
         scatter includes what these trials share.
         """
         excess = self.freedom * (self.scatter / self.error) ** 2
-        if scipy.special.chdtrc(self.freedom, excess) > DEPENDENT:
+        if scipy.special.chdtrc(self.freedom, excess) > self.dependent:
             return normal_reach(level) * self.error
         return max(
             float(scipy.special.stdtrit(self.freedom, (1 + level) / 2)) * self.scatter, normal_reach(level) * self.error
@@ -71,8 +76,11 @@ class _Curve(NamedTuple):
     weight: Array
 
 
-def single_index(pool: Pool) -> SingleIndex | None:
-    """Fit the curve; return None if a test rejects it, if it does not rise, or with too few cells."""
+def single_index(pool: Pool, dependent: float = DEPENDENT) -> SingleIndex | None:
+    """Fit the curve; return None if a test rejects it, if it does not rise, or with too few cells.
+
+    dependent: the level of the test of independent trials.
+    """
     slices = pool.slices
     inside = np.arange(slices.x.shape[1]) < slices.cells[:, None]
     slice_of = np.nonzero(inside)[0]
@@ -106,7 +114,8 @@ def single_index(pool: Pool) -> SingleIndex | None:
         return None
     share = information / whole
     scatter = float(np.sqrt(((moved / whole) ** 2 / (1 - share)).sum()))
-    return SingleIndex(float(curve.parameters[0]), float(np.sqrt(spread / whole)), scatter, freedom_of(share))
+    error = float(np.sqrt(spread / whole))
+    return SingleIndex(float(curve.parameters[0]), error, scatter, freedom_of(share), dependent)
 
 
 def _tested(cells: _Cells, parameters: Array) -> tuple[_Curve, float] | None:
