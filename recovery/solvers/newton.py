@@ -177,14 +177,16 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
         return _State(start.W, start.lam, groups.adjoint(start.lam), s, PROXIMAL_WEIGHT * s * column**2, start.lam)
     W, lam = np.zeros((groups.count, groups.rank)), y
     if groups.linear and not program.interpolates:
-        A = groups.block(0)
-        W[0] = _linear(A, y, bound)
-        lam = y - A @ W[0]
+        # groups with equal matrices share the weights equally, as they do from a start at zero
+        A, same = groups.block(0), groups.patterns.all(axis=0)
+        w = _linear(A, y, bound)
+        W[same], lam = w / same.sum(), y - A @ w
     At, fitted = groups.adjoint(lam), bool(W[0].any())
     # lam starts as y, or as what the linear group alone does not fit, scaled to just outside the boundary of the dual,
     # so that at least one other group is active in the first step
-    largest = float(groups.adjoint_norms(lam)[int(fitted) :].max(initial=0.0))
-    scale = OUTSIDE[program.interpolates or fitted] * bound / largest if largest > 0 else 0.0
+    largest = float(groups.adjoint_norms(lam)[~W.any(axis=1)].max(initial=0.0))
+    outside = OUTSIDE[program.interpolates or fitted]
+    scale = outside * bound / largest if largest > 0 else float(not program.interpolates)
     if not program.interpolates:
         # inside the boundary of the dual, lam is its optimum: do not scale it up
         scale = min(scale, 1.0)

@@ -100,6 +100,15 @@ def test_a_program_whose_optimum_is_linear_takes_no_steps(unit):
         assert (solution.iterations == 0 and active.sum() == 1) == linear
 
 
+def test_the_all_ones_pattern_shares_the_weights_of_the_linear_group():
+    instance = draw(Setting(60, 5, noise=0.1), np.random.default_rng(0))
+    patterns = np.hstack([np.ones((60, 1), dtype=np.bool_), instance.patterns])
+    groups = ARCHITECTURES["relu_skip"].groups(instance.X, patterns)
+    W = solve_newton(GatedProgram(groups, instance.y, 0.3 * float(groups.adjoint_norms(instance.y)[0]))).W
+    assert W[0].any()
+    assert np.allclose(W[0], W[1])
+
+
 def test_a_single_orthonormal_group_has_the_closed_form_of_soft_thresholding():
     rng = np.random.default_rng(1)
     X = np.linalg.qr(rng.standard_normal((12, 4)))[0]
