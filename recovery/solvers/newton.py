@@ -33,6 +33,8 @@ STRONG, FITTED = 1e-2, 0.8
 """If beta exceeds the fraction STRONG of the least beta without weights, s starts larger, by the root of the ratio: few
 groups stay active, and large steps exclude the others sooner (at a tenth, 12 steps become 9, measured). If the linear
 group has weights at the start, s starts as the fraction FITTED (of 0.5 to 1, 3 to 6 % fewer steps than 1, measured)."""
+START = 1e-3
+"""A solution of this gap or more only serves as a start."""
 OUTSIDE = (1.3, 1.01)
 """The largest norm of A^T lam at the start, over the bound: without weights, and for interpolation or if the linear
 group has weights (measured at a gap of 1e-6: 3 % fewer steps, and 6 % more in the second case)."""
@@ -102,7 +104,9 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     groups, y = program.groups, program.y
     if not y.any() or groups.count == 0:
         return Solution.zero((groups.count, groups.rank), y, program.interpolates, "newton")
-    state = _start(program, start)
+    # starts of exact programs keep their path, on which stored numbers of neurons depend
+    direct = start is None and tolerance < START
+    state = _start(program, start, direct)
     longest, least_weight = LONGEST_STEP * state.s, LEAST_WEIGHT * state.proximal_weight
     best: tuple[float, Array, Array] = (np.inf, state.W, state.lam)
     outcome, gap, scale = Outcome.ITERATION_LIMIT, 1.0, 0.5 * float(y @ y)
@@ -111,7 +115,8 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
         # a group without weights is left out of this step unless its norm may exceed the bound within the step
         norms = np.linalg.norm(state.At, axis=1)
         near = state.W.any(axis=1) | (norms > (1 - reach) * program.penalty)
-        before, wanted = state.steps, _accuracy(program, scale, inexactness, gap, tolerance)
+        before, wanted = state.steps, inexactness * max(gap, tolerance)
+        wanted = _accuracy(program, scale, wanted, inexactness / INEXACTNESS * tolerance if direct else 0.0)
         with np.errstate(all="ignore"):
             W, left = _near(program, state, near, wanted)
         if not (np.isfinite(W).all() and np.isfinite(state.lam).all()):
@@ -149,19 +154,18 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     return Solution(best[1], best[2], outcome, state.steps, "newton")
 
 
-def _accuracy(program: GatedProgram, objective: float, inexactness: float, gap: float, tolerance: float) -> float:
-    """Return the ||grad phi|| / ||y|| to reach, the fraction `inexactness` of the gap."""
-    wanted = inexactness * max(gap, tolerance)
-    # if regularised, the gradient of phi is F(W) + lam - y, and half of its squared norm is added to the objective: the
-    # gradient must be so small that this is a fraction of the gap, and need not be smaller than the tolerance requires
+def _accuracy(program: GatedProgram, objective: float, wanted: float, gap: float) -> float:
+    """Return the ||grad phi|| / ||y|| to reach: `wanted`, or as much less or more as a regularised objective needs."""
+    # if regularised, the gradient of phi is F(W) + lam - y, and half of its squared norm is added to the objective: it
+    # may not add more than the fraction `wanted`, and need not add less than half of the fraction `gap`
     if not program.interpolates:
         size = float(np.linalg.norm(program.y))
         wanted = min(wanted, float(np.sqrt(2 * wanted * objective)) / size)
-        wanted = max(wanted, inexactness / INEXACTNESS * float(np.sqrt(tolerance * objective)) / size)
+        wanted = max(wanted, float(np.sqrt(gap * objective)) / size)
     return max(wanted, 1e-15)
 
 
-def _start(program: GatedProgram, start: Solution | None) -> _State:
+def _start(program: GatedProgram, start: Solution | None, direct: bool) -> _State:
     """Return the state of `start`.
 
     Without it, lam is y scaled to the boundary of the dual, and weights are zero. A regularised program with a linear
@@ -185,7 +189,7 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
     # lam starts as y, or as what the linear group alone does not fit, scaled to just outside the boundary of the dual,
     # so that at least one other group is active in the first step
     largest = float(groups.adjoint_norms(lam)[~W.any(axis=1)].max(initial=0.0))
-    outside = OUTSIDE[program.interpolates or fitted]
+    outside = OUTSIDE[program.interpolates or fitted or not direct]
     scale = outside * bound / largest if largest > 0 else float(not program.interpolates)
     if not program.interpolates:
         # inside the boundary of the dual, lam is its optimum: do not scale it up
