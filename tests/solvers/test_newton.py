@@ -276,7 +276,7 @@ def test_steps_solve_their_system_with_a_tiny_shift():
         program = GatedProgram(program.groups, program.groups.block(0) @ np.ones(program.groups.rank))
         if not program.y.any():
             continue
-        state = newton._start(program, None)
+        state = newton._start(program, None, True)
         state.proximal_weight = 1e-14 * state.s * program.groups.largest_norm**2
         point, H, _ = system_at(program, state)
         assert len(point.active)
