@@ -105,7 +105,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     if not y.any() or groups.count == 0:
         return Solution.zero((groups.count, groups.rank), y, program.interpolates, "newton")
     # starts of exact programs keep their path, on which stored numbers of neurons depend
-    direct = start is None and tolerance < START
+    direct = tolerance < START
     state = _start(program, start, direct)
     longest, least_weight = LONGEST_STEP * state.s, LEAST_WEIGHT * state.proximal_weight
     best: tuple[float, Array, Array] = (np.inf, state.W, state.lam)
