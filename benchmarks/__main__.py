@@ -2,7 +2,7 @@
 
     python -m benchmarks [NAME ...] [--minutes M]      begins no table after M minutes: run it again to go on
 
-Some run only if you name them: `peers`, `drawn` and `rivals` need the extras `peers` and `rivals`; `contact`
+Some run only if you name them: `peers`, `drawn`, `roots` and `rivals` need the extras `peers` and `rivals`; `contact`
 makes pictures, and `pairs` needs a second checkout.
 """
 
@@ -22,7 +22,7 @@ COUNTED = (
     *("chosen", "growth"),
 )
 """Scripts that count, or that measure processor time; the longest first."""
-NAMED = ("contact", "drawn", "pairs", "peers", "rivals")
+NAMED = ("contact", "drawn", "pairs", "peers", "rivals", "roots")
 COMMIT = re.compile(r"commit (\w+(?:-dirty)?)\.")
 
 

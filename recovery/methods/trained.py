@@ -24,7 +24,7 @@ from recovery.methods.representation import check_representable, prediction
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups
 from recovery.training.descent import Descent, Ending
-from recovery.training.models import SMALLEST_NORM, Empirical, Parameters, predict
+from recovery.training.models import SMALLEST_NORM, Empirical, Parameters, predict, without_normalization
 from recovery.training.population import Population
 from recovery.training.stationarity import stationarity
 from recovery.training.trained_neurons import count_merged, group_error, pairing, weight_error
@@ -189,6 +189,8 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
     w_{s_i} is the sum of the trained neurons with the pattern of planted neuron i. The groups of a normalised network
     are orthonormal, so the distance of weights equals the distance of their values on X.
     """
+    if parameters.architecture.normalizes_before:
+        parameters = without_normalization(parameters, parameters.architecture.features(instance.X))
     if parameters.architecture.skip and A is not None:
         lifted = parameters.architecture.lift(A.T, instance.X).T
         return float(np.linalg.norm(parameters["a0"] @ parameters["w0"] - lifted))

@@ -47,8 +47,6 @@ class Architecture:
             raise ParameterError(f"architecture {self.name!r}: a slope goes with normalization: none only")
         if self.slope != 0.0 and self.uses - CONVEX:
             raise ParameterError(f"architecture {self.name!r}: a slope is known to convex programs only")
-        if "trained" in self.uses and self.normalizes_before:
-            raise ParameterError(f"architecture {self.name!r}: normalization before the ReLU cannot be trained")
 
     def __str__(self) -> str:
         return self.name
@@ -160,7 +158,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         Architecture("relu", uses=_ALL),
         Architecture("relu_skip", skip=True, uses=_ALL),
         Architecture("relu_norm", normalization="after", uses=_ALL),
-        Architecture("relu_norm_skip", skip=True, normalization="before"),
+        Architecture("relu_norm_skip", skip=True, normalization="before", uses=_ALL),
         Biased("relu_bias", uses=_ALL | {"learned"}),
     )
 }

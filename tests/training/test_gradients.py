@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recovery.errors import ParameterError
-from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.architecture import Architecture
 from recovery.training.models import Empirical, Parameters, initialize, predict
 from recovery.training.population import Population
 
@@ -67,12 +67,18 @@ def formula(parameters: Parameters, X: np.ndarray) -> np.ndarray:
     """f(x), neuron by neuron, as the papers write it."""
     total = np.zeros((len(X), parameters["V"].shape[1]))
     for i, (w, v) in enumerate(zip(parameters["W"], parameters["V"], strict=True)):
-        z = np.maximum(X @ w, 0.0)
-        if parameters.normalized:
+        z = X @ w
+        if parameters.architecture.normalizes_before:
+            z = parameters["gamma"][i] * z / max(np.linalg.norm(z), 1e-12)
+        z = np.maximum(z, 0.0)
+        if parameters.architecture.normalizes_after:
             z = parameters["gamma"][i] * z / max(np.linalg.norm(z), 1e-12)
         total += np.outer(z, v)
     if parameters.architecture.skip:
-        total += np.outer(X @ parameters["w0"][0], parameters["a0"][:, 0])
+        linear = X @ parameters["w0"][0]
+        if parameters.architecture.normalizes_before:
+            linear *= parameters["gamma0"] / max(np.linalg.norm(linear), 1e-12)
+        total += np.outer(linear, parameters["a0"][:, 0])
     return total
 
 
@@ -126,7 +132,7 @@ def test_parameters_share_memory_and_the_outer_layer_is_last():
 
 def test_an_architecture_without_a_trained_form_names_those_that_have_one():
     with pytest.raises(ParameterError, match="relu, relu_skip, relu_norm"):
-        ARCHITECTURES["relu_norm_skip"].require("trained")
+        Architecture("leaky", slope=0.1).require("trained")
 
 
 @pytest.mark.parametrize("name", TRAINED)

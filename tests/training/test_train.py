@@ -163,8 +163,6 @@ def test_instances_without_the_needed_form_are_refused():
         train(instance(20, 5), "relu_skip", **P2)
     with pytest.raises(ParameterError, match="direction: basis"):
         train(instance(20, 5, Linear("random")), neurons=4, outputs=2)
-    with pytest.raises(ParameterError, match="cannot be trained"):
-        train(instance(20, 5), "relu_norm_skip")
 
 
 def test_a_trajectory_holds_neurons_outer_layer_and_losses():

@@ -44,7 +44,6 @@ def only_row(sweep) -> dict:
         (["method.epochs=-1"], "an integer >= 0"),
         (["method.learning_rate=0"], "a number > 0"),
         (["method.optimizer=adamax"], "gd, scaled_gd, sgd, adam, adamw or lbfgs"),
-        (["architecture=relu_norm_skip"], "cannot be trained"),
         (["method.loss=population", "data.ensemble=gaussian"], "ensemble: standard"),
         (["method.outer=trained", "method.outputs=2", "planted.direction=random"], "direction: basis"),
         (["method.compare=verdict"], "no linear group"),
