@@ -140,7 +140,11 @@ def measure(
         size = float(np.linalg.norm(planted))
         # `size` is 0 if no planted neuron is active on a test row: no relative error then
         relative = known["test_distance"] / size if size else None
-    known["merged_neurons"] = count_merged(parameters, start.architecture.features(instance.X))
+    inputs = start.architecture.features(instance.X)
+    if start.architecture.normalizes_before:
+        parameters = without_normalization(parameters, inputs)
+        W = parameters["W"]
+    known["merged_neurons"] = count_merged(parameters, inputs)
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
         known["pairing_error"] = pairing(W, V)[1]
@@ -189,8 +193,6 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
     w_{s_i} is the sum of the trained neurons with the pattern of planted neuron i. The groups of a normalised network
     are orthonormal, so the distance of weights equals the distance of their values on X.
     """
-    if parameters.architecture.normalizes_before:
-        parameters = without_normalization(parameters, parameters.architecture.features(instance.X))
     if parameters.architecture.skip and A is not None:
         lifted = parameters.architecture.lift(A.T, instance.X).T
         return float(np.linalg.norm(parameters["a0"] @ parameters["w0"] - lifted))

@@ -46,7 +46,7 @@ class Solution:
 
     @classmethod
     def zero(cls, shape: tuple[int, int], y: Array, interpolates: bool, solver: str) -> "Solution":
-        """Return zero weights of this shape: the solution of a program whose weights all give zero labels."""
+        """Return zero weights of this shape: the solution if y is zero, or if all weights give zero labels."""
         if interpolates:
             return cls(np.zeros(shape), np.zeros(len(y)), Outcome.INFEASIBLE if y.any() else Outcome.SOLVED, 0, solver)
         return cls(np.zeros(shape), y, Outcome.SOLVED, 0, solver)  # the dual optimum is the residual

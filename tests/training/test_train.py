@@ -246,6 +246,20 @@ def test_the_planted_network_itself_measures_as_recovered():
     assert measure(inst_norm, finished(norm), norm, None, None, 1e-9).merged_neurons == 2
 
 
+def test_a_negative_length_before_the_relu_turns_the_neuron():
+    """gamma w and (-gamma) (-w) are one neuron; the skip connection is the planted neuron, whatever its length."""
+    inst = instance(30, 5, Linear(), Gaussian())
+    network = Parameters.empty(TRAINED["relu_norm_skip"], 2, 5, 1, np.float64)
+    network["W"][...] = np.outer([1.0, -3.0], np.arange(1.0, 6.0))
+    network["gamma"][...], network["V"][...] = [2.0, -2.0], 1e-14
+    direction = inst.planted.directions
+    network["w0"][...], network["a0"][...] = 4.0 * direction.T, 1.0
+    network["gamma0"][...] = np.linalg.norm(inst.X @ direction)
+    row = measure(inst, finished(network), network, targets(inst, 1), None, 1e-9)
+    assert row.merged_neurons == 1
+    assert row.absolute_distance == pytest.approx(0.0, abs=1e-12)
+
+
 def test_absolute_distance_of_a_normalised_network_counts_only_neurons_of_the_planted_pattern():
     """Without a neuron in a planted pattern the distance of that group is the planted weight's own norm, 1."""
     inst = instance(30, 5, NormalizedRelu(k=2), Gaussian())
