@@ -205,7 +205,7 @@ def _linear(A: Array, y: Array, beta: float) -> Array:
     """
     gram, c = A.T @ A, y @ A
     unit, size = float(np.trace(gram)), float(np.linalg.norm(c))
-    if not (0 < unit < np.inf and beta < size):
+    if not (0 < unit < np.inf and size > 0 and beta / size < 1.0):
         return np.zeros(len(c))
     values, vectors = np.linalg.eigh(gram / unit)
     values, c, least = np.maximum(values, 0.0), c @ vectors / size, beta / size
@@ -214,7 +214,10 @@ def _linear(A: Array, y: Array, beta: float) -> Array:
     while m < last:
         w, last = c / (values + m), m
         norm = float(np.linalg.norm(w))
-        m -= (1 / norm - m / least) / (float(w @ (w / (values + m))) / norm**3 - 1 / least)
+        slope = float(w @ (w / (values + m))) / norm**3 - 1 / least
+        if not slope < 0:  # only by rounding, where beta is nearly the largest one
+            break
+        m -= (1 / norm - m / least) / slope
     return vectors @ w * (size / unit)
 
 
