@@ -22,8 +22,17 @@ from recovery.runner.fork_server import environment_restored, worker_environment
 from recovery.runner.pool import end_processes
 from recovery.store.provenance import provenance
 
-KERNEL, WITHOUT, TARGET = "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_NAME"
+KERNEL, WITHOUT, TARGET, FEATURES = (
+    "OPENBLAS_CORETYPE",
+    "NPY_DISABLE_CPU_FEATURES",
+    "NUMBA_CPU_NAME",
+    "NUMBA_CPU_FEATURES",
+)
 """Environment variables that OpenBLAS, NumPy and Numba read when they are imported."""
+_AVX512 = {"X86_V4", "AVX512F", "AVX512_SKX"}
+"""NumPy's names of instruction sets that contain the foundation of AVX-512."""
+_HALF_PRECISION = "AVX512_SPR"
+"""NumPy's instruction set that only functions of half precision use, so no row depends on it."""
 _OLD_TARGETS = {"Intel": "skylake-avx512", "AMD": "znver5"}
 """Vendor -> Numba's target, for rows of versions that did not store it. All Intel CPUs with AVX-512 are tuned alike."""
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -60,7 +69,11 @@ class Arithmetic:
         own, variables = here(), {KERNEL: self.kernel}
         if own is not None and self.simd is not None:
             variables[WITHOUT] = " ".join(sorted(set(own.simd or ()) - set(self.simd)))
-        return variables if self.target is None else {**variables, TARGET: self.target}
+        if self.target is not None:
+            # Without FEATURES, Numba compiles for the named processor with the instructions of this machine's.
+            masked = self.simd is not None and not _AVX512.intersection(self.simd)
+            variables |= {TARGET: self.target, FEATURES: "-avx512f" if masked else ""}
+        return variables
 
     def covers(self, other: "Arithmetic | None") -> bool:
         """Return whether the other arithmetic agrees in every field that is known here."""
@@ -86,7 +99,7 @@ def arithmetic(made: Mapping[str, Any]) -> Arithmetic | None:
     pools, simd, target = made.get("blas"), made.get("simd"), made.get("compiled_for")
     pools = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
     kernels = {str(pool.get("architecture")) for pool in pools if pool.get("internal_api") == "openblas"}
-    sets = tuple(str(name) for name in simd) if isinstance(simd, list) else None
+    sets = tuple(str(name) for name in simd if name != _HALF_PRECISION) if isinstance(simd, list) else None
     if target is None:
         target = _OLD_TARGETS.get(re.split(r"\W", str(made.get("cpu")))[0])
     names = (*kernels, *(sets or ()), *([] if target is None else [str(target)]))

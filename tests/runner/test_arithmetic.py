@@ -106,6 +106,26 @@ def test_workers_compute_in_the_other_arithmetic_and_this_process_stays() -> Non
     assert dict(os.environ) == before
 
 
+DOUBLED = """
+import numpy as np
+from numba import float64, njit
+double = njit([float64[:](float64[::1])])(lambda x: 2.0 * x + 1.0)
+print("\\n".join(double.inspect_asm().values()))
+"""
+
+
+def test_numba_compiles_for_the_other_processor_without_instructions_that_only_this_one_has() -> None:
+    other = Arithmetic(OWN.kernel, ("X86_V3",), "znver3")
+    environment = {**os.environ, **other.environment()}
+    done = subprocess.run([sys.executable, "-c", DOUBLED], env=environment, capture_output=True, text=True, check=True)
+    assert "ymm" in done.stdout
+    assert "zmm" not in done.stdout
+
+
+def test_half_precision_instructions_are_no_other_arithmetic() -> None:
+    assert arithmetic(made("A", ["X86_V4", "AVX512_SPR"])) == arithmetic(made("A", ["X86_V4"]))
+
+
 ASIS = "as it is stored"
 
 
