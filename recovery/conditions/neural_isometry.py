@@ -19,8 +19,7 @@ import numpy as np
 
 from recovery.conditions.beam import beam_search
 from recovery.conditions.oracle import Bounds, dual_terms, gated_dual
-from recovery.conditions.search import BestPattern, most_active, search_pattern
-from recovery.conditions.smoothed import smoothed_search
+from recovery.conditions.search import BestPattern, most_active, search_pattern, smoothed_search
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.groups import Groups

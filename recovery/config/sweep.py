@@ -17,9 +17,8 @@ from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is
 from recovery.config.compose import Composer
 from recovery.config.coordinates import combinations
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
-from recovery.config.judgeable import judgeable_faults
 from recovery.config.points import Block, axes_of, computed_axes
-from recovery.config.sampling import SAMPLINGS, Boundary, Even, Sections, Until, sampling_faults
+from recovery.config.sampling import SAMPLINGS, Boundary, Even, Sections, Until, judgeable_faults, sampling_faults
 from recovery.config.slicing import Slicing, slicing
 from recovery.config.tree import ConfigError, Invalid, MissingFileError, Problem, Tree, canonical_json, refusal
 from recovery.config.trials import ID_BYTES, SweepCells, Trials

@@ -1,7 +1,8 @@
 """Minimum-norm methods: least-norm interpolation, a norm penalty, and linear least squares.
 
 With `solver: auto` a noiseless trial is decided before any solve where possible (`recovery.methods.cascade`). The row
-names the certificate that decided it.
+names the certificate that decided it. With another norm than l2 an optimum near the planted weights may not be unique:
+`optimum_is_unique` proves from the dual that no other weights are optimal.
 """
 
 from abc import ABC, abstractmethod
@@ -15,9 +16,17 @@ from annotated_types import Ge, Gt
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
-from recovery.methods.cascade import Decision
+from recovery.methods.cascade import NOT_PLANTED, Decision
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import DEVIATION_TOLERANCE, Confinement, PlantedProgram, ProgramKind
+from recovery.methods.convex import (
+    DEVIATION_TOLERANCE,
+    OPEN_RESIDUAL,
+    OPEN_TIE,
+    Confinement,
+    PlantedProgram,
+    ProgramKind,
+    shortfall,
+)
 from recovery.methods.generation import (
     optimum_over_all,
     optimum_row,
@@ -28,12 +37,14 @@ from recovery.methods.generation import (
     searched_program,
 )
 from recovery.methods.method import Evidence, Measurement
-from recovery.methods.other_norms import judge_norm
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.programs.architecture import Architecture
-from recovery.programs.certificate import active_groups, relative
+from recovery.programs.certificate import active_groups, certify, relative
 from recovery.programs.networks import merge, network_of
 from recovery.programs.norms import L2, find_norm
+from recovery.programs.solution import Solution
+from recovery.programs.uniqueness import optimum_is_unique
+from recovery.solvers.conic import LINEAR, solve_inside
 from recovery.solvers.table import find_solver, solver_name
 from recovery.types import Array
 
@@ -320,3 +331,29 @@ class LeastSquares:
         if deviation > DEVIATION_TOLERANCE:
             return row.having(verdict="undecided", certificate="none")
         return row.having(recovered=True, verdict="recovered", certificate="none")
+
+
+def judge_norm(problem: PlantedProgram, row: Measurement, solution: Solution) -> Measurement:
+    """Return the row of a noiseless trial with another norm than l2, with the verdict that a solution proves.
+
+    HiGHS returns corners of the sets of optimal weights and duals, which may leave uniqueness open; a solution inside
+    both sets decides it.
+    """
+    program, certificate = problem.program, certify(problem.program, solution)
+    if not certificate.proves_optimal:
+        return row.undecided(shortfall(solution, certificate))
+    if not problem.cascade.feasible:
+        return row.undecided(NOT_PLANTED)
+    row = row.having(certificate="gap")
+    if problem.is_cheaper(solution.W):
+        return row.having(recovered=False, verdict="not_optimal")
+    if not certify(program, Solution(problem.planted, solution.lam)).proves_optimal:
+        return row.undecided(OPEN_RESIDUAL)
+    if problem.tied or row.max_deviation > DEVIATION_TOLERANCE:
+        return row.having(recovered=False, verdict="not_unique")
+    if optimum_is_unique(program, solution.lam):
+        return row.having(recovered=True, verdict="recovered")
+    if solution.solver != LINEAR:
+        return row.undecided(OPEN_TIE)
+    inside = solve_inside(program)
+    return judge_norm(problem, problem.measure(row, inside, certify(program, inside)), inside)

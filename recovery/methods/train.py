@@ -29,8 +29,7 @@ from recovery.methods.trained import (
     with_excess,
 )
 from recovery.programs.architecture import Architecture
-from recovery.training.descent import Budget, descend
-from recovery.training.lbfgs import lbfgs
+from recovery.training.descent import Budget, descend, lbfgs
 from recovery.training.models import (
     Empirical,
     Initialization,

@@ -26,8 +26,7 @@ from recovery.programs.certificate import active_groups
 from recovery.training.descent import Descent, Ending
 from recovery.training.models import SMALLEST_NORM, Empirical, Parameters, predict, without_normalization
 from recovery.training.population import Population
-from recovery.training.stationarity import stationarity
-from recovery.training.trained_neurons import count_merged, group_error, pairing, weight_error
+from recovery.training.trained_neurons import count_merged, group_error, pairing, stationarity, weight_error
 from recovery.types import Array, Rng
 
 MEASURED = select(

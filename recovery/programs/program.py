@@ -1,4 +1,4 @@
-"""Convex programs as data: what gated and exact programs share, and the gated program. They do not depend on solvers.
+"""Convex programs as data: the gated program, and what exact programs share with it. They do not depend on solvers.
 
     beta None: min sum_k N_k(W_k) subject to F(W) = y,      beta > 0: min 1/2 ||F(W) - y||^2 + beta sum_k N_k(W_k),
 with a linear map F and norms N_k of the rows of W, Euclidean unless a gated program is given another `Norm`.
@@ -6,7 +6,6 @@ Any lam (n,) whose dual norms are at most `penalty` proves the lower bound `dual
 (27), (28), (211), (212) without the factor 1/2: its beta is twice the beta here.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -36,8 +35,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Program(ABC):
-    """A convex program over groups A_g and labels y (n,).
+class Program:
+    """A convex program over groups A_g and labels y (n,). Without cones it is the group lasso of `GatedProgram`.
 
     norm: of the weights of each group. kind: its name in configs. gap_tolerance: largest relative gap of a proof.
     has_cones: whether cones confine rows of W.
@@ -70,58 +69,61 @@ class Program(ABC):
         return 1.0 if self.beta is None else self.beta
 
     @property
-    @abstractmethod
     def size(self) -> int:
         """The number of rows of W; each has `groups.rank` entries."""
+        return self.groups.count
 
     @property
-    @abstractmethod
     def members(self) -> Index:
         """The rows of W that may be non-zero."""
-
-    @abstractmethod
-    def row(self, k: int) -> Row:
-        """Return row k with its matrices formed, for solvers that need them."""
-
-    @abstractmethod
-    def forward(self, W: Array) -> Array:
-        """Return F(W), the network's outputs, shape (n,)."""
-
-    @abstractmethod
-    def norms(self, W: Array) -> Array:
-        """Return the norm N_k of each row of W, shape (size,)."""
-
-    @abstractmethod
-    def dual_norms(self, solution: Solution) -> Array:
-        """Return upper bounds on the dual norm of each row of `members` at the solution's lam."""
-
-    @abstractmethod
-    def cone_violation(self, W: Array) -> float:
-        """Return the relative distance of the rows of W from their cones; 0 without cones."""
-
-    @abstractmethod
-    def gated_weights(self, W: Array) -> Array:
-        """Return the weights (p, r) of the gated program that W represents, in group coordinates and with signs."""
-
-    @abstractmethod
-    def coordinates_of(self, W: Array) -> Array:
-        """Return the rows of W in group coordinates, in which N_k is the Euclidean norm; same shape as W."""
+        return np.arange(self.size)
 
     @property
-    @abstractmethod
     def signs(self) -> Array:
         """The sign of each row of W in a network, (size,)."""
+        return np.ones(self.size)
 
-    @abstractmethod
+    def row(self, k: int) -> Row:
+        """Return row k with its matrices formed, for solvers that need them."""
+        places = np.flatnonzero(self.groups.dimensions(np.array([k]))[0])
+        return Row(places, self.groups.block(k)[:, places])
+
+    def forward(self, W: Array) -> Array:
+        """Return F(W), the network's outputs, shape (n,)."""
+        return self.groups.forward(W)
+
+    def norms(self, W: Array) -> Array:
+        """Return the norm N_k of each row of W, shape (size,)."""
+        return self.norm.values(W)
+
+    def dual_norms(self, solution: Solution) -> Array:
+        """Return upper bounds on the dual norm of each row of `members` at the solution's lam."""
+        if self.norm is L2:  # `Groups` stores the Euclidean norms for the last lam, so they cost nothing
+            return self.groups.adjoint_norms(solution.lam)
+        return self.norm.dual_values(self.groups.adjoint(solution.lam))
+
+    def cone_violation(self, W: Array) -> float:
+        """Return the relative distance of the rows of W from their cones; 0 without cones."""
+        return 0.0
+
+    def gated_weights(self, W: Array) -> Array:
+        """Return the weights (p, r) of the gated program that W represents, in group coordinates and with signs."""
+        return W
+
+    def coordinates_of(self, W: Array) -> Array:
+        """Return the rows of W in group coordinates, in which N_k is the Euclidean norm; same shape as W."""
+        return W
+
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
         """Return the index and value of the row of W with which group g represents sign times neuron w on F."""
+        return g, sign * self.groups.neuron(g, w, F)
 
-    @abstractmethod
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
         """Return upper bounds on the dual norms at lam of the rows outside `support`, and multipliers that prove them.
 
         norms: ||A_g^T lam||, (p,).
         """
+        return np.delete(norms, support), Multipliers.none(self.groups.n)
 
     def balanced(self) -> "Program":
         """Return the same program with uneven rows of (B, y) divided by `groups.scales`, or the program itself.
@@ -166,47 +168,3 @@ class GatedProgram(Program):
     kind = "gated"
     gap_tolerance = 1e-8
     has_cones = False
-
-    @property
-    def size(self) -> int:
-        return self.groups.count
-
-    @property
-    def members(self) -> Index:
-        return np.arange(self.size)
-
-    def row(self, k: int) -> Row:
-        places = np.flatnonzero(self.groups.dimensions(np.array([k]))[0])
-        return Row(places, self.groups.block(k)[:, places])
-
-    def forward(self, W: Array) -> Array:
-        return self.groups.forward(W)
-
-    def norms(self, W: Array) -> Array:
-        return self.norm.values(W)
-
-    def dual_norms(self, solution: Solution) -> Array:
-        if self.norm is L2:  # `Groups` stores the Euclidean norms for the last lam, so they cost nothing
-            return self.groups.adjoint_norms(solution.lam)
-        return self.norm.dual_values(self.groups.adjoint(solution.lam))
-
-    def cone_violation(self, W: Array) -> float:
-        return 0.0
-
-    def gated_weights(self, W: Array) -> Array:
-        return W
-
-    def coordinates_of(self, W: Array) -> Array:
-        return W
-
-    @property
-    def signs(self) -> Array:
-        return np.ones(self.size)
-
-    def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
-        return g, sign * self.groups.neuron(g, w, F)
-
-    def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
-        off = np.ones(self.size, dtype=np.bool_)
-        off[support] = False
-        return norms[off], Multipliers.none(self.groups.n)

@@ -11,7 +11,6 @@ recovery.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import scipy
@@ -47,21 +46,8 @@ class _Point:
     norms: Array
 
 
-class Penalty(Protocol):
-    """phi = 1/2 sum over groups outside S of (||A_g^T lam|| - t)_+^2; exact programs project A_g^T lam on cones."""
-
-    def images(self, lam: Array) -> Array:
-        """Return the images A_g^T lam of all groups, before any projection."""
-
-    def at(self, images: Array) -> _Point:
-        """Return phi, its gradient, and the groups above the threshold, at the lam with these images."""
-
-    def hessian(self, point: _Point) -> Array:
-        """Return the Hessian of phi at this point, (n, n)."""
-
-
 class GatedPenalty:
-    """The function phi of `Penalty` for a gated program, over the groups outside the support."""
+    """phi = 1/2 sum over groups outside the support of (||A_g^T lam|| - t)_+^2, for a gated program."""
 
     def __init__(self, groups: Groups, left_out: Index, threshold: float) -> None:
         self.groups, self.threshold = groups, threshold
@@ -69,9 +55,11 @@ class GatedPenalty:
         self.others[left_out] = False
 
     def images(self, lam: Array) -> Array:
+        """Return the images A_g^T lam of all groups, before any projection."""
         return self.groups.adjoint(lam)
 
     def at(self, images: Array) -> _Point:
+        """Return phi, its gradient, and the groups above the threshold, at the lam with these images."""
         norms = np.sqrt(np.einsum("gr,gr->g", images, images))
         active = np.flatnonzero(self.others & (norms > self.threshold))
         images, norms = images[active], norms[active]
@@ -80,6 +68,7 @@ class GatedPenalty:
         return _Point(0.5 * float(excess @ excess), gradient, active, images, norms)
 
     def hessian(self, point: _Point) -> Array:
+        """Return the Hessian of phi at this point, (n, n)."""
         # phi has the curvature 1 along the image of an active group, and 1 - t / ||image|| across it
         bend = self.threshold / point.norms
         H = self.groups.weighted_gram(point.active, 1.0 - bend)
@@ -87,18 +76,17 @@ class GatedPenalty:
         return H + (along * bend) @ along.T
 
 
-class ExactPenalty:
-    """The function phi of `Penalty` for an exact program, over the rows of W that are not planted."""
+class ExactPenalty(GatedPenalty):
+    """phi for an exact program, which projects A_g^T lam on cones, over the rows of W that are not planted."""
 
     def __init__(self, program: ExactProgram, rows: Index, threshold: float) -> None:
-
         self.program, self.threshold = program, threshold
         self.cones = Projections(program)
         # projections shorter than the threshold do not count in phi, so they need not be exact
         self.cones.bound = threshold
         members = program.members
-        self.others = np.flatnonzero(~np.isin(members, rows))
-        chosen = members[self.others]
+        self.left = np.flatnonzero(~np.isin(members, rows))
+        chosen = members[self.left]
         self.own = program.group(chosen)
         # the image of a signed group is the image A_g^T lam of its group times the sign
         self.sign = program.sign(chosen)[:, None]
@@ -108,16 +96,16 @@ class ExactPenalty:
         return self.program.groups.adjoint(lam)[self.own] * self.sign
 
     def at(self, images: Array) -> _Point:
-        points, norms = self.cones.project(self.others, images, 1.0)
+        points, norms = self.cones.project(self.left, images, 1.0)
         active = np.flatnonzero(norms > self.threshold)
         points, norms = points[active], norms[active]
         excess = norms - self.threshold
-        weights = self.cones.weights(self.others[active], points * (excess / norms)[:, None])
+        weights = self.cones.weights(self.left[active], points * (excess / norms)[:, None])
         gradient = np.einsum("kn,kn->n", self.signed[active], weights @ self.cones.base.T)
         return _Point(0.5 * float(excess @ excess), gradient, active, points, norms)
 
     def hessian(self, point: _Point) -> Array:
-        groups = self.others[point.active]
+        groups = self.left[point.active]
         roots = np.sqrt(1.0 - self.threshold / point.norms)
         columns = self.cones.columns(groups, point.images / point.norms[:, None], roots)
         columns *= np.repeat(self.signed[point.active], self.cones.freedom(groups), axis=0)
@@ -146,13 +134,13 @@ def search_exact_dual(
     phi = ExactPenalty(program, rows, threshold)
     lam, point, steps = _minimised(phi, frame, start)
     excess = np.zeros((program.size, program.groups.rank))
-    active = phi.others[point.active]
+    active = phi.left[point.active]
     weights = point.images * (1.0 - threshold / point.norms)[:, None]
     excess[program.members[active]] = phi.cones.weights(active, weights)
     return DualSearch(lam, excess, steps)
 
 
-def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point, int]:
+def _minimised(phi: GatedPenalty, frame: Array, start: Array) -> tuple[Array, _Point, int]:
     """Minimise phi over start + {frame}^perp by Newton's method; return lam, its point and the number of steps."""
     lam, images = start, phi.images(start)
     point = phi.at(images)

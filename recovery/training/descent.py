@@ -1,12 +1,13 @@
-"""The training loop: epochs, stopping and checks for divergence. An optimiser provides the step."""
+"""The training loop: epochs, stopping and checks for divergence. An optimiser provides the step, or SciPy's L-BFGS."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from math import isfinite
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.optimize import OptimizeResult, minimize
 
 from recovery.training.models import Parameters
 from recovery.training.optimizers import Optimizer, Schedule
@@ -115,8 +116,55 @@ def _recorded(epoch: int, every: int) -> bool:
 def _stop(loss: float, size: float, first: float, epoch: int, limits: Budget) -> Ending | None:
     if not (isfinite(loss) and isfinite(size)) or loss > DIVERGED * first > 0:
         return Ending.DIVERGED
+    return _limit_met(loss, size, epoch, limits)
+
+
+def _limit_met(loss: float, size: float, epoch: int, limits: Budget) -> Ending | None:
     if limits.target_loss is not None and loss <= limits.target_loss:
         return Ending.TARGET
     if limits.tolerance is not None and size <= limits.tolerance:
         return Ending.STATIONARY
     return Ending.EPOCHS if epoch >= limits.epochs else None
+
+
+LEAST_FALL = 1e-12
+"""Training ends when a step lowers the loss by less than this fraction of it."""
+PAIRS = 30
+"""Pairs of steps and gradients that the approximate Hessian is made of."""
+
+
+def lbfgs(objective: Objective, parameters: Parameters, limits: Budget) -> Descent:
+    """Train all `parameters` in place by SciPy's L-BFGS until a limit is met, or the loss is flat.
+
+    At a kink of the ReLU the gradient does not vanish. A line search that fails there ends one run of SciPy. Another
+    run begins with the gradient alone, until a run does not lower the loss.
+    """
+    gradient = parameters.like()
+    epochs, loss = 0, objective(parameters, gradient)
+    stop = _limit_met(loss, float(np.linalg.norm(gradient.flat)), epochs, limits)
+
+    def fun(theta: Any) -> tuple[float, Array]:
+        parameters.flat[...] = theta
+        return objective(parameters, gradient), gradient.flat.copy()
+
+    def after_step(intermediate_result: OptimizeResult) -> None:
+        nonlocal epochs, loss, stop
+        epochs, before, loss = epochs + 1, loss, float(intermediate_result.fun)
+        stop = _limit_met(loss, float(np.linalg.norm(gradient.flat)), epochs, limits)
+        if stop is not None or before - loss < LEAST_FALL * loss:
+            raise StopIteration
+
+    while stop is None:
+        at_start = loss
+        options: Any = {
+            "maxiter": limits.epochs,
+            "maxfun": 100 * limits.epochs,
+            "maxcor": PAIRS,
+            "ftol": 0.0,
+            "gtol": 0.0,
+        }
+        end = minimize(fun, parameters.flat.copy(), jac=True, method="L-BFGS-B", callback=after_step, options=options)
+        loss, _ = fun(end.x)
+        if stop is None and not at_start - loss >= LEAST_FALL * loss:  # type: ignore[redundant-expr] # after_step sets it
+            stop = Ending.FLAT if np.isfinite(loss) else Ending.DIVERGED
+    return Descent(parameters, loss, float(np.linalg.norm(gradient.flat)), epochs, stop, {})

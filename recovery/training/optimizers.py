@@ -4,24 +4,11 @@ An optimiser has its state (moments, a step count) and scratch memory; a schedul
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.types import Array
-
-
-class Optimizer(Protocol):
-    """Update rule for one parameter vector."""
-
-    def step(self, theta: Array, gradient: Array, rate: float) -> None:
-        """Take one step of size `rate`: change `theta` in place by its gradient."""
-        ...
-
-    def reset(self) -> None:
-        """Clear the state, as before the first step."""
-        ...
 
 
 class GradientDescent:
@@ -36,6 +23,7 @@ class GradientDescent:
         self.velocity: Array | None = None
 
     def step(self, theta: Array, gradient: Array, rate: float) -> None:
+        """Take one step of size `rate`: change `theta` in place by its gradient."""
         if self.weight_decay:
             gradient = gradient + self.weight_decay * theta
         if self.momentum:
@@ -48,6 +36,7 @@ class GradientDescent:
         theta -= rate * (gradient if self.scaling is None else self.scaling * gradient)
 
     def reset(self) -> None:
+        """Clear the state, as before the first step."""
         self.velocity = None
 
 
@@ -102,6 +91,7 @@ class AdamW(Adam):
     decoupled = True
 
 
+Optimizer = GradientDescent | Adam
 Schedule = Callable[[int], float]
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from recovery.conditions.smoothed import smoothed_search
+from recovery.conditions.search import smoothed_search
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.arrangements import enumerate_cells

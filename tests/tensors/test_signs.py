@@ -6,7 +6,7 @@ import pytest
 from recovery.programs.relu_network import parameter_error
 from recovery.tensors.hermite import exact
 from recovery.tensors.learner import Identification, learn
-from recovery.tensors.signs import signs
+from recovery.tensors.scalars import signs
 from tests.tensors.networks import draw_network
 
 
@@ -50,7 +50,7 @@ def test_the_lattice_agrees_with_enumeration(monkeypatch):
     for seed in range(20):
         *given, wrong = posed(16, 3, 1e-6, seed)
         with monkeypatch.context() as patch:
-            patch.setattr("recovery.tensors.signs.MOST_ENUMERATED", 0)
+            patch.setattr("recovery.tensors.scalars.MOST_ENUMERATED", 0)
             by_lattice, sure = signs(*given)
         enumerated, known = signs(*given)
         assert not sure or known

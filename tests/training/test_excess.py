@@ -18,10 +18,9 @@ from recovery.methods.train import Train
 from recovery.methods.trained import optimum
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.networks import network_of
-from recovery.training.descent import Budget, Ending
-from recovery.training.lbfgs import lbfgs
+from recovery.training.descent import Budget, Ending, lbfgs
 from recovery.training.models import Empirical, Parameters, initialize
-from recovery.training.stationarity import stationarity
+from recovery.training.trained_neurons import stationarity
 
 BETA = 0.05
 FIELDS = {"optimizer": "lbfgs", "loss": "half_sum", "beta": BETA, "epochs": 3000, "excess": True, "neurons": 8}
