@@ -158,7 +158,7 @@ class Train:
         parameters["W"][...] += self.center * directions.sum(axis=0)
         start, k = parameters.copy(), len(parameters["W"])
         Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
-        loss = self._empirical(X, Y, k)
+        loss = self._empirical(X, Y, k, self._factor(len(X)))
         budget = Budget(self.epochs, self.target_loss, self.tolerance)
         if self.optimizer == "lbfgs":
             descent = lbfgs(loss, parameters, budget)
@@ -202,13 +202,15 @@ class Train:
     def _factor(self, n: int) -> float:
         return {"sum": 1.0, "half_sum": 0.5}.get(self.loss, 0.5 / n)
 
-    def _empirical(self, X: Array, Y: Array, k: int) -> Empirical:
-        return Empirical(X, Y, k, self._factor(len(X)), self._dtype, self.beta or 0.0)
+    def _empirical(self, X: Array, Y: Array, k: int, factor: float) -> Empirical:
+        return Empirical(X, Y, k, factor, self._dtype, self.beta or 0.0)
 
     def _batches(self, rng: Rng, X: Array, Y: Array, k: int) -> Minibatches | None:
+        """Return the batches of an epoch, whose losses are scaled so that their mean gradient is the whole gradient."""
         if self.batch == "full":
             return None
-        return Minibatches(rng, X, Y, k, self._factor(len(X)), self.batch, self._dtype, self.beta or 0.0)
+        whole = self._factor(len(X)) * len(X)
+        return Minibatches(rng, X, Y, self.batch, lambda x, y: self._empirical(x, y, k, whole / len(x)))
 
     def _rule(self, parameters: Parameters) -> Optimizer:
         if self.optimizer in ("adam", "adamw"):

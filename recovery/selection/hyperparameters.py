@@ -6,6 +6,7 @@ fits are 3 runs, one for each number of neurons.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Annotated, Literal
 
@@ -14,7 +15,8 @@ from annotated_types import Ge
 
 from recovery.errors import DataError, ParameterError
 from recovery.programs.relu_network import ReluNetwork
-from recovery.selection.sparse_networks import NetworkBatches, Networks, initialize, network
+from recovery.selection.sparse_networks import Networks, initialize, network
+from recovery.training.models import Minibatches
 from recovery.training.optimizers import Adam
 from recovery.types import Array, Rng
 
@@ -90,14 +92,14 @@ class PenalizedDescent:
     def __init__(
         self,
         theta: Array,
-        networks: Networks | NetworkBatches,
+        networks: Networks | Minibatches,
         penalties: Array,
         rates: Array,
         training: Training = Training(),
     ) -> None:
         self.theta, self.proximal = theta, training.shrinkage == "proximal"
         self.batches: Callable[[], Iterable[Networks]] = (
-            networks if isinstance(networks, NetworkBatches) else lambda: (networks,)
+            networks if isinstance(networks, Minibatches) else lambda: (networks,)
         )
         self.fixed = training.outer == "signs"
         neurons = len(theta) // len(penalties)
@@ -135,12 +137,8 @@ def run_grid(
     penalties, rates = np.array(grid.pairs).T
     for neurons in grid.neurons:
         theta = initialize(rng, len(rates), neurons, X.shape[1], signs=training.outer == "signs", scale=training.scale)
-        shape = len(rates), neurons
-        rows = (
-            Networks(X, y, *shape)
-            if training.batch == "full"
-            else NetworkBatches(rng, X, y, *shape, min(training.batch, len(X)))
-        )
+        make = partial(Networks, networks=len(rates), neurons=neurons)
+        rows = make(X, y) if training.batch == "full" else Minibatches(rng, X, y, training.batch, make)
         descent = PenalizedDescent(theta, rows, penalties, rates, training)
         done = 0
         for epochs in sorted(set(grid.epochs)):

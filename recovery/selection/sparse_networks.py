@@ -4,8 +4,6 @@ All networks have r neurons and the same X (n, p), so that one matrix product co
 i is one row (w_j, b_j, a_j) of theta (B r, p + 2); f_i(x) = sum_j a_j (w_j . x + b_j)_+.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import scipy
 
@@ -51,25 +49,6 @@ def network(theta: Array, i: int, neurons: int) -> ReluNetwork:
     """Return network i of theta, which has this number of neurons per network, as a float64 copy."""
     rows = theta[i * neurons : (i + 1) * neurons].astype(np.float64)
     return ReluNetwork(rows[:, :-2], rows[:, -2], rows[:, -1])
-
-
-class NetworkBatches:
-    """Mini-batches of the rows: a call shuffles the rows and yields `Networks` on each batch; the last may be smaller.
-
-    A batch is copied into memory that the next batch of its size overwrites.
-    """
-
-    def __init__(self, rng: Rng, X: Array, y: Array, networks: int, neurons: int, size: int) -> None:
-        self.rng, self.X, self.y, n = rng, X, y, len(X)
-        self.sizes = [size] * (n // size) + ([n % size] if n % size else [])
-        self.networks = {b: Networks(X[:b], y[:b], networks, neurons) for b in set(self.sizes)}
-
-    def __call__(self) -> Iterator["Networks"]:
-        parts = np.split(self.rng.permutation(len(self.X)), np.cumsum(self.sizes)[:-1])
-        for rows in parts:
-            batch = self.networks[len(rows)]
-            batch.load(self.X[rows], self.y[rows])
-            yield batch
 
 
 class Networks:

@@ -308,8 +308,8 @@ def disagreement(draws: Iterable[ReluNetwork], units: ReluNetwork, X: Array, y: 
     """Return the squared change of the function by least squares on the rows, over the mean square of sampling errors.
 
     Nearly equal units with opposite outer weights have moments that wrong units explain within their error, but the
-    function of these units is wrong. The outer weights and the linear part are regressed on the rows for these units and
-    for each of the `draws`, whose functions differ from the function of the units by sampling errors. Then all p
+    function of these units is wrong. The outer weights and the linear part are regressed on the rows for these units
+    and for each of the `draws`, whose functions differ from the function of the units by sampling errors. Then all p
     parameters are polished. Nearly equal units are uncertain in few directions, which hold most of the sampling error
     and would hide a change in all others. The squares are therefore taken outside the leading principal directions of
     the draws; for a draw, outside those of the others. The share of label noise of variance s^2, at most

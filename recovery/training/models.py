@@ -15,7 +15,7 @@ P1, sections II and VII, and (24); `relu` is the network of P2. `relu_bias` is `
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -144,12 +144,15 @@ class Empirical:
         from recovery.training.passes import backward, forward
 
         self.forward, self.backward, self.penalty = forward, backward, penalty
-        self.X = np.ascontiguousarray(X, dtype)
-        self.Y = np.ascontiguousarray(Y.T, dtype)
-        self.factor = factor
-        n, r = Y.shape
+        (n, d), r = X.shape, Y.shape[1]
+        self.X, self.Y, self.factor = np.empty((n, d), dtype), np.empty((r, n), dtype), factor
+        self.load(X, Y)
         self.Z, self.norms = np.empty((k, n), dtype), np.empty(k, dtype)
         self.residual = np.empty((r, n), dtype)
+
+    def load(self, X: Array, Y: Array) -> None:
+        """Replace the rows and labels by others, as many as before."""
+        self.X[...], self.Y[...] = X, Y.T
 
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
         """Return the loss at `parameters` and write its gradient into `gradient`."""
@@ -196,38 +199,19 @@ class Empirical:
 class Minibatches:
     """Mini-batches of the rows: a call shuffles the rows and yields the loss of each batch; the last may be smaller.
 
-    Each loss is scaled by n/size, so that its mean gradient is the gradient of the whole loss. A batch copies its rows
-    into memory that the next batch of its size overwrites.
+    loss: makes the loss of the first rows; the rows of each batch of that size are then copied into it by `load`.
     """
 
-    def __init__(
-        self,
-        rng: Rng,
-        X: Array,
-        Y: Array,
-        k: int,
-        factor: float,
-        size: int,
-        dtype: type[np.floating],
-        penalty: float = 0.0,
-    ) -> None:
-        self.rng = rng
-        self.X, self.Y = X.astype(dtype), Y.T.astype(dtype)
-        n, size = len(X), min(size, len(X))
-        self.sizes = [size] * (n // size) + ([n % size] if n % size else [])
-        self.losses = {
-            b: Empirical(X[:b].copy(), Y[:b].copy(), k, factor * n / b, dtype, penalty) for b in set(self.sizes)
-        }
+    def __init__(self, rng: Rng, X: Array, Y: Array, size: int, loss: Callable[[Array, Array], Any]) -> None:
+        self.rng, self.X, self.Y = rng, X, Y
+        self.ends = np.arange(size, len(X), size)
+        self.losses = {b: loss(X[:b], Y[:b]) for b in set(np.diff([0, *self.ends, len(X)]).tolist())}
 
-    def __call__(self) -> Iterator[Empirical]:
-        order = self.rng.permutation(len(self.X))
-        start = 0
-        for size in self.sizes:
-            rows, loss = order[start : start + size], self.losses[size]
-            np.take(self.X, rows, axis=0, out=loss.X)
-            np.take(self.Y, rows, axis=1, out=loss.Y)
-            yield loss
-            start += size
+    def __call__(self) -> Iterator[Any]:
+        for rows in np.split(self.rng.permutation(len(self.X)), self.ends):
+            batch = self.losses[len(rows)]
+            batch.load(self.X[rows], self.Y[rows])
+            yield batch
 
 
 Initialization = Literal["uniform", "xavier"]

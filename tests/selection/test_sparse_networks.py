@@ -9,8 +9,8 @@ from recovery.instances.planted_functions import SparseNetwork
 from recovery.programs.architecture import RELU
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, Training, choose, run_grid
-from recovery.selection.sparse_networks import NetworkBatches, Networks, distance, initialize, network
-from recovery.training.models import Empirical, Parameters
+from recovery.selection.sparse_networks import Networks, distance, initialize, network
+from recovery.training.models import Empirical, Minibatches, Parameters
 
 B, R, N, P = 3, 5, 17, 4
 
@@ -87,7 +87,7 @@ def test_a_batch_is_single_fits_by_the_letter():
 def test_an_epoch_of_batches_is_a_step_on_each_and_sees_every_row_once():
     X, y, theta = problem()
     batches, penalties, rates = (
-        NetworkBatches(np.random.default_rng(1), X, y, B, R, 5),
+        Minibatches(np.random.default_rng(1), X, y, 5, lambda X, y: Networks(X, y, B, R)),
         np.full(B, 0.1),
         np.full(B, 0.01),
     )

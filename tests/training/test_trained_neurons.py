@@ -94,7 +94,7 @@ def test_the_batches_of_an_epoch_are_disjoint_and_their_gradients_average_to_the
     parameters = initialize(rng, TRAINED["relu"], 5, 4, 2)
     whole, part = parameters.like(), parameters.like()
     loss = Empirical(X, Y, 5, 0.5)(parameters, whole)
-    batches = Minibatches(rng, X, Y, 5, 0.5, 8, np.float64)
+    batches = Minibatches(rng, X, Y, 8, lambda X, Y: Empirical(X, Y, 5, 0.5 * 24 / len(X)))
     rows, losses, total = [], [], np.zeros_like(whole.flat)
     for batch in batches():
         rows.append(batch.X.copy())
@@ -105,7 +105,7 @@ def test_the_batches_of_an_epoch_are_disjoint_and_their_gradients_average_to_the
     np.testing.assert_array_equal(np.sort(np.vstack(rows), axis=0), np.sort(X, axis=0))
     np.testing.assert_array_equal(X, given[0])
     np.testing.assert_array_equal(Y, given[1])
-    assert [len(batch.X) for batch in Minibatches(rng, X, Y, 5, 0.5, 10, np.float64)()] == [10, 10, 4]
+    assert [len(batch.X) for batch in Minibatches(rng, X, Y, 10, lambda X, Y: Empirical(X, Y, 5, 0.5))()] == [10, 10, 4]
 
 
 def test_the_method_contraction_says_whether_the_constant_is_small_enough():
