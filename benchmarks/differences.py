@@ -68,7 +68,9 @@ def judged(law: Law, replicates: int, seed: int) -> dict[str, float]:
     pooled = found[0].difference
     sizes = [one for one in found if not one.pooled]
     inside = [one.difference.low <= true * one.y <= one.difference.high for one in sizes]
-    given = [one for one in sizes if one.difference.known]
+    first_n, last_n = cells["n"].min(), cells["n"].max()
+    within = [one.difference for one in sizes if first_n <= law[1] * one.y <= last_n >= law[3] * one.y >= first_n]
+    given = [one for one in sizes if one.difference.bounded]
     gained, lost = cells["second"] - cells["both"], cells["first"] - cells["both"]
     low, high = paired_difference(gained, lost, cells["trials"])
     all_low, all_high = paired_difference(gained.sum(), lost.sum(), cells["trials"].sum())
@@ -77,7 +79,8 @@ def judged(law: Law, replicates: int, seed: int) -> dict[str, float]:
         "half": (pooled.high - pooled.low) / 2,
         "slices": float(np.mean(inside)),
         "slice_half": float(np.mean([(one.difference.high - one.difference.low) / 2 / one.y for one in given])),
-        "withheld": 1 - len(given) / len(sizes),
+        "withheld": float(np.mean([not one.known for one in within])),
+        "open": float(np.mean([not one.bounded for one in within])),
         "cells": float(np.mean((low <= second - first) & (second - first <= high))),
         "overall": float(all_low <= (second - first).mean() <= all_high),
         "overall_half": float(all_high - all_low) / 2,
@@ -85,11 +88,14 @@ def judged(law: Law, replicates: int, seed: int) -> dict[str, float]:
 
 
 COLUMNS = (
-    *("law", "replicates", "pooled", "half", "slices", "slice half", "withheld", "cells", "overall", "overall half"),
+    *("law", "replicates", "pooled", "half", "slices", "slice half", "withheld", "open", "cells"),
+    *("overall", "overall half"),
 )
 NOTE = """
 - `pooled`: the interval of the difference in n/d covers. `half`: its mean half width. `slices`: the same for n50 at
-  each d, with the half width divided by d. `withheld`: slices without an estimate.
+  each d, with the half width divided by d where both ends are finite.
+- `withheld`, `open`: slices without an estimate, and intervals with an infinite end, among the slices whose crossings
+  both lie between the first and the last n.
 - `cells`, `overall`: the intervals of the difference in success, per grid cell and over all cells.
 """
 
@@ -103,7 +109,7 @@ def rows(laws: Sequence[str], replicates: Sequence[int], pairs: int, jobs: int) 
 
 
 if __name__ == "__main__":
-    given = arguments(__doc__, law=tuple(LAWS), replicates=(1, 5, 20), pairs=300, jobs=1)
+    given = arguments(__doc__, law=tuple(LAWS), replicates=(1, 2, 5, 20), pairs=300, jobs=1)
     head = f"Intervals of the differences between two sweeps on the same draws: {given.pairs} pairs of sweeps per row."
     lines = table(COLUMNS, rows(given.law, given.replicates, given.pairs, given.jobs))
     written(__file__, [head, "", *lines, NOTE])

@@ -74,6 +74,32 @@ def test_intervals_of_differences_cover(law: str) -> None:
     assert rows["withheld"].mean() <= 0.1
 
 
+@pytest.mark.parametrize(("law", "replicates"), [("comonotone", 1), ("independent", 1), ("comonotone", 2)])
+def test_few_replicates_give_slices_an_interval_that_covers(law: str, replicates: int) -> None:
+    """Compare 40 pairs of sweeps, which are the independent units. Slices of one pair share no trial."""
+    rows = pd.DataFrame([judged(LAWS[law], replicates, seed) for seed in range(40)])
+    assert rows["slices"].mean() >= 0.95
+    assert rows["withheld"].mean() <= 0.1
+
+
+def test_an_open_end_of_a_difference_is_printed_as_such(tmp_path: Path) -> None:
+    """With one trial per cell, one success after the crossing gives the likelihood interval no upper end."""
+    rows = wendel_rows(n=[20, 40, 60, 80], d=[20], replicates=1)
+    paths = [
+        store(with_outcome(rows, rows["n"] > least), tmp_path / name, name=name, seed=1)
+        for name, least in (("a", 20), ("b", 60))
+    ]
+    compared = recovery.compare(*paths)
+    alone = compared.thresholds[~compared.thresholds["pooled"]].iloc[0]
+    assert alone["difference"] == pytest.approx(40)
+    assert np.isfinite(alone["low"])
+    assert alone["high"] == np.inf
+    printed = json.loads(compared.as_json(), parse_constant=pytest.fail)["thresholds"][-1]
+    assert (printed["difference"], printed["low"], printed["high"]) == (40, alone["low"], None)
+    for words in (said("compare", *paths), compared._repr_html_()):
+        assert f"above {alone['low']:+.4g} (95 %)" in words
+
+
 def test_pairs_make_the_interval_of_a_threshold_shorter() -> None:
     """Two sweeps with the same draws that differ in one trial of a hundred, against two with separate draws."""
     rows = wendel_rows(n=range(10, 101, 10), d=[20, 25, 30], replicates=20)
@@ -299,9 +325,11 @@ def test_the_figure_and_the_text_show_the_cells_that_differ() -> None:
 
 
 def test_a_pooled_difference_names_the_sizes_that_it_leaves_out() -> None:
-    """Values of d = 30 and 90 are on one side only, and at d = 100 both grids end inside the transition."""
+    """Values of d = 30 and 90 are on one side only. At d = 100 the first grid ends inside the transition, the second
+    before it."""
     first = wendel_rows(n=range(100, 201, 10), d=[60, 70, 80, 90, 100], replicates=40)
     second = wendel_rows(n=range(100, 201, 10), d=[30, 60, 70, 80, 100], replicates=40, seed=1)
+    second.loc[second["d"] == 100, "recovered"] = False
     found = both(first, second)
     ((_, pooled),) = [one for one in found.thresholds if one[1].pooled]
     assert pooled.left_out == (90, 100, 30)

@@ -3,6 +3,10 @@
 Two trials with the same draw tend to end alike, so the error of a difference is smaller than both errors together. Each
 bootstrap sample draws the outcomes of both panels from their isotonic fractions, some pairs of them from one uniform
 number. The share of these pairs reproduces the observed covariance of the outcomes.
+
+A bootstrap of few trials is too narrow, and a grid that ends near the transition truncates it. There the interval of a
+slice also contains the combination of the likelihood intervals of both sides (square-and-add; Zou and Donner 2008),
+which supposes no negative correlation.
 """
 
 from collections.abc import Mapping
@@ -21,6 +25,8 @@ from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
 from recovery.types import Array, Mask
 
+FEW = 5
+"""Median number of trials in a cell below which the bootstrap alone is not used for a slice."""
 Counts = Mapping[tuple[Any, float], tuple[int, int]]
 """(y, x) of a grid cell -> the number of pairs in which both outcomes rise with x, and the number of pairs."""
 
@@ -52,18 +58,26 @@ class _Crossed(NamedTuple):
 class _Side:
     """The slices of one panel that the other panel has too, in the same order.
 
-    along_x, pooled: their counts along x, and along the pooled value. log: x is given by its logarithm. bounds: the
-    likelihood interval of each slice. weight: change of x per change of the pooled value.
+    found, which: the crossings of the panel, and the numbers of these slices there. along_x, pooled: their counts along
+    x, and along the pooled value. weight: change of x per change of the pooled value.
     """
 
+    found: Crossings
+    which: list[int]
     along_x: Slices
     pooled: Slices
-    log: bool
-    bounds: list[Interval]
     weight: Array
 
+    def interval(self, i: int, level: float) -> Interval:
+        """Return the likelihood interval of the crossing of slice i."""
+        return self.found.crossing(self.which[i], level)
+
+    def few(self, i: int) -> bool:
+        """Whether the bootstrap of slice i has too few trials to be used alone."""
+        return bool(np.median(self.along_x.total[i, : self.along_x.cells[i]]) < FEW)
+
     @classmethod
-    def of(cls, found: Crossings, common: list[Any], level: float) -> "_Side":
+    def of(cls, found: Crossings, common: list[Any]) -> "_Side":
         y = [one.y for one in found.alone]
         which = [y.index(one) for one in common]
         cells, places = [found.parts[i].cells for i in which], [found.places[i] for i in which]
@@ -73,18 +87,18 @@ class _Side:
             stack(one, cells, found.falling, found.along.probability)
             for one in (places if found.along.pool is None else x, places)
         )
-        return cls(along_x, pooled, found.log, [found.crossing(i, level) for i in which], weight)
+        return cls(found, which, along_x, pooled, weight)
 
     def x(self, i: int) -> Array:
         """Return the x of the cells of slice i, rounded to 12 digits, so that both sides have equal numbers."""
         places = self.along_x.x[i, : self.along_x.cells[i]]
-        return np.array([float(f"{value:.12g}") for value in (np.exp(places) if self.log else places)])
+        return np.array([float(f"{value:.12g}") for value in (np.exp(places) if self.found.log else places)])
 
     def crossed(self, slices: Slices, samples: Array) -> _Crossed:
         at, step, cut = crossed(slices, slices.rising)
         drawn, _, ends = crossed(slices, samples)
         outside = cut[0] | cut[1] | (ends[0].mean(axis=0) > OUTSIDE) | (ends[1].mean(axis=0) > OUTSIDE)
-        if self.log:
+        if self.found.log:
             at, step, drawn = np.exp(at), np.exp(at + step / 2) - np.exp(at - step / 2), np.exp(drawn)
         return _Crossed(at, step, drawn, outside)
 
@@ -101,9 +115,7 @@ def threshold_differences(
     common = [one.y for one in found[0].alone if one.y in [other.y for other in found[1].alone]]
     if not common:
         return []
-    # each side gets an interval of level (1 + level) / 2, so that both hold at once with the error rate of one
-    # difference (Bonferroni)
-    one, two = (_Side.of(side, common, (1 + level) / 2) for side in found)
+    one, two = (_Side.of(side, common) for side in found)
     counts: Counts = {}
     if found[0].falling == found[1].falling and len(pairs):
         y = pairs[along.by].tolist() if along.by else [None] * len(pairs)
@@ -121,21 +133,20 @@ def threshold_differences(
     a, b = (side.crossed(side.along_x, sample) for side, sample in zip((one, two), samples, strict=True))
     errors, hidden = (b.samples - a.samples).std(axis=0, ddof=1), (a.step + b.step) / 2
     for i, y in enumerate(common):
-        low, high = one.bounds[i], two.bounds[i]
-        if a.outside[i] or b.outside[i]:
-            difference = Interval(np.nan, high.low - low.high, high.high - low.low, level)
-            results.append(ThresholdDifference(y, False, low.estimate, high.estimate, difference))
+        low, high = (side.interval(i, level) for side in (one, two))
+        if not np.isfinite(high.estimate - low.estimate):
+            # intervals of level (1 + level) / 2 hold at once with the error rate of one difference (Bonferroni)
+            left, right = (side.interval(i, (1 + level) / 2) for side in (one, two))
+            difference = Interval(np.nan, right.low - left.high, right.high - left.low, level)
         else:
-            reach = normal_reach(level) * float(errors[i]) + float(hidden[i])
-            results.append(_difference(y, float(a.at[i]), float(b.at[i]), reach, level))
+            moved = high.estimate - low.estimate
+            down = up = normal_reach(level) * float(errors[i]) + float(hidden[i])
+            if one.few(i) or two.few(i) or a.outside[i] or b.outside[i]:
+                down = max(down, float(np.hypot(high.estimate - high.low, low.high - low.estimate)))
+                up = max(up, float(np.hypot(high.high - high.estimate, low.estimate - low.low)))
+            difference = Interval(moved, moved - down, moved + up, level)
+        results.append(ThresholdDifference(y, False, low.estimate, high.estimate, difference))
     return results
-
-
-def _difference(
-    y: Any, first: float, second: float, reach: float, level: float, pooled: bool = False
-) -> ThresholdDifference:
-    moved = second - first
-    return ThresholdDifference(y, pooled, first, second, Interval(moved, moved - reach, moved + reach, level))
 
 
 def _pooled(a: _Crossed, b: _Crossed, weight: Array, level: float) -> ThresholdDifference:
@@ -153,7 +164,8 @@ def _pooled(a: _Crossed, b: _Crossed, weight: Array, level: float) -> ThresholdD
     if (freedom := freedom_of(weight)) >= FEWEST:
         scatter = np.sqrt(weight**2 @ (((b.at - a.at)[kept] - second + first) ** 2 / (1 - weight)))
         error = max(error, float(scipy.special.stdtrit(freedom, (1 + level) / 2) * scatter))
-    return _difference(None, first, second, error + float(weight @ (a.step + b.step)[kept]) / 2, level, pooled=True)
+    reach, moved = error + float(weight @ (a.step + b.step)[kept]) / 2, second - first
+    return ThresholdDifference(None, True, first, second, Interval(moved, moved - reach, moved + reach, level))
 
 
 def _samples(one: _Side, two: _Side, common: list[Any], counts: Counts) -> list[Array]:
@@ -163,12 +175,13 @@ def _samples(one: _Side, two: _Side, common: list[Any], counts: Counts) -> list[
     """
     slices = (one.along_x, two.along_x)
     rng = np.random.default_rng(np.concatenate([side.rising.ravel() for side in slices]).astype(np.uint32))
-    chance = [smoothed(side) for side in slices]
+    chance, fitted = [smoothed(side) for side in slices], [smoothed(side, 0.0) for side in slices]
     cells = [np.intersect1d(one.x(i), two.x(i), return_indices=True) for i in range(len(common))]
-    # `share` is the covariance of paired outcomes, divided by the largest covariance that their success fractions allow
+    # `share` is the covariance of paired outcomes, divided by the largest covariance that their success fractions
+    # allow. Smoothed fractions would give a covariance to cells in which all trials end alike
     seen = most = 0.0
     for i, (x, *at) in enumerate(cells):
-        p, q = (side[i, where] for side, where in zip(chance, at, strict=True))
+        p, q = (side[i, where] for side, where in zip(fitted, at, strict=True))
         alike, pairs = np.array([counts.get((common[i], value), (0, 0)) for value in x]).reshape(-1, 2).T
         seen += float((alike - pairs * p * q).sum())
         most += float((_pairs(slices, i, at) * (np.minimum(p, q) - p * q)).sum())

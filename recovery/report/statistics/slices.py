@@ -63,16 +63,16 @@ def counts(cells: pd.DataFrame, falling: bool) -> tuple[Array, Array]:
     return (no, yes) if falling else (yes, no)
 
 
-def smoothed(slices: Slices) -> Array:
-    """Return the isotonic fractions with half a trial of each kind added to each block of equal fractions, because a
-    few trials that end alike are no certainty."""
+def smoothed(slices: Slices, added: float = 0.5) -> Array:
+    """Return the isotonic fractions with `added` trials of each kind in each block of equal fractions, because a few
+    trials that end alike are no certainty."""
     chance = np.empty(slices.rising.shape)
     for row, rising, total in zip(chance, slices.rising, slices.total, strict=True):
         blocks = rising_blocks(rising / np.maximum(total, 1e-9), np.maximum(total, 1e-9))
         # half a trial of each kind is added, because otherwise a block of 5 successes in 5 trials would be sampled
         # without error
         won, there = np.add.reduceat(rising, blocks[:-1]), np.add.reduceat(total, blocks[:-1])
-        row[:] = np.repeat((won + 0.5) / (there + 1), np.diff(blocks))
+        row[:] = np.repeat((won + added) / np.maximum(there + 2 * added, 1e-9), np.diff(blocks))
     return chance
 
 
