@@ -259,6 +259,10 @@ class Balls:
             if not (z >= 0 if model.patterns[i, g] else z <= 0):
                 raise Unproved(reason.format(i + 1))
 
+    def allowed(self, g: int, w: Array, confined: Collection[int]) -> list[arb]:
+        """Return w, or its projection on the row space of its group if this is one of the `confined` groups."""
+        return self.in_row_space(g, w) if g in confined else [arb(a) for a in w.tolist()]
+
     def in_row_space(self, g: int, w: Array) -> list[arb]:
         """Return the projection of w on the row space of D_g X: R^T (R R^T)^{-1} R w, with R the active rows of g."""
         rows, v = self.active(g), [arb(a) for a in w.tolist()]

@@ -5,7 +5,7 @@ An approximate interpolant W becomes an exact one of the labels A W*: with M the
 W + delta interpolates exactly, in ball arithmetic, and its sum of norms can be compared with W*'s.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,9 @@ from recovery.extras.proofs.exact_model import Balls, proved
 from recovery.instances.arrangements import integer_rows
 from recovery.types import Array, Mask
 
+Parts = dict[tuple[int, int], list[arb]]
+"""(group, sign) -> weight on the features."""
+
 
 @dataclass(frozen=True)
 class Weight:
@@ -45,12 +48,13 @@ def prove_cheaper(
 
     confined: groups of the exact program whose weights must be in the row space of D_g X (P1, (16)).
     """
-    interpolant = _interpolant(balls, weights, () if exact else balls.model.support, confined)
+    parts = {(one.group, one.sign): balls.allowed(one.group, one.w, confined) for one in weights}
+    interpolant = interpolating(balls, None, parts, () if exact else balls.model.support)
     if exact:
         balls.check_cones()
-        for part, w in interpolant:
-            balls.check_cone(part.group, w, "the other interpolant leaves the cone of a pattern")
-    total = sum((length(balls.square(part.group, w)) for part, w in interpolant), arb(0))
+        for (g, _), w in interpolant.items():
+            balls.check_cone(g, w, "the other interpolant leaves the cone of a pattern")
+    total = sum((length(balls.square(g, w)) for (g, _), w in interpolant.items()), arb(0))
     reference = balls.cost(exact)
     if not reference > 0:
         raise Unproved("the planted weights are zero: nothing costs less")
@@ -60,55 +64,55 @@ def prove_cheaper(
     return largest([ratio])
 
 
-def _interpolant(
-    balls: Balls, weights: Sequence[Weight], also: Sequence[int], confined: Collection[int]
-) -> list[tuple[Weight, list[arb]]]:
-    """Return `weights`, and zero weights of the groups `also`, moved to interpolate A W* exactly."""
-    d = balls.model.X.shape[1]
-    known = {part.group for part in weights}
-    parts = [*(Weight(g, 1, np.zeros(d)) for g in also if g not in known), *weights]
-    parts.sort(key=lambda part: -float(np.linalg.norm(part.w)))
-    # the correction of a group goes to the larger of its copies
-    first = {part.group: part for part in reversed(parts)}
-    start = [
-        balls.in_row_space(part.group, part.w) if part.group in confined else [arb(a) for a in part.w.tolist()]
-        for part in parts
-    ]
-    missing = balls.labels()
-    for part, w in zip(parts, start, strict=True):
-        missing = [m - part.sign * a for m, a in zip(missing, balls.gated(part.group, balls.images(w)), strict=True)]
-    if all(m.is_zero() for m in missing):
-        return list(zip(parts, start, strict=True))
-    # the least change of a group is in the row space of its operator, whether confined or not
-    delta = _least_change(balls, list(dict.fromkeys(part.group for part in parts)), missing)
-    return [
-        (part, [a + part.sign * e for a, e in zip(w, delta[part.group], strict=True)])
-        if first[part.group] is part and part.group in delta
-        else (part, w)
-        for part, w in zip(parts, start, strict=True)
-    ]
+def missing_labels(balls: Balls, labels: Sequence[arb], parts: Parts) -> list[arb]:
+    """Return the labels minus F(W), the labels that the weights leave."""
+    missing = list(labels)
+    for (g, sign), w in parts.items():
+        missing = [m - sign * a for m, a in zip(missing, balls.gated(g, balls.images(w)), strict=True)]
+    return missing
 
 
-def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[int, list[arb]]:
-    """Return weights of the first few groups, or of all, whose images are exactly the missing labels.
+def interpolating(balls: Balls, labels: Sequence[arb] | None, parts: Parts, others: Iterable[int]) -> Parts:
+    """Return the weights with the least change of a few groups, or of all, after which they have exactly these labels.
 
-    If the planted groups are among them, the missing labels are in the range of their operators, so it is enough to
-    solve for rows that span all rows.
+    labels: None for those of the planted weights. A group changes in the larger of its copies. others: groups that may
+    change, too. The change is in the row space of its group, whether this is confined or not. Raises `Unproved`.
     """
-    live = [int(i) for i in np.flatnonzero(balls.model.X.any(axis=1))]
-    # if all rows are zero, every weight has image zero
-    if not live:
-        return {}
-    d = balls.model.X.shape[1]
-    few = groups[: 1 + 2 * -(-len(live) // d)]
-    attempts = [(few, live), (groups, live)]
-    for chosen, rows in attempts:
+    missing = missing_labels(balls, balls.labels() if labels is None else labels, parts)
+    if all(m.is_zero() for m in missing):
+        return parts
+    live = balls.model.X.any(axis=1)
+    if any(not missing[i].is_zero() for i in np.flatnonzero(~live)):
+        raise Unproved("a row of zeros has a label that is not zero: there is no interpolant")
+    rows, d = [int(i) for i in np.flatnonzero(live)], balls.model.X.shape[1]
+    larger: dict[int, int] = {}
+    for g, sign in sorted(parts, key=lambda key: -float(np.linalg.norm(middle(parts[key])))):
+        larger.setdefault(g, sign)
+    groups = [*larger, *(g for g in others if g not in larger)]
+    sizes = 1 + 2 * -(-len(rows) // d), len(groups) if labels is None else len(larger), len(groups)
+    attempts = [(groups[:size], rows) for size in dict.fromkeys(sizes)]
+    if labels is None and set(balls.model.support) <= set(groups):
+        # the labels are in the range of the operators, so it is enough to solve for rows that span all rows
+        attempts.append((groups, []))
+    for chosen, solved in attempts:
         try:
-            return least_weights(balls, chosen, rows, missing)
+            change = least_weights(balls, chosen, solved or _spanning_rows(balls, chosen), missing)
         except Unproved:
+            if not solved:
+                raise
             continue
-    if not set(balls.model.support) <= set(groups):
+        zero, moved = [arb(0)] * d, dict(parts)
+        for g, delta in change.items():
+            key = g, larger.get(g, 1)
+            moved[key] = [a + key[1] * e for a, e in zip(parts.get(key, zero), delta, strict=True)]
+        return moved
+    if labels is None:
         raise Unproved("the groups of the other interpolant cannot correct its rounding errors")
+    raise Unproved("the rows of the data are dependent: the residual of the weights cannot be removed")
+
+
+def _spanning_rows(balls: Balls, groups: list[int]) -> list[int]:
+    """Return rows that span all rows of the operators of these groups."""
     # D_g is num / den on inactive rows; the column is multiplied by den, which changes no rank
     num, den = float(balls.model.architecture.slope).as_integer_ratio()
     columns = [
@@ -116,7 +120,7 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
         for g in groups
         for entries in integer_rows(balls.model.X.T)
     ]
-    return least_weights(balls, groups, [int(i) for i in independent_columns_of(columns)], missing)
+    return [int(i) for i in independent_columns_of(columns)]
 
 
 def least_weights(balls: Balls, groups: list[int], rows: list[int], missing: list[arb]) -> dict[int, list[arb]]:

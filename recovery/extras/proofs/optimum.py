@@ -13,16 +13,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from flint import arb, arb_mat
 
-from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, middle, solve
+from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, solve
 from recovery.extras.proofs.exact_model import Balls, proved
-from recovery.extras.proofs.interpolants import Weight, least_weights
+from recovery.extras.proofs.interpolants import Parts, Weight, interpolating, missing_labels
 from recovery.types import Array
 
-Parts = dict[tuple[int, int], list[arb]]
-"""(group, sign) -> weight on the features."""
 OUTSIDE = "a weight leaves the cone of its pattern"
 
 
@@ -72,55 +69,17 @@ def prove_optimum(balls: Balls, given: ProofStart) -> ProvedOptimum:
 
 def _high(balls: Balls, given: ProofStart) -> float:
     """Return the objective of feasible weights near the given weights, rounded up."""
-    parts = {(one.group, one.sign): _allowed(balls, given, one.group, one.w) for one in given.weights}
+    parts = {(one.group, one.sign): balls.allowed(one.group, one.w, given.confined) for one in given.weights}
+    labels = [arb(a) for a in given.y.tolist()]
     if given.beta is None:
-        parts = _interpolating(balls, given, parts)
+        parts = interpolating(balls, labels, parts, range(balls.model.patterns.shape[1]))
     if given.inside is not None:
         parts = _in_cones(balls, given, parts)
     cost = sum((length(balls.square(g, w)) for (g, _), w in parts.items()), arb(0))
     if given.beta is None:
         return largest([cost])
-    missing = _missing(balls, given, parts)
+    missing = missing_labels(balls, labels, parts)
     return largest([arb(given.beta) * cost + dot(missing, missing) / 2])
-
-
-def _allowed(balls: Balls, given: ProofStart, g: int, w: Array) -> list[arb]:
-    """Return w, or its projection on the row space of its group if this is confined."""
-    return balls.in_row_space(g, w) if g in given.confined else [arb(a) for a in w.tolist()]
-
-
-def _missing(balls: Balls, given: ProofStart, parts: Parts) -> list[arb]:
-    """Return y - F(W), the labels that the weights leave."""
-    missing = [arb(a) for a in given.y.tolist()]
-    for (g, sign), w in parts.items():
-        missing = [m - sign * a for m, a in zip(missing, balls.gated(g, balls.images(w)), strict=True)]
-    return missing
-
-
-def _interpolating(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
-    """Add the least change of a few groups, or of all, to the larger copies, so that the labels are exactly y."""
-    missing = _missing(balls, given, parts)
-    live = balls.model.X.any(axis=1)
-    if any(not missing[i].is_zero() for i in np.flatnonzero(~live)):
-        raise Unproved("a row of zeros has a label that is not zero: there is no interpolant")
-    rows = [int(i) for i in np.flatnonzero(live)]
-    sizes = {key: float(np.linalg.norm(middle(w))) for key, w in parts.items()}
-    larger: dict[int, int] = {}
-    for g, sign in sorted(sizes, key=lambda key: -sizes[key]):
-        larger.setdefault(g, sign)
-    groups = [*larger, *(g for g in range(balls.model.patterns.shape[1]) if g not in larger)]
-    few = max(1 + 2 * -(-len(rows) // balls.model.X.shape[1]), 1)
-    for count in (few, len(larger), len(groups)):
-        try:
-            change = least_weights(balls, groups[:count], rows, missing)
-        except Unproved:
-            continue
-        zero, repaired = [arb(0)] * balls.model.X.shape[1], dict(parts)
-        for g, delta in change.items():
-            sign = larger.get(g, 1)
-            repaired[g, sign] = [a + sign * e for a, e in zip(parts.get((g, sign), zero), delta, strict=True)]
-        return repaired
-    raise Unproved("the rows of the data are dependent: the residual of the weights cannot be removed")
 
 
 def _in_cones(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
@@ -136,7 +95,7 @@ def _in_cones(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
             continue
         if g not in given.inside:
             raise Unproved(OUTSIDE)
-        h = _allowed(balls, given, g, given.inside[g])
+        h = balls.allowed(g, given.inside[g], given.confined)
         widths = [side[i] * z for i, z in enumerate(balls.images(h))]
         if not all(widths[i] > 0 for i, _ in gaps):
             raise Unproved(OUTSIDE)
