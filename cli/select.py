@@ -49,7 +49,7 @@ def command(data: Path, target: str, cutoff: Any, out: Path | None, as_json: boo
     from recovery.extras.selected import select_columns, write_selection
 
     selection = select_columns(data, target, cutoff=cutoff, **settings)
-    click.echo(selection.as_json() if as_json else selection.as_text())
+    click.echo(selection.as_json() if as_json else str(selection))
     if out is not None:
         for path in write_selection(selection, out):
             click.echo(path, err=as_json)

@@ -70,6 +70,11 @@ class SelectorChoice:
         """Whether R2 is clearly above 0: its mean over the splits is at least twice its standard error."""
         return bool(self.r2.mean() >= 2 * self.r2.std(ddof=1) / np.sqrt(len(self.r2)))
 
+    def of(self, i: int) -> dict[str, float]:
+        """Return the numbers of one variable."""
+        numbers = {"importance": self.importances, "chosen": self.chosen, "frequency": self.frequency}
+        return {name: values[i].item() for name, values in numbers.items()}
+
     def separation(self) -> list[str]:
         """Return a sentence on how clearly the cutoff separates the importances, or nothing if it cannot be said."""
         ends = self._at_cutoff
@@ -159,53 +164,24 @@ class SelectionReport:
     @property
     def frame(self) -> pd.DataFrame:
         """A table with one row per variable (`column`) and selector: importance, chosen, and frequency over splits."""
-        parts = [
-            pd.DataFrame(
-                {
-                    "column": self.table.names,
-                    "selector": choice.selector,
-                    "importance": choice.importances,
-                    "chosen": choice.chosen,
-                    "frequency": choice.frequency,
-                }
-            ).iloc[self.order]
-            for choice in self.choices
-        ]
-        return pd.concat(parts, ignore_index=True)
-
-    def __str__(self) -> str:
-        return self.as_text()
+        names = self.table.names
+        rows = [{"column": names[i], "selector": c.selector} | c.of(i) for c in self.choices for i in self.order]
+        return pd.DataFrame(rows)
 
     def as_json(self) -> str:
         """Return the whole result as JSON, with the columns in order of importance."""
         names, first = self.table.names, self.choices[0]
-        columns = [
-            {
-                "column": names[i],
-                **{
-                    choice.selector: {
-                        "importance": float(choice.importances[i]),
-                        "chosen": bool(choice.chosen[i]),
-                        "frequency": float(choice.frequency[i]),
-                    }
-                    for choice in self.choices
-                },
-            }
-            for i in self.order
-        ]
         document = {
             "data": self.source,
             "target": self.target,
             "rows": len(self.table.y),
             "splits": self.splits,
-            "r2": {choice.selector: choice.r2.tolist() for choice in self.choices},
-            "rmse": {choice.selector: choice.rmse.tolist() for choice in self.choices},
             **{
                 name: {choice.selector: getattr(choice, name).tolist() for choice in self.choices}
-                for name in ("accuracy", "auc")
+                for name in ("r2", "rmse", "accuracy", "auc")
                 if getattr(first, name) is not None
             },
-            "columns": columns,
+            "columns": [{"column": names[i], **{c.selector: c.of(i) for c in self.choices}} for i in self.order],
             "notes": list(self.table.notes),
             "warnings": list(self.warnings),
         }
@@ -231,7 +207,7 @@ class SelectionReport:
             f"{useless}. {best.selector} has R2 = {best.r2.mean():.2f}; its stable columns: {names}",
         ]
 
-    def as_text(self) -> str:
+    def __str__(self) -> str:
         """Return the result as text: the table, ranked columns with all choices, predictions, the chosen columns."""
         table, first = self.table, self.choices[0]
         columns = many(len(table.names), "column")
