@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from recovery.config import ReportSpec
 from recovery.errors import ReportError
-from recovery.extras.comparison import Comparison, compare_each, sides_of, stacked
+from recovery.extras.comparison import STORED_AS, Comparison, compare_each, stacked
 from recovery.extras.comparison_words import after, before, tables
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import PLAIN, Cells, Diagram, coordinates, has, is_number, joint_values
 from recovery.store import Grid, read
+from recovery.text import did_you_mean
 
 
 class Stored(Protocol):
@@ -127,6 +129,36 @@ def compare(
     given = [one for one in (a, b) if one is not None]
     grids = [read(one) if isinstance(one, str | Path) else one.grid for one in given]
     return compare_grids(grids, by, value, tolerance)
+
+
+def sides_of(diagram: Diagram, by: str) -> list[Diagram]:
+    """Return one diagram per value of an axis of the sweep, named after the value. Raises `ReportError`."""
+    names = coordinates(diagram.frame, diagram.grid.columns)
+    by = STORED_AS.get(by, by)
+    if by not in names:
+        by = next((name for name in names if name.split(".")[-1] == by), by)
+    varying = [name for name in names if diagram.frame[name].nunique(dropna=False) > 1]
+    if by not in varying:
+        why = "has one value" if by in names else "is no axis"
+        axes = f"allowed: {', '.join(varying)}" if varying else "no axis of it has two values"
+        raise ReportError(f"{diagram.grid.path}: {by} {why}; {axes}{did_you_mean(by, varying)}")
+    if by in (diagram.layout.x, diagram.layout.y):
+        x = next((name for name in diagram.layout.keys[::-1] if name != by and is_number(diagram.frame[name])), by)
+        if x == by:
+            raise ReportError(f"{diagram.grid.path}: {by} is the only axis; a comparison needs another one as x")
+        diagram = diagram.laid_out(ReportSpec(x=x, panel=by))
+    present = set(diagram.frame[by].unique())
+    values = [value for (value,) in joint_values(diagram.frame, diagram.sweep, (by,)) if value in present]
+    frames = [diagram.frame[has(diagram.frame, by, value)].reset_index(drop=True) for value in values]
+    # coordinates that the axis `by` determines have one value within each side, so they give no panels
+    panels = tuple(name for name in diagram.layout.panels if any(frame[name].nunique() > 1 for frame in frames))
+    layout = replace(diagram.layout, panels=panels, columns=None)
+    sides = []
+    for value, frame in zip(values, frames, strict=True):
+        cells = Cells.of(frame, layout.keys, diagram.sweep.replicates)
+        sweep = replace(diagram.sweep, name=value if isinstance(value, str) else PLAIN.pair(by, value))
+        sides.append(replace(diagram, sweep=sweep, frame=frame, layout=layout, cells=cells))
+    return sides
 
 
 def compare_grids(

@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from recovery.config import ReportSpec, user_axes
+from recovery.config import user_axes
 from recovery.errors import ReportError
 from recovery.expressions import is_expression, parse
 from recovery.interval import LEVEL
-from recovery.report.diagram import PLAIN, Cells, Diagram, Panel, coordinates, has, is_number, joint_values, rows_where
+from recovery.report.diagram import PLAIN, Diagram, Panel, coordinates, is_number, rows_where
 from recovery.report.statistics.differences import ThresholdDifference, threshold_differences
 from recovery.report.statistics.estimates import levels
 from recovery.report.statistics.proportions import mcnemar, paired_difference, unpaired_difference
 from recovery.report.statistics.samples import median_interval
-from recovery.text import did_you_mean
 from recovery.types import Array
 
 FDR = 0.05
@@ -107,36 +106,6 @@ class Comparison:
     def different(self) -> pd.DataFrame:
         """The grid cells that differ at a false-discovery rate of `FDR`, smallest q first."""
         return self.cells[self.cells["q"] <= FDR].sort_values("q")
-
-
-def sides_of(diagram: Diagram, by: str) -> list[Diagram]:
-    """Return one diagram per value of an axis of the sweep, named after the value. Raises `ReportError`."""
-    names = coordinates(diagram.frame, diagram.grid.columns)
-    by = STORED_AS.get(by, by)
-    if by not in names:
-        by = next((name for name in names if name.split(".")[-1] == by), by)
-    varying = [name for name in names if diagram.frame[name].nunique(dropna=False) > 1]
-    if by not in varying:
-        why = "has one value" if by in names else "is no axis"
-        axes = f"allowed: {', '.join(varying)}" if varying else "no axis of it has two values"
-        raise ReportError(f"{diagram.grid.path}: {by} {why}; {axes}{did_you_mean(by, varying)}")
-    if by in (diagram.layout.x, diagram.layout.y):
-        x = next((name for name in diagram.layout.keys[::-1] if name != by and is_number(diagram.frame[name])), by)
-        if x == by:
-            raise ReportError(f"{diagram.grid.path}: {by} is the only axis; a comparison needs another one as x")
-        diagram = diagram.laid_out(ReportSpec(x=x, panel=by))
-    present = set(diagram.frame[by].unique())
-    values = [value for (value,) in joint_values(diagram.frame, diagram.sweep, (by,)) if value in present]
-    frames = [diagram.frame[has(diagram.frame, by, value)].reset_index(drop=True) for value in values]
-    # coordinates that the axis `by` determines have one value within each side, so they give no panels
-    panels = tuple(name for name in diagram.layout.panels if any(frame[name].nunique() > 1 for frame in frames))
-    layout = replace(diagram.layout, panels=panels, columns=None)
-    sides = []
-    for value, frame in zip(values, frames, strict=True):
-        cells = Cells.of(frame, layout.keys, diagram.sweep.replicates)
-        sweep = replace(diagram.sweep, name=value if isinstance(value, str) else PLAIN.pair(by, value))
-        sides.append(replace(diagram, sweep=sweep, frame=frame, layout=layout, cells=cells))
-    return sides
 
 
 def compare_each(first: Diagram, *others: Diagram, tolerance: float | None = None) -> list[Comparison]:

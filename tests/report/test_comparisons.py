@@ -11,7 +11,8 @@ from scipy.stats import binom, binomtest, false_discovery_control, multinomial
 import recovery
 from benchmarks.differences import LAWS, judged
 from recovery.errors import ReportError
-from recovery.extras.comparison import Comparison, compare_each, compare_two, sides_of, stacked
+from recovery.extras.compare import sides_of
+from recovery.extras.comparison import Comparison, compare_each, compare_two, stacked
 from recovery.extras.comparison_report import draw_differences
 from recovery.extras.comparison_words import in_words
 from recovery.report.diagram import Diagram

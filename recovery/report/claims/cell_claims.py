@@ -9,9 +9,8 @@ import scipy
 from recovery.config.claims import BinomialClaim, BoundClaim, MonotoneClaim, PowerClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
-from recovery.report.claims.power import judge_power, state_power
 from recovery.report.claims.result import AGREE, RESULTS, Judgement, against, concluded, replicates, undecided
-from recovery.report.claims.trend import judge_monotone, state_monotone
+from recovery.report.claims.trend import judge_monotone, judge_power, state_monotone, state_power
 from recovery.report.diagram import PLAIN, Diagram, as_numbers
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.means import claimed_table

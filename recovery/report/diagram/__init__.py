@@ -6,8 +6,8 @@ from recovery.report.diagram.axis import (
     AxisKind as AxisKind,
     log_ticks as log_ticks,
 )
-from recovery.report.diagram.diagram import Diagram as Diagram, Panel as Panel, has as has, rows_where as rows_where
-from recovery.report.diagram.grid_cells import Cells as Cells
+from recovery.report.diagram.diagram import Diagram as Diagram
+from recovery.report.diagram.grid_cells import Cells as Cells, Panel as Panel, has as has, rows_where as rows_where
 from recovery.report.diagram.layout import (
     Layout as Layout,
     ThresholdAxis as ThresholdAxis,

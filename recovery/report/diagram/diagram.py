@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from recovery.config import ReportSpec, Sweep, Until, from_document, refined
 from recovery.errors import ReportError
-from recovery.report.diagram.grid_cells import Cells
+from recovery.report.diagram.grid_cells import Cells, Panel, rows_where
 from recovery.report.diagram.layout import (
     Layout,
     ThresholdAxis,
@@ -27,54 +27,9 @@ from recovery.report.diagram.vocabulary import PLAIN, Script, fraction_words, sh
 from recovery.store import Grid
 from recovery.store.round_files import added
 from recovery.text import many
-from recovery.types import Array, Mask
 
 RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
 """Measured columns that describe how a trial ran; tables show them after the results."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One combination of the axes other than x and y. `cells` has one row per cell, with the integers ix and iy.
-
-    In a grid that was refined, `cells` has the ends of `spans` too, as start and stop. unstarted: (y, x) of the planned
-    grid cells without a stored trial.
-    """
-
-    title: str
-    where: dict[str, Any]
-    cells: pd.DataFrame
-    x: Sequence[Any]
-    y: Sequence[Any]
-    unstarted: Sequence[tuple[Any, Any]] = ()
-
-    @property
-    def answers(self) -> int:
-        """The number of trials that measured the value."""
-        names = ["count"] if "count" in self.cells else ["yes", "no"]
-        return int(self.cells[names].to_numpy().sum())
-
-    @property
-    def undefined(self) -> bool:
-        """Whether trials of this panel finished, and no method in it measures the value."""
-        return bool(self.cells["undefined"].any()) and not self.answers and not self.cells["undecided"].any()
-
-    def matrix(self, values: "str | pd.Series[Any]") -> Array:
-        """Return a column of the cells, or one value per cell, as floats of shape (len(y), len(x)); NaN without a
-        cell."""
-        column = self.cells[values] if isinstance(values, str) else values
-        result = np.full((len(self.y), len(self.x)), np.nan)
-        numbers = column.to_numpy(dtype=float, na_value=np.nan)
-        for iy, start, stop, number in zip(self.cells["iy"], *self.spans, numbers, strict=True):
-            result[iy, start:stop] = number
-        return result
-
-    @property
-    def spans(self) -> "tuple[pd.Series[int], pd.Series[int]]":
-        """The first place on the x axis that each cell covers, and the place after the last: one place, unless
-        refinement has added values of x to other slices."""
-        ix = self.cells["ix"]
-        return self.cells.get("start", ix), self.cells.get("stop", ix + 1)
 
 
 @dataclass(frozen=True)
@@ -275,7 +230,7 @@ class Diagram:
         return [
             i
             for i, panel in enumerate(panels)
-            if (not strange[panel.cells.index].any() if len(panel.cells) else _agrees(panel.where, where))
+            if (not strange[panel.cells.index].any() if len(panel.cells) else panel.agrees(where))
         ]
 
     @cached_property
@@ -328,38 +283,6 @@ def _measured_something(grid: Grid) -> Grid:
         empty = [name for name in grid.columns if name in table.column_names and table[name].null_count == len(table)]
         table = table.drop_columns(empty)
     return replace(grid, table=table)
-
-
-def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
-    """Return a mask of the rows with a coordinate's value; an axis path or its last part names the column."""
-    name = next((name for name in (path, path.split(".")[-1]) if name in frame), None)
-    if name is None:
-        return np.zeros(len(frame), dtype=np.bool_)
-    same = [value for value in frame[name].unique() if _same(value, wanted)]
-    result: Mask = frame[name].isin(same).to_numpy(dtype=np.bool_)
-    return result
-
-
-def rows_where(frame: pd.DataFrame, where: Mapping[str, Any]) -> Mask:
-    """Return a mask of the rows with these coordinates."""
-    result: Mask = np.logical_and.reduce([np.ones(len(frame), np.bool_), *(has(frame, *at) for at in where.items())])
-    return result
-
-
-def _agrees(panel: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Return whether the coordinates of a panel without rows match those that are wanted."""
-    short = {name.split(".")[-1]: value for name, value in panel.items()}
-    pairs = [(short.get(name.split(".")[-1], value), value) for name, value in where.items()]
-    return all(_same(value, wanted) for value, wanted in pairs)
-
-
-def _same(value: Any, wanted: Any) -> bool:
-    if str(value) == str(wanted) or (isinstance(wanted, bool) and str(value) == str(wanted).lower()):
-        return True
-    try:
-        return float(value) == float(wanted)
-    except (TypeError, ValueError):
-        return False
 
 
 def _position(values: "pd.Series[Any]", order: Sequence[Any]) -> Any:

@@ -1,6 +1,6 @@
-"""Grid cells made of rows: the number of trials, how they ended, and what the finished trials measured."""
+"""Grid cells made of rows: the number of trials, how they ended, what the finished trials measured; and panels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.report.diagram.quantity import Quantity, finished, least_bounds
-from recovery.types import Mask
+from recovery.types import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -85,3 +85,78 @@ class Cells:
         summary |= {"highest": grouped.max(), "lower": grouped.quantile(0.25), "upper": grouped.quantile(0.75)}
         summary = {"count": self.count(known), "undecided": undecided, **summary, "value": summary["median"]}
         return pd.DataFrame(summary, index=range(len(self.keys)))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One combination of the axes other than x and y. `cells` has one row per cell, with the integers ix and iy.
+
+    In a grid that was refined, `cells` has the ends of `spans` too, as start and stop. unstarted: (y, x) of the planned
+    grid cells without a stored trial.
+    """
+
+    title: str
+    where: dict[str, Any]
+    cells: pd.DataFrame
+    x: Sequence[Any]
+    y: Sequence[Any]
+    unstarted: Sequence[tuple[Any, Any]] = ()
+
+    @property
+    def answers(self) -> int:
+        """The number of trials that measured the value."""
+        names = ["count"] if "count" in self.cells else ["yes", "no"]
+        return int(self.cells[names].to_numpy().sum())
+
+    @property
+    def undefined(self) -> bool:
+        """Whether trials of this panel finished, and no method in it measures the value."""
+        return bool(self.cells["undefined"].any()) and not self.answers and not self.cells["undecided"].any()
+
+    def agrees(self, where: Mapping[str, Any]) -> bool:
+        """Return whether the panel, which may have no rows, has these coordinates."""
+        short = {name.split(".")[-1]: value for name, value in self.where.items()}
+        pairs = [(short.get(name.split(".")[-1], value), value) for name, value in where.items()]
+        return all(_same(value, wanted) for value, wanted in pairs)
+
+    def matrix(self, values: "str | pd.Series[Any]") -> Array:
+        """Return a column of the cells, or one value per cell, as floats of shape (len(y), len(x)); NaN without a
+        cell."""
+        column = self.cells[values] if isinstance(values, str) else values
+        result = np.full((len(self.y), len(self.x)), np.nan)
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+        for iy, start, stop, number in zip(self.cells["iy"], *self.spans, numbers, strict=True):
+            result[iy, start:stop] = number
+        return result
+
+    @property
+    def spans(self) -> "tuple[pd.Series[int], pd.Series[int]]":
+        """The first place on the x axis that each cell covers, and the place after the last: one place, unless
+        refinement has added values of x to other slices."""
+        ix = self.cells["ix"]
+        return self.cells.get("start", ix), self.cells.get("stop", ix + 1)
+
+
+def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
+    """Return a mask of the rows with a coordinate's value; an axis path or its last part names the column."""
+    name = next((name for name in (path, path.split(".")[-1]) if name in frame), None)
+    if name is None:
+        return np.zeros(len(frame), dtype=np.bool_)
+    same = [value for value in frame[name].unique() if _same(value, wanted)]
+    result: Mask = frame[name].isin(same).to_numpy(dtype=np.bool_)
+    return result
+
+
+def rows_where(frame: pd.DataFrame, where: Mapping[str, Any]) -> Mask:
+    """Return a mask of the rows with these coordinates."""
+    result: Mask = np.logical_and.reduce([np.ones(len(frame), np.bool_), *(has(frame, *at) for at in where.items())])
+    return result
+
+
+def _same(value: Any, wanted: Any) -> bool:
+    if str(value) == str(wanted) or (isinstance(wanted, bool) and str(value) == str(wanted).lower()):
+        return True
+    try:
+        return float(value) == float(wanted)
+    except (TypeError, ValueError):
+        return False

@@ -15,7 +15,8 @@ from recovery.config.header import AtCurve, ExpressionCurve, NamedCurve, PointsC
 from recovery.errors import ReportError
 from recovery.expressions import parse
 from recovery.report.diagram.axis import Axis
-from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram.grid_cells import Panel
 from recovery.report.diagram.vocabulary import PLAIN, greek, unmarked
 from recovery.theory import CURVES, Curve
 from recovery.types import Array
