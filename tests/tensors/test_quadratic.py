@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from recovery.errors import ParameterError
-from recovery.tensors.hermite import estimate, exact, from_samples
+from recovery.tensors.hermite import Quadratic, estimate, exact, explaining, from_samples
 from recovery.tensors.learner import weighted
-from recovery.tensors.quadratic import Quadratic, explaining
 from tests.tensors.networks import draw_network
 
 Q = np.array([[1.0, 0.5, 0.0], [0.5, -2.0, 0.25], [0.0, 0.25, 0.0]])
