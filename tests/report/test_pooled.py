@@ -82,6 +82,17 @@ def test_steps_between_two_n_are_bounded_by_the_cells_of_all_d_and_show_no_drift
             assert found.interval.high - found.interval.low <= 0.1 + 1e-9
 
 
+def test_a_step_to_a_plateau_below_one_lies_anywhere_between_two_n() -> None:
+    """The chance is 0 below 2.03 d and 0.776 above; each interval missed, as if the step were smooth."""
+    n, d = (a.ravel() for a in np.meshgrid(np.arange(10, 401, 10), np.arange(10, 101, 10)))
+    for seed in range(4):
+        yes = np.random.default_rng(seed).binomial(20, np.where(n < 2.03 * d, 0, 0.776))
+        counts = {"n": n, "d": d, "yes": yes, "no": 20 - yes}
+        counts |= dict.fromkeys(("missing", "failed", "undecided", "undefined"), 0)
+        found = pooled(Panel("", {}, pd.DataFrame(counts), sorted(set(n)), sorted(set(d)))).interval
+        assert found.low <= 2.03 <= found.high <= found.low + 0.2
+
+
 def test_one_curve_gives_a_shorter_interval_unless_a_test_rejects_it(monkeypatch: pytest.MonkeyPatch) -> None:
     panels = [draw("wendel", 100, seed)[0] for seed in range(8)]
     curves = [pooled(panel) for panel in panels]

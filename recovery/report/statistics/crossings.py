@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import ReportError
-from recovery.interval import Interval
+from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import PLAIN, Axis, Panel, ThresholdAxis
 from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.slices import Slices, counts, crossed, resampled, stack
@@ -25,6 +25,8 @@ about five values of d. It does not assume that the trials of one slice are inde
 OUTSIDE = 0.025
 """A slice is pooled only if at most this share of its bootstrap samples stays on one side of the probability.
 Otherwise its cells truncate the distribution of the crossing, and the mean is biased."""
+WHOLE = 0.9
+"""Rise of the success fraction from which a transition counts as one from 0 to 1."""
 CLEAR = 1.96
 """z-score that the trend of success with x must exceed; with less, the position of the crossing is noise."""
 
@@ -152,8 +154,40 @@ def crossings(panel: Panel, along: ThresholdAxis, level_of: Callable[[str], floa
         kept = bounded
     weight = weight[kept]
     covariate = _covariate([one.y for one, inside in zip(alone, kept, strict=True) if inside])
-    pool = Pool(slices.at(kept), at[kept], step[kept], samples[:, kept], weight / weight.sum(), covariate)
+    slices = slices.at(kept)
+    step = np.maximum(step[kept], hidden_step(slices, at[kept]))
+    pool = Pool(slices, at[kept], step, samples[:, kept], weight / weight.sum(), covariate)
     return replace(unknown, kept=kept, pool=pool)
+
+
+def hidden_step(slices: Slices, at: Array) -> Array:
+    """Return the uncertainty of the crossings `at` that the grid hides if the success fraction jumps between plateaus.
+
+    The slices must cross together, and few of them show nothing. If the fractions beside rise by less than `WHOLE`,
+    and the share s of this rise lies between two neighbouring cells, step s^2 is hidden. (Otherwise `crossed` gives the
+    uncertainty.) The share is a lower bound, because the fractions of a few trials jump in any case.
+    """
+    shared, rises, steps = common_bounds(slices).estimate, [], []
+    rows = zip(at, slices.x, slices.rising, slices.total, slices.cells, strict=True)
+    for one, x, rising, total, cells in rows:
+        there = int(np.clip(np.searchsorted(x[:cells], one), 1, cells - 1))
+        steps.append(x[there] - x[there - 1])
+        chance, k = rising[:cells] / total[:cells], int(np.searchsorted(x[:cells], shared))
+        if 2 <= k <= cells - 2:
+            beside = chance[k + 1 : k + 3].mean() - chance[max(k - 3, 0) : k - 1].mean()
+            rises.append((chance[k] - chance[k - 1], beside))
+    if len(rises) <= FEWEST:
+        return np.zeros(len(at))
+    (rise, whole), (error, other) = np.mean(rises, axis=0), np.std(rises, axis=0, ddof=1) / np.sqrt(len(rises))
+    share = np.clip((rise - error) / whole, 0, 1) if 0 < whole < WHOLE - other else 0.0
+    return np.array(steps) * float(share) ** 2
+
+
+def common_bounds(slices: Slices, level: float = LEVEL) -> Interval:
+    """Return the interval of a threshold that all slices share, from their cells in the order of the pooled value."""
+    inside = np.arange(slices.x.shape[1]) < slices.cells[:, None]
+    x, rising, total = (part[inside] for part in (slices.x, slices.rising, slices.total))
+    return crossing(x, rising, total - rising, level, slices.probability)
 
 
 def slices_of(panel: Panel, along: ThresholdAxis) -> list[Panel]:

@@ -10,8 +10,7 @@ in the same way.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -32,11 +31,14 @@ REACH = 2.0
 """Values are compared up to this factor of n/d on each side: further away they may change for other reasons."""
 FEWEST = 10
 """Trials needed on each side of a jump."""
-CHANGE = 0.05
+CHANGE = 0.1
 """Values do not jump if a test at 10 % shows that they change beside the jump by more than this share of it."""
-MOST_CHANGE = 0.25
+MOST_CHANGE = 0.35
 """Values jump only if a test at 10 % shows that they change beside the jump by less than this share of it. (1/n changes
-by 31 %, and exp(-n/d) by 28 % at n/d = 2.)"""
+by 59 %, and exp(-n/d) by 47 % at n/d = 2.)"""
+BESIDE = 0.5, 1.5
+"""Powers of two of the factors of n/d between which values count as beside a jump: those nearer to it may be inside the
+transition."""
 CHANGED = 1e-3
 """Error rate of the test that both sides of a jump differ, divided by the number of n/d that were tried."""
 TAILS = 0.05
@@ -187,9 +189,9 @@ def jumps(diagram: Diagram) -> list[Threshold]:
 def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Array) -> Threshold:
     at = split(ratio, value)
     parts = [] if at is None else beside(ratio / at, value)
-    change = change_beside(parts) if min(map(len, parts), default=0) >= FEWEST else None
+    change = change_beside(parts) if min((len(one.value) for one in parts), default=0) >= FEWEST else None
     if at is None or change is None or change.low > CHANGE or change.high > MOST_CHANGE:
-        few = all(min(map(len, beside(ratio / one, value))) < FEWEST for one in np.unique(ratio))
+        few = all(min(len(part.value) for part in beside(ratio / one, value)) < FEWEST for one in np.unique(ratio))
         few |= change is not None and change.low <= CHANGE
         none = panel.cells.assign(**dict.fromkeys(("yes", "no", "undecided"), 0))
         return replace(pooled(replace(panel, cells=none), level, _middle(diagram)), jump=Jump(np.nan, np.nan, (), few))
@@ -220,30 +222,37 @@ def _hull(first: Interval, *others: Interval) -> Interval:
     return replace(first, low=min(one.low for one in ends), high=max(one.high for one in ends))
 
 
-def beside(along: Array, value: Array) -> list[Array]:
-    """Return the values below and above a jump at along = 1, each side in two halves, from small to large `along`.
+class Beside(NamedTuple):
+    """Values beside a jump, and log2 of their n/d divided by that of the jump."""
 
-    Values within a factor `REACH`^(1/2) are left out, because they may be inside the transition.
-    """
-    factors = REACH ** np.array([-1, -0.75, -0.5, 0.5, 0.75, 1])
-    parts = [value[(along >= a) & (along < b)] for a, b in pairwise(factors)]
-    return parts[:2] + parts[3:]
+    along: Array
+    value: Array
 
 
-def change_beside(parts: Sequence[Array]) -> Interval:
-    """Return the change of the values of `beside` on both sides of the jump, as a share of the jump.
+def beside(along: Array, value: Array) -> list[Beside]:
+    """Return the values below and above a jump at along = 1, each side in two halves, from small to large `along`."""
+    order = np.argsort(along, kind="stable")
+    power, value = np.log2(along[order]), value[order]
+    near, far = BESIDE
+    sides = ((power >= -far) & (power < -near), (power >= near) & (power < far))
+    halves = [np.array_split(np.flatnonzero(side), 2) for side in sides]
+    return [Beside(power[half], value[half]) for side in halves for half in side]
+
+
+def change_beside(parts: Sequence[Beside]) -> Interval:
+    """Return the change of the values of `beside` on both sides of the jump per factor of sqrt 2, as a share of it.
 
     A change in the direction of the jump is positive. The levels are trimmed means with winsorised variances (Tukey and
     McLaughlin 1963). Each end of the interval has the error rate 10 %.
     """
-    (far, near, near_after, far_after), errors = np.transpose([_trimmed(part) for part in parts])
-    jump = (near_after + far_after - far - near) / 2
-    if jump == 0:
+    levels, errors = np.transpose([_trimmed(part.value) for part in parts])
+    places = np.array([part.along.mean() for part in parts])
+    jump = (levels[2] + levels[3] - levels[0] - levels[1]) / 2
+    with np.errstate(all="ignore"):
+        per = 0.5 / np.repeat(np.diff(places)[::2], 2) / jump
+        change, reach = np.array([-1, 1, -1, 1]) * per @ levels, normal_reach(0.8) * np.hypot.reduce(per * errors)
+    if not np.isfinite(change):
         return Interval(np.nan, -np.inf, np.inf, 0.8)
-    change, reach = (
-        (near - far + far_after - near_after) / jump,
-        normal_reach(0.8) * np.hypot.reduce(errors) / abs(jump),
-    )
     return Interval(float(change), float(change - reach), float(change + reach), 0.8)
 
 
@@ -255,9 +264,10 @@ def _trimmed(values: Array) -> tuple[float, float]:
     return float(kept.mean()), float(spread / np.sqrt(count) / (1 - 2 * cut / count))
 
 
-def _plateau(parts: Sequence[Array]) -> Interval:
+def _plateau(parts: Sequence[Beside]) -> Interval:
     """Return the median of one side of a jump, with the intervals of the medians of both halves."""
-    return replace(_hull(*map(median_interval, parts)), estimate=float(np.median(np.concatenate(parts))))
+    values = [part.value for part in parts]
+    return replace(_hull(*map(median_interval, values)), estimate=float(np.median(np.concatenate(values))))
 
 
 def _middle(diagram: Diagram) -> ThresholdAxis:

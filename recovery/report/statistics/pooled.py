@@ -20,6 +20,7 @@ from recovery.report.statistics.crossings import (
     Crossings,
     Pool,
     TrendLine,
+    common_bounds,
     crossings,
     freedom_of,
     line,
@@ -186,7 +187,7 @@ def _estimate(
     if mean.freedom >= FEWEST and _constant(mean.drift, _each(found, pool, LEVEL)):
         spread = mean.spread(LEVEL)
         if mean.hidden > spread:
-            near, far = (_common_bounds(slices, each) for each in levels)
+            near, far = (common_bounds(slices, each) for each in levels)
             return near, far, _drift(found, pool, level), "bounds"
         # the trials of an adaptive sweep are near the threshold, where the curve needs fewest
         wide = adaptive or mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error
@@ -247,13 +248,6 @@ def _variance(pool: Pool, level: float) -> Array:
         return pool.variance
     lengths = np.array([one.high - one.low for one in _alone(pool.slices, level)])
     return np.maximum(pool.variance, (lengths / (2 * normal_reach(level))) ** 2)
-
-
-def _common_bounds(slices: Slices, level: float) -> Interval:
-    """Return the interval of a threshold that all slices share, from their cells in the order of the pooled value."""
-    inside = np.arange(slices.x.shape[1]) < slices.cells[:, None]
-    x, rising, total = (part[inside] for part in (slices.x, slices.rising, slices.total))
-    return crossing(x, rising, total - rising, level, slices.probability)
 
 
 def reach_of_scatter(found: Threshold) -> float:
