@@ -20,7 +20,6 @@ LAYERS = [
     {"training"},
     {"programs", "sampling", "theory"},
     {"expressions", "notebook", "user"},
-    {"reachable"},
     {"backends", "compiled", "errors", "interval", "text", "types"},
 ]
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
@@ -33,7 +32,6 @@ MODULES = {
     "expressions",
     "interval",
     "notebook",
-    "reachable",
     "text",
     "types",
     "user",

@@ -16,7 +16,7 @@ from matplotlib.textpath import TextPath
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.diagram.scale import scale_of
+from recovery.report.diagram.axis import scale_of
 from recovery.report.diagram.theory_lines import lines
 from recovery.report.figures import draw_map, render
 from recovery.report.figures.style import text_width

@@ -4,7 +4,11 @@ from recovery.report.diagram.axis import (
     MOST_TICKS as MOST_TICKS,
     Axis as Axis,
     AxisKind as AxisKind,
+    Scale as Scale,
+    have_one_scale as have_one_scale,
     log_ticks as log_ticks,
+    scale_of as scale_of,
+    scales_of as scales_of,
 )
 from recovery.report.diagram.diagram import Diagram as Diagram
 from recovery.report.diagram.grid_cells import Cells as Cells, Panel as Panel, has as has, rows_where as rows_where
@@ -22,12 +26,6 @@ from recovery.report.diagram.quantity import (
     default_quantity as default_quantity,
     finished as finished,
     is_measured as is_measured,
-)
-from recovery.report.diagram.scale import (
-    Scale as Scale,
-    have_one_scale as have_one_scale,
-    scale_of as scale_of,
-    scales_of as scales_of,
 )
 from recovery.report.diagram.theory_lines import (
     lines as lines,
