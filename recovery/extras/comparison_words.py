@@ -57,20 +57,13 @@ def tables(comparisons: Sequence[Comparison]) -> list[tuple[str, list[str], list
     heads = [f"{mean} in the first", "in the second", "difference", interval_words([LEVEL])]
     heads += PAIRS if any(c.paired for c in comparisons) else []
     ends = ["at", "in the first", "in the second", "difference", "interval"]
-    whole, slices = (
-        [
-            (
-                c,
-                [
-                    PLAIN.where({key: row[key] for key in c.slice_keys if key in row}),
-                    *_numbers(c, row, tests)[: len(heads)],
-                ],
-            )
-            for c in comparisons
-            for row in _rows(getattr(c, table))
-        ]
-        for table, tests in (("whole", len(comparisons)), ("slices", 1))
-    )
+
+    def numbers(table: str, tests: int) -> list[tuple[Comparison, list[str]]]:
+        rows = [(c, row) for c in comparisons for row in _rows(getattr(c, table))]
+        places = [PLAIN.where({key: row[key] for key in c.slice_keys if key in row}) for c, row in rows]
+        return [(c, [at, *_numbers(c, row, tests)[: len(heads)]]) for (c, row), at in zip(rows, places, strict=True)]
+
+    whole, slices = numbers("whole", len(comparisons)), numbers("slices", 1)
     pooled, each = (
         [(c, _threshold(c, panel, one)) for c in comparisons for panel, one in c.thresholds if one.pooled == kind]
         for kind in (True, False)
