@@ -163,7 +163,7 @@ def crossings(panel: Panel, along: ThresholdAxis, level_of: Callable[[str], floa
 def hidden_step(slices: Slices, at: Array) -> Array:
     """Return the uncertainty of the crossings `at` that the grid hides if the success fraction jumps between plateaus.
 
-    The slices must cross together, and few of them show nothing. If the fractions beside rise by less than `WHOLE`,
+    The slices must cross together; with few slices the result is 0. If the fractions beside rise by less than `WHOLE`,
     and the share s of this rise lies between two neighbouring cells, step s^2 is hidden. (Otherwise `crossed` gives the
     uncertainty.) The share is a lower bound, because the fractions of a few trials jump in any case.
     """

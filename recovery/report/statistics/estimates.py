@@ -37,7 +37,7 @@ MOST_CHANGE = 0.35
 """Values jump only if a test at 10 % shows that they change beside the jump by less than this share of it. (1/n changes
 by 59 %, and exp(-n/d) by 47 % at n/d = 2.)"""
 BESIDE = 0.5, 1.5
-"""Powers of two of the factors of n/d between which values count as beside a jump: those nearer to it may be inside the
+"""Powers of two of the factors of n/d between which values count as beside a jump: nearer values may be inside the
 transition."""
 CHANGED = 1e-3
 """Error rate of the test that both sides of a jump differ, divided by the number of n/d that were tried."""
@@ -223,7 +223,7 @@ def _hull(first: Interval, *others: Interval) -> Interval:
 
 
 class Beside(NamedTuple):
-    """Values beside a jump, and log2 of their n/d divided by that of the jump."""
+    """Values beside a jump, and log2 of the ratio of their n/d to the n/d of the jump."""
 
     along: Array
     value: Array
