@@ -18,8 +18,7 @@ from sklearn.ensemble import RandomForestRegressor
 from benchmarks import one_thread, table, written
 from benchmarks.rivals import SHIPPED
 from recovery.extras.user_table import Table, encode
-from recovery.selection.cutoffs import Cutoff, cut
-from recovery.selection.selectors import Selector
+from recovery.selection.selectors import Cutoff, Selector, cut
 from recovery.types import Array, Index, Mask
 
 SPLITS = 10

@@ -1,60 +1,78 @@
 """How many trials does a threshold take? Ours beside python-adaptive and the algorithm of SimDesign's SimSolve.
 
-    python -m benchmarks.roots [--law wendel ...] [--method ours ...] [--runs 200] [--error 0.01]
+    python -m benchmarks.roots [--law wendel ...] [--method ours ...] [--runs 200] [--error 0.01] [--jobs 1]
 
 Each trial is a success or a failure at whole n and d = 50, drawn from a curve of `benchmarks.truths` whose ratio is
-between 1.9 and 2.1; n is sought in 10 to 400. Peers have no intervals: they get budgets that double until the mean
-absolute error of n/d over the runs is at most `error`. Ours, an adaptive sweep with refinement, stops at half widths.
+between 1.9 and 2.1; n is sought in 10 to 400. A run of a peer has an estimate of n/d at each checkpoint of its trials.
+Ours, an adaptive sweep with refinement, has one run per half width. The mean absolute error over the runs is
+interpolated in logarithms between checkpoints, or half widths. Each run has a seed of its own, so jobs change nothing.
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from importlib.metadata import version
 from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from benchmarks import arguments, table, written
+from benchmarks import arguments, one_thread, table, written
 from benchmarks.truths import CURVES
 from benchmarks.until import COARSE, goes_on
 from recovery.config.sampling import Until
 from recovery.report.statistics.curve_free import crossing
-from recovery.types import Array, Rng
+from recovery.types import Array
 
 SIZE = 50.0
 LOW, HIGH = 10.0, 400.0
-BUDGETS = (100, 200, 400, 800, 1600, 3200, 6400)
-HALVES = (0.16, 0.08, 0.04)
+FIRST, CAP, LEARNERS_CAP = 100, 25600, 6400
+"""Trials at the first checkpoint, and at most: of SimSolve's algorithm, and of the learners, which are slow."""
+SHOWN = (400, 1600, 6400)
+"""Trials at which the error is a column."""
+HALVES = (0.16, 0.08, 0.04, 0.02)
 """Half widths of n/d at which ours stops."""
+CEILING = 5000
+"""Ours has at most this many times its 20 first trials."""
 LAWS = ("wendel", "gompertz", "skewed", "logistic")
 Trial = Callable[[Array], Array]
 """Outcomes, 0 or 1, at these n."""
+Estimates = Iterator[tuple[int, Callable[[], float]]]
+"""The trials so far, and the estimate of n that they allow, without end."""
 
 
-def simsolve(trial: Trial, budget: int, rng: Rng) -> float:
+def simsolve(trial: Trial) -> Estimates:
     """Probabilistic bisection with replicates and interpolation (ProBABLI), the algorithm of SimSolve in SimDesign.
 
     Each step runs trials at the median of a density of the root, and multiplies the density on the side that the
     success fraction indicates by the probability of this sign. The root is interpolated by a weighted quadratic.
     """
-    n = np.arange(LOW, HIGH + 1)
-    density = np.full(len(n), 1 / len(n))
+    n = np.arange(HIGH + 1)
+    x = np.linspace(LOW, HIGH, round(10 * (HIGH - LOW)) + 1)
+    density = np.full(len(x), 1 / len(x))
     seen = np.zeros((2, len(n)))
-    replicates, left = 10.0, budget
-    while left > 0:
-        at = int(np.searchsorted(np.cumsum(density), 0.5))
-        count = min(int(replicates), left)
+    replicates = 10.0
+    while True:
+        at, count = round(_median(x, density)), int(replicates)
         yes = float(trial(np.full(count, n[at])).sum())
         seen[:, at] += yes, count
-        left, replicates = left - count, replicates * 1.1
+        replicates *= 1.1
         share = (yes + 0.5) / (count + 1)
         sure = float(ndtr(abs(share - 0.5) / np.sqrt(share * (1 - share) / count)))
-        right = n >= n[at] if share < 0.5 else n <= n[at]
-        density = density * np.where(right, sure, 1 - sure)
+        density = density * np.where(x >= n[at] if share < 0.5 else x <= n[at], sure, 1 - sure)
         density /= density.sum()
-    median = float(n[np.searchsorted(np.cumsum(density), 0.5)])
+        yield int(seen[1].sum()), partial(_interpolated, n, seen, x, density)
+
+
+def _median(x: Array, density: Array) -> float:
+    return float(x[np.searchsorted(np.cumsum(density), 0.5)])
+
+
+def _interpolated(n: Array, seen: Array, x: Array, density: Array) -> float:
+    median = _median(x, density)
     (there,) = np.nonzero(seen[1])
-    near = there[np.abs(n[there] - median) <= max(3 * float(np.sqrt(density @ (n - median) ** 2)), 20)]
+    near = there[np.abs(n[there] - median) <= max(3 * float(np.sqrt(density @ (x - median) ** 2)), 20)]
     if len(near) < 4:
         return median
     shares, weight = seen[0, near] / seen[1, near], np.sqrt(seen[1, near])
@@ -63,100 +81,110 @@ def simsolve(trial: Trial, budget: int, rng: Rng) -> float:
     return median + min(inside, key=abs, default=0.0)
 
 
-def average_learner(trial: Trial, budget: int, rng: Rng) -> float:
-    """python-adaptive's AverageLearner1D: the crossing of the isotonic fit to its samples."""
+def average_learner(trial: Trial) -> Estimates:
+    """python-adaptive's AverageLearner1D over n, with at least 10 samples per point."""
     from adaptive import AverageLearner1D
 
-    learner: Any = AverageLearner1D(lambda seeded: 0.0, bounds=(LOW, HIGH), min_samples=10)
-    counts: dict[float, list[float]] = {}
-    for _ in range(budget):
-        ((seed, x),), _losses = learner.ask(1)
-        n = float(round(x))
-        outcome = float(trial(np.array([n]))[0])
-        learner.tell((seed, x), outcome)
-        place = counts.setdefault(n, [0.0, 0.0])
-        place[int(outcome)] += 1
-    return _isotonic(counts)
+    return _learned(
+        trial, AverageLearner1D(lambda seeded: 0.0, bounds=(LOW, HIGH), min_samples=10), 1, lambda of: of[1]
+    )
 
 
-def learner_2d(trial: Trial, budget: int, rng: Rng) -> float:
-    """python-adaptive's Learner2D over n and an axis without effect: the isotonic crossing of its points."""
+def learner_2d(trial: Trial) -> Estimates:
+    """python-adaptive's Learner2D over n and an axis without effect; 100 points per request."""
     from adaptive import Learner2D
 
-    learner: Any = Learner2D(lambda point: 0.0, bounds=((LOW, HIGH), (0.0, 1.0)))
-    counts: dict[float, list[float]] = {}
-    for _ in range(budget):
-        (point,), _losses = learner.ask(1)
-        n = float(round(point[0]))
-        outcome = float(trial(np.array([n]))[0])
-        learner.tell(point, outcome)
-        counts.setdefault(n, [0.0, 0.0])[int(outcome)] += 1
-    return _isotonic(counts)
+    return _learned(trial, Learner2D(lambda point: 0.0, bounds=((LOW, HIGH), (0.0, 1.0))), 100, lambda of: of[0])
 
 
-def _isotonic(counts: dict[float, list[float]]) -> float:
-    n = np.array(sorted(counts))
-    no, yes = (np.array([counts[one][k] for one in n.tolist()]) for k in (0, 1))
-    return crossing(n, yes, no).estimate
+def _learned(trial: Trial, learner: Any, batch: int, place: Callable[[Any], float]) -> Estimates:
+    """Run the trials that a learner asks for; the estimate is the crossing of the isotonic fit to them."""
+    n = np.arange(HIGH + 1)
+    counts = np.zeros((2, len(n)))
+    while True:
+        points, _losses = learner.ask(batch)
+        at = np.array([round(place(point)) for point in points])
+        outcomes = trial(n[at])
+        for point, outcome in zip(points, outcomes.tolist(), strict=True):
+            learner.tell(point, outcome)
+        np.add.at(counts, (outcomes.astype(int), at), 1)
+        yield int(counts.sum()), lambda: crossing(n, counts[1], counts[0]).estimate
 
 
 PEERS = {"SimSolve's algorithm": simsolve, "AverageLearner1D": average_learner, "Learner2D": learner_2d}
 METHODS = ("ours", *PEERS)
 
 
-def errors(law: str, method: str, effort: float, runs: int) -> tuple[float, float, float]:
-    """Return the mean number of trials, the mean absolute error of n/d, and the coverage of the interval of ours.
+def run(law: str, method: str, seed: int) -> list[tuple[float, float, float]]:
+    """Return trials, absolute error of n/d (2 without an estimate) and coverage, per half width or checkpoint."""
+    rng = np.random.default_rng([LAWS.index(law), METHODS.index(method), seed])
+    ratio = rng.uniform(1.9, 2.1)
 
-    A run without an estimate has the error 2.
-    """
-    found = []
-    for seed in range(runs):
-        rng = np.random.default_rng([LAWS.index(law), METHODS.index(method), round(1000 * effort), seed])
-        ratio = rng.uniform(1.9, 2.1)
+    def chance(n: Array, d: Any) -> Array:
+        return np.clip(CURVES[law](n, d, ratio), 0.0, 1.0)
 
-        def chance(n: Array, d: Array, ratio: float = ratio) -> Array:
-            return np.clip(CURVES[law](n, d, ratio), 0.0, 1.0)
-
-        if method == "ours":
-            until = Until(f"threshold +-{effort}", refine=True, ceiling=500)
-            row = goes_on(rng, COARSE, np.array([SIZE]), chance, until, 2)
-            trials, estimate, covers = row["trials"], row["estimate"], row["low"] <= ratio <= row["high"]
-        else:
-
-            def trial(n: Array, chance: Any = chance, rng: Rng = rng) -> Array:
-                return (rng.random(len(n)) < chance(n, np.full(len(n), SIZE))).astype(float)
-
-            trials, estimate, covers = effort, PEERS[method](trial, int(effort), rng) / SIZE, np.nan
-        found.append((trials, abs(estimate - ratio) if np.isfinite(estimate) else 2.0, covers))
-    trials, error, covers = np.mean(found, axis=0)
-    return float(trials), float(error), float(covers)
+    if method == "ours":
+        rules = [Until(f"threshold +-{half}", refine=True, ceiling=CEILING) for half in HALVES]
+        swept = [goes_on(rng, COARSE, np.array([SIZE]), chance, rule, 2) for rule in rules]
+        found = [(row["trials"], row["estimate"], row["low"] <= ratio <= row["high"]) for row in swept]
+    else:
+        drawn = PEERS[method](lambda n: (rng.random(len(n)) < chance(n, SIZE)).astype(float))
+        checked = _checked(drawn, LEARNERS_CAP if "Learner" in method else CAP)
+        found = [(trials, n / SIZE, np.nan) for trials, n in checked]
+    return [(trials, abs(value - ratio) if np.isfinite(value) else 2.0, covers) for trials, value, covers in found]
 
 
-def rows(laws: list[str], methods: list[str], runs: int, error: float) -> Iterator[list[object]]:
-    """Yield the cells of each row: for ours one per half width, then for all the trials that reach the error."""
-    for law, method in product(laws, methods):
-        seen: list[tuple[float, float]] = []
-        for effort in HALVES if method == "ours" else BUDGETS:
-            trials, mean, covers = errors(law, method, effort, runs)
-            seen.append((trials, mean))
-            if method == "ours":
-                yield [law, f"ours, half width {effort:g}", runs, f"{trials:.0f}", f"{mean:.4f}", f"{covers:.3f}"]
-            elif mean <= error:
-                break
-        yield [law, method, runs, _reached(seen, error), f"{error:g}", ""]
+def _checked(estimates: Estimates, cap: int) -> Iterator[tuple[int, float]]:
+    """Yield the trials and the estimate of each checkpoint; the next one has about 1.4 times the trials."""
+    goal = float(FIRST)
+    for trials, estimate in estimates:
+        if trials >= goal:
+            yield trials, estimate()
+            goal *= np.sqrt(2)
+        if goal > 1.01 * cap:
+            break
 
 
-def _reached(seen: list[tuple[float, float]], error: float) -> str:
-    """Return the trials at which the error is reached, interpolated in logarithms between two efforts."""
-    last = next((k for k, (_, mean) in enumerate(seen) if mean <= error), None)
-    if not last:
-        return f"over {seen[-1][0]:.0f}" if last is None else f"at most {seen[0][0]:.0f}"
-    (t0, e0), (t1, e1) = seen[last - 1 : last + 1]
-    return f"{np.exp(np.log(t0) + np.log(e0 / error) / np.log(e0 / e1) * np.log(t1 / t0)):.0f}"
+def rows(laws: list[str], methods: list[str], runs: int, error: float, jobs: int) -> Iterator[list[object]]:
+    """Yield the cells of each row."""
+    with one_thread(), ProcessPoolExecutor(jobs) as pool:
+        each = [
+            (law, method, pool.map(partial(run, law, method), range(runs))) for law, method in product(laws, methods)
+        ]
+        for law, method, found in each:
+            trials, errors, covers = np.array(list(found)).mean(axis=0).T
+            at = [f"{_line(many, trials, errors):.4f}" for many in SHOWN]
+            covered = ", ".join(f"{share:.3f}" for share in covers if np.isfinite(share))
+            yield [law, method, runs, _reached(error, trials, errors), *at, covered]
 
 
-COLUMNS = ("law", "method", "runs", "trials", "mean absolute error", "interval covers")
+def _line(at: float, x: Array, y: Array) -> float:
+    """Interpolate in logarithms; NaN outside."""
+    return float(np.exp(np.interp(np.log(at), np.log(x), np.log(y), np.nan, np.nan)))
+
+
+def _reached(error: float, trials: Array, errors: Array) -> str:
+    """Return the trials at which the mean error is first reached."""
+    (low,) = np.nonzero(errors <= error)
+    if not len(low) or not low[0]:
+        return f"at most {trials[0]:.0f}" if len(low) else f"over {trials[-1]:.0f}"
+    pair = [low[0], low[0] - 1]
+    return f"{_line(error, errors[pair], trials[pair]):.0f}"
+
+
+COLUMNS = ("law", "method", "runs", "trials", *(f"error after {many}" for many in SHOWN), "interval covers")
+NOTE = f"""
+- Error: mean absolute error of n/d. `trials`: where it falls to the required error; "over" where it never does. Caps:
+  {LEARNERS_CAP} trials for the learners of python-adaptive {version("adaptive")}, which are slow, and {CAP} for
+  SimSolve's algorithm.
+- `interval covers`: ours at the half widths {", ".join(map(str, HALVES))}. Peers give no interval.
+- The learners describe the whole curve; SimSolve's algorithm and ours look for one crossing.
+"""
 
 if __name__ == "__main__":
-    given = arguments(__doc__, law=LAWS, method=METHODS, runs=200, error=0.01)
-    written(__file__, table(COLUMNS, rows(given.law, given.method, given.runs, given.error)))
+    given = arguments(__doc__, law=LAWS, method=METHODS, runs=200, error=0.01, jobs=1)
+    head = (
+        f"Trials of one threshold n/d at d = {SIZE:.0f} until the mean absolute error over the runs is {given.error:g}."
+    )
+    lines = table(COLUMNS, rows(given.law, given.method, given.runs, given.error, given.jobs))
+    written(__file__, [head, "", *lines, NOTE])

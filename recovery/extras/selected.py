@@ -16,8 +16,7 @@ from recovery.report.figures import render
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import LINES, Style
 from recovery.report.formats import write
-from recovery.selection.cutoffs import Cutoff
-from recovery.selection.selectors import Selector, SelectorName
+from recovery.selection.selectors import Cutoff, Selector, SelectorName
 from recovery.text import many
 from recovery.types import Array, Index, Mask, Rng
 

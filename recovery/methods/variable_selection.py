@@ -13,9 +13,8 @@ from recovery.instances.planted_functions import PlantedNetwork, Sparse
 from recovery.methods.columns import Column, Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
-from recovery.selection.cutoffs import Cutoff
 from recovery.selection.hyperparameters import Batch, HyperparameterGrid, Outer, Shrinkage, Training
-from recovery.selection.selectors import TREES, Selector, SelectorName
+from recovery.selection.selectors import TREES, Cutoff, Selector, SelectorName
 from recovery.selection.sparse_networks import distance
 from recovery.types import Array, Mask
 

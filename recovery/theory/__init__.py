@@ -7,11 +7,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recovery.theory.as_printed import opposite_limit_printed, orthogonal_limit_printed
 from recovery.theory.gradient_descent import theorem1_error
 from recovery.theory.l1 import donoho_tanner as donoho_tanner, l1_transition
 from recovery.theory.mixture import opposite_split, opposite_split_bound
-from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
+from recovery.theory.moments import (
+    opposite_limit,
+    opposite_limit_printed,
+    orthogonal_limit,
+    orthogonal_limit_printed,
+    relu_limit,
+)
 from recovery.theory.noisy import theorem10_interval
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
 from recovery.theory.wendel import proposition6, theorem5, theorem7_failure, theorem11, wendel

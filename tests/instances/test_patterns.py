@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 
+from recovery.errors import DataError, ParameterError
 from recovery.extras.inspection import inspect_data
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns, unique_patterns
-from recovery.instances.planted import Linear
+from recovery.instances.planted import Linear, Relu
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 
@@ -77,3 +79,56 @@ def test_uniform_recovery_by_a_count_of_rows_needs_general_position():
     trace = inspect_data(X, np.random.default_rng(0)).findings[2]
     assert trace.value <= trace.bound
     assert trace.answer == "no"
+
+
+# Parts of an instance are drawn at their first access, and the order of access has no effect.
+
+
+def test_the_order_in_which_parts_are_asked_for_changes_none() -> None:
+    setting = Setting(20, 3, planted=Relu(k=2), noise=0.1, patterns=Patterns(all_ones="decide"))
+    one, other = (draw(setting, np.random.default_rng(4)) for _ in range(2))
+    first = one.patterns, one.all_ones, one.test, one.streams.training.standard_normal(3)
+    last = other.streams.training.standard_normal(3), other.test, other.all_ones, other.patterns
+    assert np.array_equal(first[0], last[3])
+    assert str(first[1]) == str(last[2])
+    assert np.array_equal(first[2], last[1])
+    assert np.array_equal(first[3], last[0])
+    assert one.patterns is one.patterns
+
+
+def test_patterns_that_cannot_be_drawn_are_missed_by_whoever_asks_for_them() -> None:
+    instance = draw(Setting(60, 12, patterns=Patterns("exhaustive")), np.random.default_rng(0))
+    assert instance.y.shape == (60,)
+    with pytest.raises(ParameterError, match="patterns"):
+        _ = instance.patterns
+    assert instance.with_patterns(np.ones((60, 1), dtype=np.bool_)).patterns.shape == (60, 1)
+
+
+class Own:
+    """A user's ensemble that returns a given matrix."""
+
+    def __init__(self, X) -> None:
+        self.X = X
+
+    def draw(self, rng, n, d):
+        return self.X
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((3, 2)), r"ensemble Own returned an array of shape \(3, 2\); expected \(4, 2\)"),
+        (np.zeros(4), r"shape \(4,\)"),
+        (np.full((4, 2), np.nan), "ensemble Own returned 8 NaN or infinite of 8 numbers"),
+    ],
+)
+def test_an_own_ensemble_that_draws_something_else_is_named(X, message) -> None:
+    with pytest.raises(DataError, match=message):
+        draw(Setting(4, 2, ensemble=Own(X)), np.random.default_rng(0))
+
+
+def test_lists_and_whole_numbers_are_data() -> None:
+    rows = [[1, -2], [3, 0], [0, 1], [2, 2]]
+    instance = draw(Setting(4, 2, ensemble=Own(rows)), np.random.default_rng(0))
+    assert instance.X.dtype == np.float64
+    assert instance.patterns.shape[0] == 4

@@ -5,10 +5,12 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Gaussian, Haar
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, NormalizedRelu, Relu
-from recovery.methods.isometry import Isometry
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.methods.isometry import Isometry, Limit
+from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.wendel import wendel
+from tests.suites import first
 
 RELU = ARCHITECTURES["relu"]
 SKIP = ARCHITECTURES["relu_skip"]
@@ -112,3 +114,84 @@ def test_the_printed_condition_of_figure_10_holds_in_draws_where_no_dual_exists(
     assert 1 <= sum(bool(Isometry("printed")(one, NORM).holds) for one in instances) <= 20
     with pytest.raises(ParameterError, match="planted"):
         Isometry("printed").check(Setting(9, 3, planted=Relu(k=1), patterns=Patterns(kind="all")), RELU)
+
+
+FEW = Patterns(count=1, all_ones="ignore")
+
+
+def measure(planted: Planted, architecture: str, n: int, degrees: float, tilt: float = 0.0) -> tuple[float, float]:
+    instance = draw(Setting(n, 4, planted=planted, patterns=FEW), np.random.default_rng(1))
+    measured = Limit(degrees, tilt)(instance, ARCHITECTURES[architecture])
+    assert measured.isometry_value is not None
+    assert measured.predicted is not None
+    return measured.isometry_value, measured.predicted
+
+
+@pytest.mark.parametrize("degrees", first(1, [130.0, 20.0, 75.0]))
+@pytest.mark.parametrize(
+    ("planted", "architecture", "tilt"),
+    [
+        (Relu(k=1), "relu", 0.0),
+        (NormalizedRelu(k=2, geometry="opposite"), "relu_norm", 0.0),
+        (NormalizedRelu(k=2, geometry="basis"), "relu_norm", 0.0),
+        (NormalizedRelu(k=2, geometry="basis"), "relu_norm", 35.0),
+    ],
+)
+def test_the_condition_approaches_its_limit(planted: Planted, architecture: str, tilt: float, degrees: float) -> None:
+    value, limit = measure(planted, architecture, 100_000, degrees, tilt)
+    assert value == pytest.approx(limit, abs=0.015)  # the error is O(n^{-1/2})
+
+
+def test_at_the_planted_neuron_itself_both_are_one() -> None:
+    np.testing.assert_allclose(measure(NormalizedRelu(k=2, geometry="opposite"), "relu_norm", 50, 0.0), 1)
+    np.testing.assert_allclose(measure(Relu(k=1), "relu", 50, 0.0), 1)
+
+
+@pytest.mark.parametrize(
+    ("planted", "architecture", "tilt"),
+    [
+        (Relu(k=2), "relu", 0.0),
+        (Relu(k=1), "relu", 5.0),
+        (Relu(k=1), "relu_norm", 0.0),
+        (Linear(), "relu", 0.0),
+        (NormalizedRelu(k=2, geometry="basis"), "relu", 0.0),
+    ],
+)
+def test_other_settings_are_refused_before_anything_is_drawn(planted: Planted, architecture: str, tilt: float) -> None:
+    with pytest.raises(ParameterError, match="a limit is known for one ReLU neuron"):
+        Limit(10.0, tilt).check(Setting(50, 4, planted=planted), ARCHITECTURES[architecture])
+
+
+def test_neurons_at_another_angle_have_no_known_limit() -> None:
+    with pytest.raises(ParameterError, match="found two with cosine 0"):
+        measure(NormalizedRelu(k=2, geometry="angle", angle=60.0), "relu_norm", 50, 10.0)
+
+
+# Wherever a condition holds over all patterns, the program over these patterns recovers.
+
+
+@pytest.mark.parametrize(
+    ("architecture", "planted", "n"),
+    [
+        ("relu_skip", Linear(), 9),
+        ("relu_norm_skip", Linear(), 9),
+        ("relu", Relu(k=1), 30),
+        ("relu", Relu(k=2, geometry="opposite"), 30),
+        ("relu_norm", NormalizedRelu(k=1), 9),
+        ("relu_norm", NormalizedRelu(k=2, geometry="opposite"), 16),
+    ],
+)
+def test_a_condition_that_holds_is_a_recovery_by_the_solver(architecture: str, planted: Planted, n: int) -> None:
+    held = failed = 0
+    for seed in range(12):
+        setting = Setting(n, 2, planted=planted, patterns=Patterns(kind="exhaustive"))
+        condition = Isometry()(draw(setting, np.random.default_rng(seed)), ARCHITECTURES[architecture])
+        solved = MinNorm(solver="newton")(draw(setting, np.random.default_rng(seed)), ARCHITECTURES[architecture])
+        if condition.holds:
+            held += 1
+            assert solved.recovered
+        failed += not condition.holds
+        decided = MinNorm()(draw(setting, np.random.default_rng(seed)), ARCHITECTURES[architecture])
+        assert (decided.certificate == "isometry") == condition.holds
+    assert held > 0
+    assert failed > 0 or architecture != "relu"

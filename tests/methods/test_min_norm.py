@@ -13,8 +13,10 @@ from recovery.methods.convex import PlantedProgram
 from recovery.methods.interpolant import descends
 from recovery.methods.min_norm import LeastSquares, MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.solution import Outcome, Solution
 from recovery.programs.uniqueness import examine_dual, planted_candidate
 from recovery.solvers import conic
+from recovery.solvers.table import SOLVERS, Solver
 from recovery.theory.noisy import theorem10_interval
 
 SKIP = ARCHITECTURES["relu_skip"]
@@ -216,3 +218,20 @@ def test_ill_conditioned_data_never_give_a_wrong_verdict(architecture):
         measured = MinNorm()(scaled, ARCHITECTURES[architecture])
         if architecture == "relu_norm_skip":  # the same range, so the same answer
             assert measured.recovered in (MinNorm()(plain, ARCHITECTURES[architecture]).recovered, None)
+
+
+# Rows of regularised programs that no certificate proves.
+
+
+@pytest.mark.parametrize("program", ["gated", "exact"])
+def test_an_optimum_that_is_not_proved_leaves_the_verdict_open_with_its_reason(program, monkeypatch):
+    def give_up(program):
+        zeros = np.zeros((program.size, program.groups.rank))
+        return Solution(zeros, np.zeros(program.groups.n), Outcome.NUMERICAL_TROUBLE)
+
+    monkeypatch.setitem(SOLVERS, "auto", Solver({"gated": give_up, "exact": give_up}))
+    instance = draw(Setting(12, 3, planted=Linear(), noise=0.1), np.random.default_rng(0))
+    row = Regularized(1e-3, program=program)(instance, ARCHITECTURES["relu_skip"])
+    assert (row.verdict, row.certificate) == ("undecided", "none")
+    assert set(row) <= set(Regularized.columns)
+    assert "rounding errors" in row.reason

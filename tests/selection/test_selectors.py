@@ -5,9 +5,8 @@ import pytest
 from scipy.stats import binomtest
 
 from recovery.errors import DataError, ParameterError
-from recovery.selection.cutoffs import cut
 from recovery.selection.hyperparameters import HyperparameterGrid, choose
-from recovery.selection.selectors import Selector
+from recovery.selection.selectors import Selector, cut
 
 SMALL = HyperparameterGrid((0.1, 0.01), (0.02,), (10,), (100, 300))
 NAMES = ["network", "lasso", "omp", "forest", "boosting"]

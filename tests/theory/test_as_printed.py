@@ -7,14 +7,15 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from recovery.theory.as_printed import (
+from recovery.theory.mixture import split_bound, split_probability
+from recovery.theory.moments import (
     lemma8,
     lemma8_printed,
+    opposite_limit,
     opposite_limit_printed,
+    orthogonal_limit,
     orthogonal_limit_printed,
 )
-from recovery.theory.mixture import split_bound, split_probability
-from recovery.theory.moments import opposite_limit, orthogonal_limit
 from recovery.theory.strong import strong_width
 
 LEVEL = norm.isf(5e-7)

@@ -1,5 +1,7 @@
 """Statements of P1 that are about draws or matrices, on draws of these tests' own."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -50,3 +52,89 @@ def test_the_bound_of_theorem_7_is_a_bound_for_the_gated_program() -> None:
     assert (1 - wendel(n, d)[below] <= theorem7_failure(n, d)[below]).all()
     assert (theorem7_failure(n, d)[~below] == 1).all()
     assert float(theorem7_failure(110, 100)) == pytest.approx(0.75, abs=0.01)
+
+
+# Slips of P1 that arithmetic shows, one test each; docs/findings/P1.md lists them.
+
+
+def test_the_penalty_of_normalised_networks_has_no_least_value() -> None:
+    """R(Theta) has ||W_1||^2, and the output is the same for W_1/10: (9) and (10) have no minimiser."""
+    rng = np.random.default_rng(9)
+    X, W1, alpha, w2 = (rng.standard_normal(shape) for shape in ((8, 3), (3, 4), 4, 4))
+
+    def output(W: np.ndarray) -> np.ndarray:
+        hidden = np.maximum(X @ W, 0.0)
+        return hidden / np.linalg.norm(hidden, axis=0) @ (alpha * w2)
+
+    np.testing.assert_allclose(output(W1 / 10), output(W1))
+
+
+def test_the_weights_that_theorem_10_prints_are_in_other_coordinates() -> None:
+    """The optimum is U w. The printed first layer mu w gives X w, and V Sigma^{-1} w with ||w|| gives U w."""
+    rng = np.random.default_rng(10)
+    X, w = rng.standard_normal((9, 3)), rng.standard_normal(3)
+    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+
+    def output(first: np.ndarray, scale: float) -> np.ndarray:
+        return scale * X @ first / np.linalg.norm(X @ first)
+
+    printed = output(w, float(np.linalg.norm(X @ w)))
+    np.testing.assert_allclose(printed, X @ w)
+    assert np.linalg.norm(printed - U @ w) > 0.1 * np.linalg.norm(w)
+    np.testing.assert_allclose(output(Vt.T @ (w / s), float(np.linalg.norm(w))), U @ w)
+
+
+def test_83_and_84_turn_the_symmetrisation_around() -> None:
+    """Z is 10 with probability 1/100, else 0. (83) has P(A)^2 for its lower bound, (84) a half where 2 belongs."""
+    rare, t = Fraction(1, 100), Fraction(4)
+    mean = 10 * rare
+    assert mean < t <= 10 - mean
+    far = rare  # P(|Z - E Z| >= t)
+    apart = 2 * rare * (1 - rare)  # P(|Z - Z'| >= 2 t)
+    assert far**2 < apart, "(83)"
+    assert far > apart / 2, "(84)"
+    assert far <= 2 * apart, "with the factor 2"
+
+
+def test_91_adds_parameters_where_squares_belong() -> None:
+    """A product of two entries grows as sigma^2; the printed parameter of its sum grows as sigma."""
+    sigma = np.array([1.0, 3.0])
+    each = 4 * np.sqrt(2) * sigma**2
+    printed, true = np.sqrt(7 * each), np.sqrt(7 * each**2)
+    assert np.isclose(printed[1] / printed[0], 3.0)
+    assert np.isclose(true[1] / true[0], 9.0)
+
+
+def test_108_promises_that_a_random_subspace_meets_a_point() -> None:
+    """K is one point: w(K) = 0, and L meets it never. The square and the complement are missing in print."""
+    k = 600
+    assert 1 - 3.5 * np.exp(-np.sqrt(k - 1) / 18) > 0.1  # a_k > sqrt(k - 1)
+
+
+def test_50_depends_on_the_length_of_the_planted_neuron() -> None:
+    """Doubling y doubles every optimum. The printed condition holds for w*, and not for 2 w*."""
+    w, A = np.array([0.6, 0.8]), np.diag([0.0, 0.7])
+    assert np.linalg.norm(A.T @ w) < 1 < np.linalg.norm(A.T @ (2 * w))
+
+
+def test_proposition_24_leaves_no_pattern_maximal() -> None:
+    """X = (1, -1)^T, D = diag(1, 0) is maximal. -K_- = [0, inf) has 0, which the interior of K_+ = [0, inf) lacks."""
+    X = np.array([1.0, -1.0])
+    pattern, other = X > 0, -X > 0
+    assert not (pattern & other == pattern).all(), "no other pattern contains it"
+    assert (X[pattern] > 0).all(), "so K_+ lies on one side, and 0 on its boundary"
+
+
+def test_the_sentence_after_proposition_6_has_its_sides_exchanged() -> None:
+    assert float(wendel(60, 20)) < 0.01  # n > 2d: "close to 1" in print
+    assert float(wendel(30, 20)) > 0.9  # n < 2d: "close to 0" in print
+
+
+def test_162_has_a_square_in_the_moments_across() -> None:
+    """E[x1 x3 1(x1 > 0) 1(h.x > 0)] has sqrt(1 - gamma1^2), not 1 - gamma1^2; its twin in a_22 has gamma2."""
+    h = np.array([0.6, 0.48, 0.64])
+    for first in (0, 1):
+        moment, root = half_space_moment(np.eye(3)[first], h), np.sqrt(1 - h[first] ** 2)
+        np.testing.assert_allclose(moment[first, 2], root * h[2] / (2 * np.pi))
+        np.testing.assert_allclose(moment[first, 1 - first], root * h[1 - first] / (2 * np.pi))
+        assert abs(moment[first, 2] - (1 - h[0] ** 2) * h[2] / (2 * np.pi)) > 1e-3

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from recovery.theory import CURVES
-from recovery.theory.wendel import wendel
+from recovery.theory.wendel import kinematic_exponent, proposition6, theorem5, theorem11, wendel
 
 
 def exact(n: int, d: int) -> Fraction:
@@ -47,3 +47,32 @@ def test_every_curve_of_n_and_d_is_vectorised() -> None:
         values = curve.function(n, d)
         assert values.shape == n.shape
         assert np.isfinite(values).all()
+
+
+N, D = np.meshgrid(np.arange(10, 4001, 30), np.arange(10, 401, 10))
+
+
+def test_exponent_as_printed() -> None:
+    assert kinematic_exponent(100, 10) == 40**2 / (64 * 100**2)
+
+
+def test_proposition_6_bounds_the_exact_law_on_its_side() -> None:
+    bound, law = proposition6(N, D), wendel(N, D)
+    above, below = 2 * D < N, 2 * D > N
+    assert (law[above] <= bound[above] + 1e-12).all()
+    assert (law[below] >= bound[below] - 1e-12).all()
+    assert (bound[above] < 1).any()  # somewhere it says something
+    assert (bound[below] > 0).any()
+
+
+def test_success_bounds_start_at_the_threshold_and_grow_with_n() -> None:
+    for bound in (theorem5, theorem11):
+        value = bound(np.arange(50, 2000), 50)
+        assert (value[: 2 * 50 - 50 + 1] == 0).all()
+        assert (np.diff(value[51:]) >= 0).all()
+        assert value[-1] > 0.6
+
+
+def test_theorem_11_as_printed() -> None:
+    assert np.isclose(theorem11(300, 100), 1 - np.exp(-(100**2) / 1800))
+    assert theorem11(100, 50) == 0
