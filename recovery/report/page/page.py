@@ -149,7 +149,7 @@ def _thresholds(analyses: list[Analysis]) -> str:
         for analysis in analyses
         for threshold in analysis.pooled
     ]
-    source = {"slices": "mean", "curve": "one curve", "bounds": "common bounds"}
+    source = {"slices": "mean", "jump": "mean, one jump", "curve": "one curve", "bounds": "common bounds"}
     rows = [
         [name, escape(measured(one)), escape(one.interval.ends(form_of(one.along))), source[one.assumption]]
         if one.interval.known

@@ -23,6 +23,7 @@ from recovery.report.statistics.crossings import (
     common_bounds,
     crossings,
     freedom_of,
+    hidden_step,
     line,
     widened,
 )
@@ -40,11 +41,12 @@ MOST_CHANGE = 0.5
 BEYOND = 1e-3
 """Error rate of the bound of a scatter over the slices that no number of trials reduces."""
 HIDDEN = 0.2
-"""One curve for all slices may replace their mean if the grid hides at least this share of the bootstrap reach, or in
-an adaptive sweep."""
-Assumption = Literal["slices", "curve", "bounds"]
+"""One jump or one curve for all slices may be used if the grid hides at least this share of the bootstrap reach; one
+curve also in an adaptive sweep."""
+Assumption = Literal["slices", "jump", "curve", "bounds"]
 """Assumption of a pooled interval. slices: nothing about the curves of different slices; the interval of their mean
-includes what the grid hides. curve: the slices share the threshold and one smooth curve (`single_index`). bounds: they
+includes what the grid hides. jump: the slices share the threshold, and the jump between the cells next to it, which
+decides how much the grid hides. curve: they share the threshold and one smooth curve (`single_index`). bounds: they
 share the threshold, so that the cells of all slices together bound it. Tests decide whether it may be shared."""
 RATIO = ThresholdAxis()
 """The n/d at which an event has probability one half."""
@@ -189,9 +191,13 @@ def _estimate(
         if mean.hidden > spread:
             near, far = (common_bounds(slices, each) for each in levels)
             return near, far, _drift(found, pool, level), "bounds"
+        limited = mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error
+        if limited and not adaptive and (hidden := _hidden_of_all(pool)) < mean.hidden:
+            assumption, mean = "jump", replace(mean, hidden=hidden)
+            reach = mean.reach
         # the trials of an adaptive sweep are near the threshold, where the curve needs fewest
-        wide = adaptive or mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error
-        if wide and (curve := single_index(pool, REPEATED if adaptive else DEPENDENT)) is not None:
+        dependent = REPEATED if adaptive else DEPENDENT
+        if (adaptive or limited) and (curve := single_index(pool, dependent)) is not None:
             furthest = max(curve.reach(LEVEL), abs(curve.estimate - estimate))
             if furthest < spread + mean.hidden:
                 assumption, value, reach = "curve", curve.estimate, curve.reach
@@ -248,6 +254,23 @@ def _variance(pool: Pool, level: float) -> Array:
         return pool.variance
     lengths = np.array([one.high - one.low for one in _alone(pool.slices, level)])
     return np.maximum(pool.variance, (lengths / (2 * normal_reach(level))) ** 2)
+
+
+def _hidden_of_all(pool: Pool) -> float:
+    """Return half of the step that the grid hides, with one jump for all slices between the cells next to their mean.
+
+    The jump of the isotonic fit of a slice alone is too large with few trials: it is 1 with one trial per cell.
+    """
+    slices, row = pool.slices, np.arange(len(pool.weight))
+    inside = np.arange(slices.x.shape[1]) < slices.cells[:, None]
+    below = (inside & (slices.x < pool.estimate)).sum(axis=1) - 1
+    above = (inside & (slices.x <= pool.estimate)).sum(axis=1)
+    if (below < 0).any() or (above >= slices.cells).any():
+        return np.inf
+    fraction = slices.rising / np.maximum(slices.total, 1e-9)
+    jump = float(pool.weight @ (fraction[row, above] - fraction[row, below]))
+    of_jump = float(pool.weight @ (slices.x[row, above] - slices.x[row, below])) / 2 * float(np.clip(jump, 0, 1)) ** 3
+    return max(of_jump, float(pool.weight @ hidden_step(slices, pool.at)))
 
 
 def reach_of_scatter(found: Threshold) -> float:
