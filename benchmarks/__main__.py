@@ -19,7 +19,7 @@ TIMED = ("engines", "large", "gated", "exact")
 """Scripts whose wall time counts, or that take both processors."""
 COUNTED = (
     *("forecast", "verdicts", "truths", "tensors", "jumps", "until", "claims", "sampling", "axes", "differences"),
-    *("chosen", "growth"),
+    *("chosen", "growth", "ratios"),
 )
 """Scripts that count, or that measure processor time; the longest first."""
 NAMED = ("contact", "drawn", "pairs", "peers", "rivals", "roots")

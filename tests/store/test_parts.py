@@ -2,6 +2,7 @@ import os
 import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from recovery.errors import StoreError
+from recovery.errors import ParameterError, StoreError
+from recovery.methods.columns import (
+    COLUMNS,
+    FIXED,
+    RESERVED,
+    Column,
+    ColumnError,
+    NotFiniteError,
+    checked,
+    columns_document,
+    columns_of,
+    select,
+    union,
+)
+from recovery.methods.method import METHODS
 from recovery.store import read
+from recovery.store.compaction import add_columns, compact
 from recovery.store.parts import MOST_ROWS, Damaged, clean_temporaries, list_parts, read_part, read_parts, write_part
 from recovery.store.round_files import read_rounds
+from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema, stored_columns
+from recovery.types import Mask
 
-from .rows import folder, rows
+from .rows import START, folder, rows
 
 
 def test_a_part_reads_back_as_written(tmp_path: Path) -> None:
@@ -147,3 +165,184 @@ def _reason(path: Path) -> str:
 
 def _raise(error: Exception) -> None:
     raise error
+
+
+def test_rows_come_back_with_types_that_keep_nulls(tmp_path: Path) -> None:
+    folder(tmp_path, rows("a", recovered=True, iterations=3), rows("b", recovered=None))
+    frame = read(tmp_path).frame.set_index("trial_id").sort_index()
+    assert frame["recovered"].dtype == "boolean"
+    assert frame["recovered"].isna().tolist() == [False, True]
+    assert frame["iterations"].dtype == "Int64"
+    assert frame["n"].tolist() == [10, 10]
+    assert frame["started_at"].tolist() == [pd.Timestamp(START)] * 2
+
+
+def test_a_sweep_without_rows_is_an_empty_grid(tmp_path: Path) -> None:
+    folder(tmp_path)
+    frame = read(tmp_path).frame
+    assert len(frame) == 0
+    assert "recovered" in frame
+
+
+def test_of_two_rows_of_a_trial_ok_wins_then_the_later(tmp_path: Path) -> None:
+    later = START + timedelta(hours=1)
+    folder(
+        tmp_path,
+        rows("a", "b", status="failed", error_type="First"),
+        rows("b", status="timeout", started_at=later, error_type="Second"),
+        rows("a"),
+    )
+    frame = read(tmp_path).frame.set_index("trial_id")
+    assert frame["status"].to_dict() == {"a": "ok", "b": "timeout"}
+
+
+def test_a_damaged_part_is_never_left_out_in_silence(tmp_path: Path) -> None:
+    stored = folder(tmp_path, rows("a"), rows("b"))
+    path = list_parts(stored.trials)[0]
+    path.write_bytes(b"PAR1")
+    with pytest.raises(StoreError, match=path.name):
+        read(tmp_path)
+
+
+def test_compact_keeps_every_row_once(tmp_path: Path) -> None:
+    stored = folder(tmp_path, *(rows(str(i), str(i + 1), gap=i / 7) for i in range(20)))
+    before = read(tmp_path).frame.sort_values("trial_id", ignore_index=True)
+    assert compact(stored) == (20, 1)
+    pd.testing.assert_frame_equal(read(tmp_path).frame.sort_values("trial_id", ignore_index=True), before)
+    assert compact(stored) == (1, 1)
+
+
+def test_a_grown_plan_gives_old_rows_its_columns(tmp_path: Path) -> None:
+    stored = folder(tmp_path, rows("b", "a", gap=0.5))
+    coordinates = {"n": 10, "d": 2, "method.beta": 0.25}
+    values = {name: [value] for name, value in coordinates.items()}
+
+    def told(ids: pa.ChunkedArray) -> tuple[Mask, dict[str, list[int | float]]]:
+        return np.array([one == "a" for one in ids.to_pylist()]), values
+
+    add_columns(stored, coordinate_types(values), COLUMNS, told)
+    frame = read(tmp_path).frame.sort_values("trial_id")
+    grown = frame[["trial_id", "n", "method.beta", "gap"]].astype(object).where(frame.notna(), None)
+    assert grown.to_numpy().tolist() == [["a", 10, 0.25, 0.5], ["b", 10, None, 0.5]]
+
+
+def test_every_kind_of_column_has_a_type() -> None:
+    expected = {
+        "recovered": pa.bool_(),
+        "verdict": pa.string(),
+        "gap": pa.float64(),
+        "active_groups": pa.int64(),
+        "solver": pa.string(),
+    }
+    schema = row_schema({}, COLUMNS)
+    assert {name: schema.field(name).type for name in expected} == expected
+
+
+def test_columns_survive_the_way_through_a_document() -> None:
+    own = {"angle": Column(float, "angle to the planted neuron", "degrees"), **select("recovered")}
+    assert stored_columns(columns_document(own)) == own
+
+
+def test_every_method_declares_what_it_measures() -> None:
+    """Every column of the shared vocabulary belongs to a method; some methods have columns of their own beside it."""
+    assert set(COLUMNS) <= set(union(columns_of(method) for method in METHODS.values()))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (None, "declares no columns"),
+        (["recovered"], "declares no columns"),
+        ({"n": Column(int, "")}, "every row has"),
+        ({"two words": Column(int, "")}, "is not a name"),
+        ({"recovered": Column(float, "")}, "is bool in every other method"),
+        ({"x": float}, "is not a name with a Column"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(columns: object, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        columns_of(type("Own", (), {"columns": columns}))
+
+
+def test_two_methods_that_disagree_about_a_column_are_refused() -> None:
+    with pytest.raises(ParameterError, match="two methods declare the column 'angle'"):
+        union([{"angle": Column(float, "")}, {"angle": Column(int, "")}])
+
+
+@pytest.mark.parametrize(
+    ("measured", "error", "message"),
+    [
+        ({"recovered": 1}, ColumnError, "'recovered' holds bool, found int: 1"),
+        ({"gap": "small"}, ColumnError, "'gap' holds float, found str"),
+        ({"gap": True}, ColumnError, "'gap' holds float, found bool"),
+        ({"active_groups": 2.0}, ColumnError, "'active_groups' holds int, found float"),
+        ({"active_groups": 2**63}, ColumnError, "64 bits"),
+        ({"solver": "\ud800"}, ColumnError, "half a character"),
+        ({"solver": "a\n\\ud\ud800"}, ColumnError, "half a character"),
+        ({"recoverd": True}, ColumnError, "'recoverd' is not declared"),
+        ({"gap": float("nan")}, NotFiniteError, "gap = nan"),
+        ({"gap": np.float64("inf")}, NotFiniteError, "gap = inf"),
+        ([True], ColumnError, "returns a mapping"),
+        (None, ColumnError, "returns a mapping"),
+    ],
+)
+def test_a_value_that_its_column_cannot_hold_is_named(measured: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        checked(measured, COLUMNS)
+
+
+def test_values_of_numpy_become_plain_ones() -> None:
+    columns = select("recovered", "gap", "active_groups", "solver")
+    assert checked({"solver": "two\nlines of \\ud"}, select("solver")) == {"solver": "two\nlines of \\ud"}
+    plain = checked({"recovered": np.True_, "gap": np.float32(0.5), "active_groups": np.int32(3)}, columns)
+    assert plain == {"recovered": True, "gap": 0.5, "active_groups": 3, "solver": None}
+    assert [type(value) for value in plain.values()] == [bool, float, int, type(None)]
+
+
+def test_no_measured_column_can_have_the_name_of_another_column_of_a_row() -> None:
+    assert set(RESERVED) == {*IDENTITY, *FIXED, *CIRCUMSTANCE}
+
+
+def test_columns_are_distinct() -> None:
+    names = row_schema({"n": pa.int64()}, COLUMNS).names
+    assert len(set(names)) == len(names)
+
+
+def test_axis_columns_take_the_type_of_their_values() -> None:
+    values = {
+        "n": [1, 2],
+        "noise": [0, 0.5],
+        "ensemble": ["haar"],
+        "flag": [True, None],
+        "mixed": [1, "auto"],
+        "empty": [None],
+    }
+    assert coordinate_types(values) == {
+        "n": pa.int64(),
+        "noise": pa.float64(),
+        "ensemble": pa.string(),
+        "flag": pa.bool_(),
+        "mixed": pa.string(),
+        "empty": pa.string(),
+    }
+
+
+def test_ids_are_numbers_and_what_is_no_id_is_none() -> None:
+    ids = ["00000000000000ff", "ffffffffffffffff", "00000000000000FF", "ff", "x" * 16, "0" * 17, "", None]
+    expected = [255, 2**64 - 1, 0, 0, 0, 0, 0, 0]
+    for kind in (pa.string(), pa.large_string()):
+        column = pa.chunked_array([ids[:3], ids[3:]], kind)
+        assert keys_of(column).tolist() == expected
+        assert keys_of(column.slice(1)).tolist() == expected[1:]
+    assert keys_of(pa.chunked_array([], pa.string())).tolist() == []
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_ids_alone_and_ids_with_others_have_the_same_keys(kind: pa.DataType) -> None:
+    ids = [f"{7**k:016x}" for k in range(20)]
+    whole = pa.chunked_array([pa.array(ids[:5], kind).slice(2), pa.array(ids[5:], kind)])
+    assert keys_of(whole).tolist() == [7**k for k in range(2, 20)]
+    assert keys_of(whole.chunk(0).slice(1)).tolist() == [7**k for k in range(3, 5)]
+    for other in ("0" * 15 + "A", "0" * 15 + "g", "0" * 15 + "\u00e9", " " * 16, None, ""):
+        spoilt = pa.chunked_array([*whole.chunks, pa.array([other], kind)])
+        assert keys_of(spoilt).tolist() == [*keys_of(whole).tolist(), 0]

@@ -4,8 +4,13 @@ from math import comb
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
 
+from recovery.errors import ParameterError
 from recovery.theory import CURVES
+from recovery.theory.l1 import l1_dimension, l1_transition
 from recovery.theory.wendel import kinematic_exponent, proposition6, theorem5, theorem11, wendel
 
 
@@ -76,3 +81,26 @@ def test_success_bounds_start_at_the_threshold_and_grow_with_n() -> None:
 def test_theorem_11_as_printed() -> None:
     assert np.isclose(theorem11(300, 100), 1 - np.exp(-(100**2) / 1800))
     assert theorem11(100, 50) == 0
+
+
+@pytest.mark.parametrize("rho", [0.02, 0.1928448, 0.6])
+def test_is_the_minimum_of_its_integral(rho: float) -> None:
+    def value(tau: float) -> float:
+        tail, _ = quad(lambda z: (z - tau) ** 2 * 2 * norm.pdf(z), tau, np.inf, epsabs=1e-12)
+        return rho * (1 + tau**2) + (1 - rho) * tail
+
+    best = minimize_scalar(value, bounds=(0, 5), method="bounded", options={"xatol": 1e-9}).fun
+    assert l1_dimension(rho) == pytest.approx(best, abs=1e-9)
+
+
+def test_known_point_ends_and_inverse() -> None:
+    assert l1_dimension(0.1928448) == pytest.approx(0.5, abs=1e-6)
+    np.testing.assert_allclose(l1_dimension([0.0, 1.0]), [0, 1])
+    ratio = np.array([0.1, 0.5, 0.9])
+    np.testing.assert_allclose(l1_dimension(l1_transition(100 * ratio, 100)), ratio, atol=1e-10)
+    assert l1_transition(120, 100) == 1
+
+
+def test_a_sparsity_beyond_one_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"found 1\.2"):
+        l1_dimension(1.2)
