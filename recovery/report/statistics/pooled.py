@@ -41,8 +41,8 @@ MOST_CHANGE = 0.5
 BEYOND = 1e-3
 """Error rate of the bound of a scatter over the slices that no number of trials reduces."""
 HIDDEN = 0.2
-"""One jump or one curve for all slices may be used if the grid hides at least this share of the bootstrap reach; one
-curve also in an adaptive sweep."""
+"""One curve for all slices may be used if the grid hides at least this share of the bootstrap reach, or in an adaptive
+sweep; one jump if it hides this share of the reach without it."""
 Assumption = Literal["slices", "jump", "curve", "bounds"]
 """Assumption of a pooled interval. slices: nothing about the curves of different slices; the interval of their mean
 includes what the grid hides. jump: the slices share the threshold, and the jump between the cells next to it, which
@@ -192,7 +192,8 @@ def _estimate(
             near, far = (common_bounds(slices, each) for each in levels)
             return near, far, _drift(found, pool, level), "bounds"
         limited = mean.hidden > HIDDEN * normal_reach(LEVEL) * mean.error
-        if limited and not adaptive and (hidden := _hidden_of_all(pool)) < mean.hidden:
+        hidden = np.inf if adaptive or mean.hidden < HIDDEN * spread else _hidden_of_all(pool)
+        if hidden < mean.hidden:
             assumption, mean = "jump", replace(mean, hidden=hidden)
             reach = mean.reach
         # the trials of an adaptive sweep are near the threshold, where the curve needs fewest
@@ -270,7 +271,7 @@ def _hidden_of_all(pool: Pool) -> float:
     fraction = slices.rising / np.maximum(slices.total, 1e-9)
     jump = float(pool.weight @ (fraction[row, above] - fraction[row, below]))
     of_jump = float(pool.weight @ (slices.x[row, above] - slices.x[row, below])) / 2 * float(np.clip(jump, 0, 1)) ** 3
-    return max(of_jump, float(pool.weight @ hidden_step(slices, pool.at)))
+    return max(of_jump, float(pool.weight @ hidden_step(slices, pool.at)) / 2)
 
 
 def reach_of_scatter(found: Threshold) -> float:
