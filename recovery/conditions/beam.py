@@ -8,7 +8,7 @@ them do. A `width` of at least the number of partial cells visits every cell. Th
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
 from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.planes import planes_of
 from recovery.conditions.search import BestPattern
@@ -63,9 +63,7 @@ def _beam(
             parent, side = child // 2, 2 * (child % 2) - 1
             next_sides[kept] = sides[parent]
             next_sides[kept, depth] = side
-            s = 0.0
-            for k in range(d):
-                s += normals[depth, k] * points[parent, k]
+            s = dot(normals[depth], points[parent])
             if s * side > THIN:
                 next_points[kept] = points[parent]
             elif cell_point(normals, next_sides[kept], depth + 1, point) == 1:

@@ -18,7 +18,7 @@ independent proof uses these multipliers and nothing else of this module (`recov
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
 from recovery.types import Array, Codes, Mask
 
 SWEEPS = 20
@@ -44,14 +44,10 @@ def _value(up: Array, down: Array, c: Array, u: Array) -> float:
     for j in range(len(u)):
         total += c[j] * u[j]
     for i in range(len(up)):
-        s = 0.0
-        for j in range(len(u)):
-            s += up[i, j] * u[j]
+        s = dot(up[i], u)
         total += max(s, 0.0)
     for i in range(len(down)):
-        s = 0.0
-        for j in range(len(u)):
-            s += down[i, j] * u[j]
+        s = dot(down[i], u)
         total -= max(s, 0.0)
     return total
 
@@ -62,9 +58,7 @@ def _is_known(known: Mask, up: Array, u: Array) -> bool:
     for t in range(len(known)):
         same = True
         for i in range(len(up)):
-            s = 0.0
-            for j in range(len(u)):
-                s += up[i, j] * u[j]
+            s = dot(up[i], u)
             if (s > 0.0) != known[t, i]:
                 same = False
                 break
@@ -79,9 +73,7 @@ def _relax(down: Array, squares: Array, a: Array, z: Array) -> None:
     for i in range(len(down)):
         if squares[i] == 0.0:
             continue
-        s = 0.0
-        for j in range(len(z)):
-            s += down[i, j] * z[j]
+        s = dot(down[i], z)
         # a_j moves by the t that makes ||z - t z_j||^2 least, t = z.z_j / ||z_j||^2, clipped so that a_j stays in [0,
         # 1]
         step = min(max(a[i] + s / squares[i], 0.0), 1.0) - a[i]
@@ -110,9 +102,7 @@ def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Arra
         if np.sum(z * z) <= goal * goal:
             break
         for i in range(m):
-            s = 0.0
-            for j in range(d):
-                s += up[i, j] * z[j]
+            s = dot(up[i], z)
             # y_i must be at least 1 where x_i is active on the cell, and at most 0 where it is not. Then y_i x_i.u >=
             # (x_i.u)_+ on the whole cell, and ||z|| bounds f there at every step
             target = y[i] - s / ups[i]
@@ -180,9 +170,7 @@ def _bound_over_cone(  # type: ignore[no-untyped-def]
             break
         for i in range(m):
             if side[i] != 0:
-                t = 0.0
-                for k in range(r):
-                    t += up[i, k] * z[k]
+                t = dot(up[i, :r], z)
                 t = y[i] - t / squares[i]
                 step = (max(t, 1.0) if side[i] > 0 else min(t, 0.0)) - y[i]
                 if step != 0.0:
@@ -266,9 +254,7 @@ def branch(  # type: ignore[no-untyped-def]
         for i in range(q):
             # a_j starts as the slope of (t)_+ at t = z_j.u in the centre of the orthant: 1 if z_j.u is positive there,
             # otherwise 0
-            t = 0.0
-            for k in range(r):
-                t += down[i, k] * s[k]
+            t = dot(down[i, :r], s)
             alphas[0, i] = 1.0 if t > 0.0 else 0.0
         # depth-first search: the stack holds at most one pending node per row, for the row's other side. Each node
         # starts from the multipliers of its parent
@@ -303,9 +289,7 @@ def branch(  # type: ignore[no-untyped-def]
                 row = _row_to_split(up, s, side, u, on)
                 if row >= 0:
                     sides[top + 1], ys[top + 1], alphas[top + 1], mus[top + 1] = side, y, alpha, mu
-                    t = 0.0
-                    for k in range(r):
-                        t += up[row, k] * u[k]
+                    t = dot(up[row, :r], u)
                     # push the node for the side of `row` that contains u last, so that it is searched first
                     ahead = 1 if t > 0.0 else 0
                     end = row + 1 if ahead == 1 else -(row + 1)

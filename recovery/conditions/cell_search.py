@@ -15,7 +15,7 @@ A leaf is exact.
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
 from recovery.types import Array, Codes
 
 THIN = 1e-12
@@ -48,9 +48,7 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
         return best, best, np.sqrt(largest)
     of_best = best, np.sqrt(largest)
     for j in range(d):
-        s = 0.0
-        for k in range(d):
-            s += vectors[j, k] * v[k]
+        s = dot(vectors[j], v)
         turned[j] = s
     spread = 0.0
     for j in range(d):
@@ -111,9 +109,7 @@ def _nearest_of_hull(normals: Array, sides: Codes, chosen: Array, y: Array, z: A
                 r[k + 1] = sides[chosen[a]] * normals[chosen[a], k]
         for _ in range(2):
             for b in range(a):
-                s = 0.0
-                for k in range(d + 1):
-                    s += Q[b, k] * r[k]
+                s = dot(Q[b], r)
                 for k in range(d + 1):
                     r[k] -= s * Q[b, k]
                 if a < c:
@@ -155,9 +151,7 @@ def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
         # normal with z is below z.z
         least, j = np.inf, -1
         for i in range(m):
-            s = 0.0
-            for k in range(d):
-                s += normals[i, k] * z[k]
+            s = dot(normals[i], z)
             s *= sides[i]
             if s < least:
                 least, j = s, i
@@ -252,9 +246,7 @@ def search_cells(  # type: ignore[no-untyped-def]
                 value = np.sqrt(np.sum(sums[top] * sums[top]))
                 best[:] = points[top]
             continue
-        s = 0.0
-        for k in range(d):
-            s += normals[depth, k] * points[top, k]
+        s = dot(normals[depth], points[top])
         # the side of the plane on which the parent's point lies; within THIN of the plane the side is uncertain
         side = 1 if s > 0.0 else -1
         sides[top + 1], points[top + 1] = sides[top], points[top]

@@ -18,7 +18,7 @@ for an independent proof (`recovery.extras.proofs.normalised`).
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
 from recovery.conditions.branching import BOUND, KNOWN
 from recovery.types import Array, Mask
 
@@ -81,9 +81,7 @@ def _gradient(
     n, r = base.shape
     g[:] = 0.0
     for i in range(n):
-        z = 0.0
-        for k in range(r):
-            z += base[i, k] * v[k]
+        z = dot(base[i], v)
         y[i], bend[i] = _slope(lam[i], side[i], z + shift[i] / m, m)
         for k in range(r):
             g[k] += y[i] * base[i, k]
@@ -131,9 +129,7 @@ def _stationary(base: Array, lam: Array, side: Array, shift: Array, m: float, v:
 def _ratio(base: Array, lam: Array, v: Array) -> float:
     value, square = 0.0, 0.0
     for i in range(len(base)):
-        z = 0.0
-        for k in range(len(v)):
-            z += base[i, k] * v[k]
+        z = dot(base[i], v)
         if z > 0.0:
             value += lam[i] * z
             square += z * z
@@ -187,9 +183,7 @@ def branch_normalised(  # type: ignore[no-untyped-def]
             worst, row = 1e-12, -1
             for i in range(n):
                 if side[i] == 0 and lam[i] > 0.0:
-                    z = 0.0
-                    for k in range(r):
-                        z += base[i, k] * v[k]
+                    z = dot(base[i], v)
                     over = (lam[i] - max(z, 0.0)) ** 2 if z < lam[i] else 0.0
                     if over > worst:
                         worst, row = over, i
@@ -210,9 +204,7 @@ def branch_normalised(  # type: ignore[no-untyped-def]
                 if side[i] == 0 and lam[i] > 0.0:
                     row = i
         if row >= 0:
-            z = 0.0
-            for k in range(r):
-                z += base[row, k] * v[k]
+            z = dot(base[row], v)
             shift[:] = y
             sides[top + 1], points[top + 1], shifts[top + 1] = side, v, shift
             # push the node for the side of `row` that contains v last, so that it is searched first
@@ -244,9 +236,7 @@ def _among(known: Mask, base: Array, lam: Array, v: Array) -> bool:
         same = True
         for i in range(len(base)):
             if lam[i] > 0.0:
-                z = 0.0
-                for k in range(len(v)):
-                    z += base[i, k] * v[k]
+                z = dot(base[i], v)
                 same &= (z > 0.0) == known[t, i]
         if same:
             return True

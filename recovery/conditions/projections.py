@@ -11,7 +11,7 @@ all cells: only inactive rows, and active rows beyond the number of columns, low
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
 from recovery.conditions.cell_search import THIN, cell_point
 from recovery.conditions.planes import distinct_planes
 from recovery.programs.orthonormal import projection_norms
@@ -105,9 +105,7 @@ def _split(normals: Array, sides: Codes, points: Array, depth: int):  # type: ig
     next_sides, next_points = np.empty((2 * len(sides), m), np.int8), np.empty((2 * len(sides), d))
     sure, point = np.ones(2 * len(sides), np.bool_), np.empty(d)
     for cell in range(len(sides)):
-        s = 0.0
-        for k in range(d):
-            s += normals[depth, k] * points[cell, k]
+        s = dot(normals[depth], points[cell])
         for half in (1, -1):
             next_sides[count] = sides[cell]
             next_sides[count, depth] = half
