@@ -153,7 +153,7 @@ def rows(laws: list[str], methods: list[str], runs: int, error: float, jobs: int
         ]
         for law, method, found in each:
             trials, errors, covers = np.array(list(found)).mean(axis=0).T
-            at = [f"{_line(many, trials, errors):.4f}" for many in SHOWN]
+            at = [f"{_line(many, trials, errors):.4f}".replace("nan", "") for many in SHOWN]
             covered = ", ".join(f"{share:.3f}" for share in covers if np.isfinite(share))
             yield [law, method, runs, _reached(error, trials, errors), *at, covered]
 
