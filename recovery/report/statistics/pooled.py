@@ -188,11 +188,11 @@ def _estimate(
     value, reach = estimate, mean.reach
     if mean.freedom >= FEWEST and _constant(mean.drift, _each(found, pool, LEVEL)):
         spread = mean.spread(LEVEL)
-        # a step to a plateau widens the interval of the mean, but one curve from 0 to 1 is no better there
-        step = float(pool.weight @ crossed(slices, slices.rising)[1]) / 2
-        if step > spread:
+        if mean.hidden > spread:
             near, far = (common_bounds(slices, each) for each in levels)
             return near, far, _drift(found, pool, level), "bounds"
+        # a step to a plateau widens the interval of the mean, but one curve from 0 to 1 is no better there
+        step = float(pool.weight @ crossed(slices, slices.rising)[1]) / 2
         limited = step > HIDDEN * normal_reach(LEVEL) * mean.error
         hidden = np.inf if adaptive or step < HIDDEN * spread else _hidden_of_all(pool)
         if hidden < mean.hidden:
