@@ -163,24 +163,28 @@ def crossings(panel: Panel, along: ThresholdAxis, level_of: Callable[[str], floa
 def hidden_step(slices: Slices, at: Array) -> Array:
     """Return the uncertainty of the crossings `at` that the grid hides if the success fraction jumps between plateaus.
 
-    The slices must cross together; with few slices the result is 0. If the fractions beside rise by less than `WHOLE`,
-    and the share s of this rise lies between two neighbouring cells, step s^2 is hidden. (Otherwise `crossed` gives the
-    uncertainty.) The share is a lower bound, because the fractions of a few trials jump in any case.
+    The slices must cross together; with few slices the result is 0. On the finer half of the slices, the fractions
+    beside rise by less than `WHOLE`, and the share s of this rise lies between two neighbouring cells: 3 s - 1 of the
+    step is hidden, at least none and at most the whole. (Otherwise `crossed` gives the uncertainty.) The share is a
+    lower bound, because the fractions of a few trials jump in any case.
     """
-    shared, rises, steps = common_bounds(slices).estimate, [], []
-    rows = zip(at, slices.x, slices.rising, slices.total, slices.cells, strict=True)
-    for one, x, rising, total, cells in rows:
-        there = int(np.clip(np.searchsorted(x[:cells], one), 1, cells - 1))
-        steps.append(x[there] - x[there - 1])
-        chance, k = rising[:cells] / total[:cells], int(np.searchsorted(x[:cells], shared))
+    shared, row = common_bounds(slices).estimate, np.arange(len(at))
+    inside = np.arange(slices.x.shape[1]) < slices.cells[:, None]
+    there = np.clip((inside & (slices.x < at[:, None])).sum(axis=1), 1, slices.cells - 1)
+    steps = slices.x[row, there] - slices.x[row, there - 1]
+    rises = []
+    for i in np.flatnonzero(steps <= np.median(steps)):
+        cells = slices.cells[i]
+        chance = slices.rising[i, :cells] / slices.total[i, :cells]
+        k = int(np.searchsorted(slices.x[i, :cells], shared))
         if 2 <= k <= cells - 2:
             beside = chance[k + 1 : k + 3].mean() - chance[max(k - 3, 0) : k - 1].mean()
             rises.append((chance[k] - chance[k - 1], beside))
-    if len(rises) <= FEWEST:
+    if len(at) <= FEWEST or len(rises) < 2:
         return np.zeros(len(at))
     (rise, whole), (error, other) = np.mean(rises, axis=0), np.std(rises, axis=0, ddof=1) / np.sqrt(len(rises))
     share = np.clip((rise - error) / whole, 0, 1) if 0 < whole < WHOLE - other else 0.0
-    return np.array(steps) * float(share) ** 2
+    return steps * float(np.clip(3 * share - 1, 0, 1))
 
 
 def common_bounds(slices: Slices, level: float = LEVEL) -> Interval:

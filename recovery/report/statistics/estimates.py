@@ -205,9 +205,10 @@ def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Arr
         return replace(pooled(_passed(diagram, near_by, bound, rising), level, _middle(diagram)), jump=jump)
 
     quarter, half, three = (passed(share, before.estimate, after.estimate) for share in (0.25, 0.5, 0.75))
-    # the midpoint is as uncertain as the levels before and after the jump: the interval also covers the thresholds at
-    # the midpoints of their lower and of their upper ends
-    far = passed(0.5, before.low, after.low), passed(0.5, before.high, after.high)
+    # the midpoint is as uncertain as the levels before and after the jump, which may lie as much further apart as the
+    # values change beside it: the interval also covers the thresholds at the midpoints of their lower and upper ends
+    further = max(change.estimate, 0.0) * abs(after.estimate - before.estimate)
+    far = passed(0.5, before.low - further, after.low), passed(0.5, before.high, after.high + further)
     return replace(
         half,
         interval=_hull(half.interval, *(one.interval for one in far)),
