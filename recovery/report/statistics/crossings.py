@@ -164,7 +164,7 @@ def hidden_step(slices: Slices, at: Array) -> Array:
     """Return the uncertainty of the crossings `at` that the grid hides if the success fraction jumps between plateaus.
 
     The slices must cross together; with few slices the result is 0. On the finer half of the slices, the fractions
-    beside rise by less than `WHOLE`, and the share s of this rise lies between two neighbouring cells: 3 s - 1 of the
+    beside rise by less than `WHOLE`, and the share s of this rise lies between two neighbouring cells: 4 s - 2 of the
     step is hidden, at least none and at most the whole. (Otherwise `crossed` gives the uncertainty.) The share is a
     lower bound, because the fractions of a few trials jump in any case.
     """
@@ -184,7 +184,7 @@ def hidden_step(slices: Slices, at: Array) -> Array:
         return np.zeros(len(at))
     (rise, whole), (error, other) = np.mean(rises, axis=0), np.std(rises, axis=0, ddof=1) / np.sqrt(len(rises))
     share = np.clip((rise - error) / whole, 0, 1) if 0 < whole < WHOLE - other else 0.0
-    return steps * float(np.clip(3 * share - 1, 0, 1))
+    return steps * float(np.clip(4 * share - 2, 0, 1))
 
 
 def common_bounds(slices: Slices, level: float = LEVEL) -> Interval:
