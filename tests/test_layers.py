@@ -55,6 +55,7 @@ for a chart; matplotlib, for pictures; rich, for a map; worker processes, for us
 
 
 def test_imports_go_to_lower_layers() -> None:
+    assert {package_of(path)[0] for path in SOURCES} == LEVEL.keys()
     wrong = []
     for path in SOURCES:
         package, subpackage = package_of(path)

@@ -7,16 +7,18 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
+from benchmarks.jumps import diagram
 from recovery.report.claims import caption, in_words
 from recovery.report.claims.result import ClaimResult
 from recovery.report.page import report_page
-from recovery.report.statistics import Threshold
+from recovery.report.statistics import Estimates, Threshold
 from recovery.report.statistics.estimates import split
 from recovery.report.texts import as_csv, as_json, as_markdown
 
 from . import grids
 from .grids import analysed, fail, wendel_rows
 
+SEEDS = 24
 AT = 2.3
 """n/d of the step, which lies on no cell."""
 REPORT = {"value": "test_distance", "x": "n", "y": "d"}
@@ -105,6 +107,14 @@ def test_few_trials_of_a_smooth_change_establish_no_jump(curve: Any) -> None:
         noise = np.random.default_rng(seed).lognormal(0, 0.3, 40 * 10 * 5)
         rows = stepped(lambda rows, _, noise=noise: curve(rows["n"] / rows["d"]) * noise, **axes)
         assert np.isnan(measured(rows).interval.estimate)
+
+
+def test_the_interval_of_a_midpoint_allows_for_the_change_of_the_values_beside_the_jump() -> None:
+    """A logistic fall of half width 0.5 at n = 2 d changes by 17 % of it beside; a third of the panels are given."""
+    found = [Estimates(diagram("logistic, w = 0.5", 10, seed)).pooled[0] for seed in range(SEEDS)]
+    given = [one.interval for one in found if one.jump is not None and np.isfinite(one.jump.before)]
+    assert len(given) >= 5
+    assert all(one.low <= 2 <= one.high for one in given)
 
 
 def test_noise_rarely_has_a_step() -> None:

@@ -14,6 +14,7 @@ from benchmarks.truths import draw, judged
 from recovery.report.claims import Analysis
 from recovery.report.claims.sentences import caption, in_words, measured
 from recovery.report.diagram import Diagram, Panel
+from recovery.report.statistics.crossings import hidden_step
 from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled
@@ -91,6 +92,16 @@ def test_a_step_to_a_plateau_below_one_lies_anywhere_between_two_n() -> None:
         counts |= dict.fromkeys(("missing", "failed", "undecided", "undefined"), 0)
         found = pooled(Panel("", {}, pd.DataFrame(counts), sorted(set(n)), sorted(set(d)))).interval
         assert found.low <= 2.03 <= found.high <= found.low + 0.2
+
+
+@pytest.mark.parametrize(("first", "hidden"), [(0.0, 1.0), (0.1, 6 / 7), (0.14, 0.4), (0.175, 0.0)])
+def test_a_rise_to_a_plateau_hides_more_the_more_of_it_lies_between_two_n(first: float, hidden: float) -> None:
+    """The chance rises from 0 to 0.7, by the part `first` one cell before and one after the crossing: for a share s of
+    the rise between two cells, 4 s - 2 of the step is hidden, so nothing if one half lies there or less."""
+    chance = np.repeat([0, first, 0.7 - first, 0.7], [4, 1, 1, 4])
+    total = np.full((6, 10), 40.0)
+    slices = Slices(np.tile(np.arange(1.0, 11), (6, 1)), 40 * np.tile(chance, (6, 1)), total, np.full(6, 10))
+    assert hidden_step(slices, np.full(6, 5.5)) == pytest.approx(np.full(6, hidden), abs=1e-9)
 
 
 def test_one_curve_gives_a_shorter_interval_unless_a_test_rejects_it(monkeypatch: pytest.MonkeyPatch) -> None:
