@@ -2,8 +2,8 @@
 
     python -m benchmarks [NAME ...] [--minutes M]      begins no table after M minutes: run it again to go on
 
-Some run only if you name them: `peers`, `drawn`, `roots` and `rivals` need the extras `peers` and `rivals`; `contact`
-makes pictures, and `pairs` needs a second checkout.
+Some run only if you name them: `peers`, `drawn` and `roots` need the extra `peers`; `contact` makes pictures, and
+`pairs` needs a second checkout.
 """
 
 import argparse
@@ -19,10 +19,10 @@ TIMED = ("engines", "large", "gated", "exact")
 """Scripts whose wall time counts, or that take both processors."""
 COUNTED = (
     *("forecast", "verdicts", "truths", "tensors", "jumps", "until", "claims", "sampling", "axes", "differences"),
-    *("chosen", "growth", "ratios"),
+    *("growth", "ratios"),
 )
 """Scripts that count, or that measure processor time; the longest first."""
-NAMED = ("contact", "drawn", "pairs", "peers", "rivals", "roots")
+NAMED = ("contact", "drawn", "pairs", "peers", "roots")
 COMMIT = re.compile(r"commit (\w+(?:-dirty)?)\.")
 
 

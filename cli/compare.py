@@ -11,7 +11,7 @@ from . import options
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--by", metavar="AXIS", help="Compare the values of this axis within one folder.")
-@options.column("--value", "Value to compare: a measured column, or COLUMN<=NUMBER.", multiple=False)
+@click.option("--value", metavar="COLUMN", help="Value to compare: a measured column, or COLUMN<=NUMBER.")
 @click.option(
     "--tolerance", metavar="T", type=click.FloatRange(0), help="Count the pairs of a number that differ by more."
 )

@@ -31,8 +31,7 @@ SECTIONS = {
         "report": "Draw and tabulate results folders.",
         "trials": "List the stored trials that satisfy a condition.",
         "compare": "Compare results folders, or the values of an axis.",
-        "index": "Write one page about all sweeps in a folder.",
-        "bundle": "Pack a results folder and its report into one archive.",
+        "bundle": "Pack a results folder into a zip archive.",
     },
     "Check": {
         "verify": "Replay a random sample of the stored trials.",
@@ -40,10 +39,6 @@ SECTIONS = {
         "certificate": "Compute one trial's weights, dual and certificate.",
     },
     "Papers": {"reproduce": "Run the figures of the papers, and write a gallery."},
-    "Your data": {
-        "inspect": "Evaluate the isometry conditions on your matrix.",
-        "select": "Select the columns of your table that matter.",
-    },
 }
 """Section of the help -> name of a command and of its module in this package -> one line of help."""
 COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()}

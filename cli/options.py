@@ -3,16 +3,12 @@
 import math
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from click.decorators import FC
 
 from recovery.text import is_plain
-
-from . import completion
 
 if TYPE_CHECKING:
     from recovery.config import Sweep
@@ -89,15 +85,15 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         return seconds
 
 
-def column(
-    name: str, words: str, columns: Callable[..., list[str]] = completion.measured, **settings: Any
-) -> Callable[[FC], FC]:
-    """Return a repeatable option for columns of the first argument. words: its help; columns: completes them."""
-    settings = {"multiple": True, **settings}
-    return click.option(name, metavar="COLUMN", shell_complete=columns, help=words, **settings)
+def complete_config(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Complete names of shipped configs, and YAML files."""
+    from recovery.config import shipped
+
+    files = [str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix in (".yaml", ".yml")]
+    return [name for name in [*shipped(), *files] if name.startswith(incomplete)]
 
 
-config = click.argument("config", shell_complete=completion.configs)
+config = click.argument("config", shell_complete=complete_config)
 results = click.argument("results", type=FolderPath())
 out = click.option("--out", type=FolderPath(), help="Results folder.  [default: results/NAME]")
 overrides = click.option(
@@ -105,7 +101,6 @@ overrides = click.option(
     "overrides",
     metavar="PATH=VALUE",
     multiple=True,
-    shell_complete=completion.overrides,
     help="Override a field of the config; repeatable.",
 )
 trust = click.option(

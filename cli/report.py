@@ -7,7 +7,7 @@ import click
 
 from recovery.report.formats import REPORT
 
-from . import completion, options
+from . import options
 
 
 @click.command()
@@ -18,16 +18,20 @@ from . import completion, options
     type=click.Choice(REPORT),
     help="Format.  [default: from the name of --out, otherwise a map in the terminal and a PNG]",
 )
-@options.column("--value", "A measured column, or COLUMN<=NUMBER; repeatable.")
+@click.option("--value", metavar="COLUMN", multiple=True, help="A measured column, or COLUMN<=NUMBER; repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), help="File to write, or folder for several files.")
 @click.option(
     "--style",
     multiple=True,
     metavar="KEY=VALUE",
-    shell_complete=completion.styles,
     help="Override a key of the config's report.style, such as width=slide; repeatable.",
 )
-@options.column("--columns", "A measured column to add to the cells of csv, latex and markdown, or all; repeatable.")
+@click.option(
+    "--columns",
+    metavar="COLUMN",
+    multiple=True,
+    help="A measured column to add to the cells of csv, latex and markdown, or all; repeatable.",
+)
 @click.option(
     "--claims",
     type=click.Path(path_type=Path, dir_okay=False),

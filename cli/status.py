@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 @click.command()
 @options.results
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--watch", "watched", is_flag=True, help="Show status and map until every trial is stored, or Ctrl-C.")
 @options.trust
-def command(results: Path, as_json: bool, watched: bool, trust: bool) -> None:
+def command(results: Path, as_json: bool, trust: bool) -> None:
     """Count the stored trials of RESULTS by status, with the recent rate and the time left. Nothing is written.
 
     If the sweep was submitted as a SLURM array, name the tasks that have missing trials; for a sweep with user code
@@ -28,18 +27,10 @@ def command(results: Path, as_json: bool, watched: bool, trust: bool) -> None:
     """
     from recovery.store.sweepfile import SWEEP_FILE
 
-    if results.is_dir() and not watched and not (results / SWEEP_FILE).exists() and any(results.rglob(SWEEP_FILE)):
+    if results.is_dir() and not (results / SWEEP_FILE).exists() and any(results.rglob(SWEEP_FILE)):
         return click.echo(several_text(results, as_json))
     from recovery.runner.sweep_status import sweep_status
 
-    if watched:
-        from time import sleep
-
-        from rich.console import Console
-
-        from recovery.report.live import watch
-
-        return watch(results, status_text, Console(), sleep)
     status = sweep_status(results)
     tasks, command = missing_tasks(results, trust) if status.missing else (None, "")
     if as_json:

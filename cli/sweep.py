@@ -20,7 +20,6 @@ from . import options
 if TYPE_CHECKING:
     from recovery.config import Sweep
     from recovery.runner.plan import Plan
-    from recovery.runner.progress import Progress
     from recovery.runner.rounds import Interim
     from recovery.runner.run import Options, Summary
     from recovery.runner.stop import Stop
@@ -68,7 +67,6 @@ class Request:
     retry_failed: bool
     rerun_changed: bool
     dry_run: bool
-    watched: bool
     quiet: bool
     as_json: bool
     on_end: str | None
@@ -103,20 +101,6 @@ class Request:
             max_equal_failures=MOST_EQUAL if self.max_equal_failures is None else self.max_equal_failures,
             rerun_changed=self.rerun_changed,
         )
-
-    def progress(self, plan: Plan) -> Progress:
-        """Return the progress that the run displays: with --watch, the map if stderr is a terminal."""
-        from recovery.runner.progress import display
-
-        if not self.watched or self.quiet or not sys.stderr.isatty():
-            return display(plan.sweep.name, quiet=self.quiet)
-        from rich.console import Console
-
-        from recovery.report.live import Watching
-
-        from .status import status_text
-
-        return Watching(plan.folder.path, status_text, Console(stderr=True))
 
 
 @click.command()
@@ -163,7 +147,6 @@ class Request:
 @click.option("--retry-failed", is_flag=True, help="Also run failed, timed-out and killed trials again.")
 @click.option("--rerun-changed", is_flag=True, help="Run trials again whose user code has changed since.")
 @click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
-@click.option("--watch", "watched", is_flag=True, help="On a terminal, show the status and the map while it fills.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 @click.option("--on-end", metavar="COMMAND", help="At the end, run a shell command with that JSON as its input.")
@@ -208,6 +191,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
             FORK_SERVER.begin()  # the fork server starts while this process imports modules
         from recovery.runner.loading import load
         from recovery.runner.plan import plan as plan_sweep, relation_words
+        from recovery.runner.progress import display
         from recovery.runner.run import run
         from recovery.runner.sweep_status import stale_words
 
@@ -223,7 +207,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
     if request.dry_run:
         click.echo(_forecast(plan, settings))
         return plan, settings, None
-    return plan, settings, run(plan, settings, request.progress(plan), stop, _analyse)
+    return plan, settings, run(plan, settings, display(sweep.name, quiet=request.quiet), stop, _analyse)
 
 
 def _analyse(results: Path) -> Interim:

@@ -10,9 +10,7 @@ from . import options
 @click.command()
 @options.results
 @click.option("--where", metavar="CONDITION", help="Condition, such as: n=200 and verdict == 'not_optimal'.")
-@click.option(
-    "--out", type=options.FolderPath(), help="A .csv, .parquet, .xlsx or .mat file.  [default: a table on stdout]"
-)
+@click.option("--out", type=options.FolderPath(), help="A .csv or .parquet file.  [default: a table on stdout]")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows of the table on stdout.")
 @options.trust
 def command(results: Path, where: str | None, out: Path | None, limit: int, trust: bool) -> None:

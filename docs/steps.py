@@ -8,16 +8,11 @@ from pathlib import Path
 README = (Path(__file__).parents[1] / "README.md").read_text()
 FENCE = re.compile(r"```(\w+)\n(.*?)```", flags=re.DOTALL)
 NAMED = re.compile(r"# (\w[\w-]*\.(?:py|yaml))\n")
-TABLE = "rooms,age,distance,price\n" + "".join(
-    f"{i % 5},{i % 7},{i % 11},{3 * (i % 5) - max(i % 7 - 3, 0) + (i % 3) / 10}\n" for i in range(60)
-)
-"""table.csv, a reader's own."""
 PLACEHOLDERS = {"CONFIG": "quickstart", "COMMAND": "sweep"}
 INSTEAD = {
     "recover sweep p1-fig06 --set data.ensemble=gaussian": (
         "recover sweep p1-fig06 --set data.ensemble=gaussian --set replicates=1"
     ),
-    "recover select table.csv --target price": "recover select table.csv --target price --splits 2",
     "recover sweep p1-fig04": "recover sweep p1-fig04 --dry-run",
     "recover reproduce all": "recover reproduce p2-fig01 --max-time-each 5m",
     "recover verify --rigorous": "recover verify results/quickstart --sample 2 --rigorous",

@@ -7,7 +7,6 @@ From a script or a notebook:
     instance = recovery.draw(recovery.Setting(n=100, d=20), numpy.random.default_rng(0))
     recovery.certificate("results/x", "3f2a")   one trial: .X, .y, .program, .W, .lam, .gap, .verdict, .save(FILE)
     recovery.compare("results/x", by="method")  differences with intervals: .overall, .thresholds, .cells
-    recovery.select_columns(table, "price")  which columns of a table matter for one of them
     recovery.METHODS["min_norm"]()(instance, recovery.ARCHITECTURES["relu_skip"])
 Each name is imported when it is first used, so importing `recovery` alone is fast.
 """
@@ -15,7 +14,7 @@ Each name is imported when it is first used, so importing `recovery` alone is fa
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 if TYPE_CHECKING:
     from recovery.api import load as load, read as read, run as run
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from recovery.errors import RecoverError as RecoverError
     from recovery.extras.certificate import TrialCertificate as TrialCertificate, certificate as certificate
     from recovery.extras.compare import compare as compare
-    from recovery.extras.selected import select_columns as select_columns
     from recovery.instances.draw import Instance as Instance, Setting as Setting, draw as draw
     from recovery.instances.ensembles import ENSEMBLES as ENSEMBLES, Ensemble as Ensemble
     from recovery.instances.planted import PLANTED as PLANTED, Neurons as Neurons, Planted as Planted, Target as Target
@@ -42,7 +40,6 @@ _PLACES = {
     "errors": ("RecoverError",),
     "extras.certificate": ("TrialCertificate", "certificate"),
     "extras.compare": ("compare",),
-    "extras.selected": ("select_columns",),
     "instances.draw": ("Instance", "Setting", "draw"),
     "instances.ensembles": ("ENSEMBLES", "Ensemble"),
     "instances.planted": ("PLANTED", "Neurons", "Planted", "Target"),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 class Results:
     """The stored results of a sweep with their report: `frame`, `sweep`, `cells()`, `to_xarray()`, `thresholds()`,
-    `crossings()`, `claims()`, `plot()`, `chart()`. A notebook shows it as a picture with tables."""
+    `claims()`, `plot()`, `chart()`. A notebook shows it as a picture with tables."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -87,12 +87,6 @@ class Results:
         """Return one row per threshold, with its interval: first those that are pooled over the slices of a panel, such
         as n/d, then those of the slices. Empty if the value is no event along a numeric axis."""
         return pd.DataFrame(self.analysis(value).thresholds())
-
-    def crossings(self, value: str | None = None) -> pd.DataFrame:
-        """Return one row per slice with its threshold, and the coordinate of the slice as a column. Kept for one
-        release: use `thresholds`."""
-        analysis = self.analysis(value)
-        return pd.DataFrame(analysis.sizes() or analysis.crossings())
 
     def claims(self) -> pd.DataFrame:
         """Return the claims of the config as a table, each with its estimate and verdict."""

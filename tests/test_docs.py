@@ -19,11 +19,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from docs.generate import FORMULAS, PAGES
-from docs.steps import FENCE, NAMED, TABLE, blocks
+from docs.steps import FENCE, NAMED, blocks
 from docs.terms import definitions
 from recovery.cli.main import main
 from recovery.config import load
@@ -185,9 +186,14 @@ def test_commands_that_are_only_shown_exist(page: Path) -> None:
 
 
 def test_the_recipes_of_the_cookbook_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`recover check` accepts each sweep of the page with its `--set`; its file of claims fits stored rows."""
+    """`recover check` accepts each sweep of the page with its `--set`; its file of claims fits stored rows.
+
+    The conditions of a reader's matrix are measured.
+    """
     page = DOCS / "cookbook.md"
-    (tmp_path / "table.csv").write_text(TABLE)
+    rng = np.random.default_rng(0)
+    for name, rows in (("X.csv", 60), ("w.csv", 1), ("table.csv", 60)):
+        np.savetxt(tmp_path / name, rng.standard_normal((rows, 5)), delimiter=",")
     for _, text in blocks(page):
         if file := NAMED.match(text):
             (tmp_path / file[1]).write_text(text)
@@ -198,9 +204,12 @@ def test_the_recipes_of_the_cookbook_are_valid(tmp_path: Path, monkeypatch: pyte
         if command == "sweep":
             sets = [word for pair in pairwise(rest) if pair[0] == "--set" for word in pair]
             steps.append(["check", rest[0], *sets])
+    steps.append(["sweep", "matrix.yaml", "--backend", "threading", "-q"])
+    steps.append(["trials", "results/matrix", "--where", "isometry_margin > 0"])
     for step in steps:
         result = CliRunner().invoke(main, step)
         assert result.exit_code == 0, (step, result.output)
+    assert {"planted", "uniform", "trace"} <= set(result.stdout.split())
 
 
 def test_the_readme_is_short_and_shows_a_config_that_ships() -> None:

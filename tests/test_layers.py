@@ -86,7 +86,7 @@ def test_the_library_uses_no_config_and_no_store() -> None:
 
 
 def test_only_the_commands_import_extras() -> None:
-    """The core can be read without them; `recovery` itself offers three of them from Python."""
+    """The core can be read without them; `recovery` itself offers two of them from Python."""
     extra = {path: {m for m in imports(path) if m.split(".")[:2] == ["recovery", "extras"]} for path in SOURCES}
     assert {package_of(path)[0] for path, modules in extra.items() if modules} == {"cli", "extras"}
     assert {module for module in imports(ROOT / "recovery/__init__.py") if "extras" in module} <= {
@@ -95,8 +95,6 @@ def test_only_the_commands_import_extras() -> None:
         "recovery.extras.certificate.certificate",
         "recovery.extras.compare",
         "recovery.extras.compare.compare",
-        "recovery.extras.selected",
-        "recovery.extras.selected.select_columns",
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.steps import INSTEAD, TABLE, in_blocks, in_sentences, readme_code, readme_steps
+from docs.steps import INSTEAD, in_blocks, in_sentences, readme_code, readme_steps
 
 ROOT = Path(__file__).parents[1]
 MADE_OF = ("pyproject.toml", "Makefile", "README.md", "LICENSE", "recovery", "cli", "configs")
@@ -25,7 +25,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / name, clone / name)
-    (clone / "table.csv").write_text(TABLE)
     run(["make", "demo", f"PYTHON={sys.executable}"], clone)
     return clone
 

@@ -1,14 +1,12 @@
-"""Stored rows that satisfy a condition, for `recover trials`: a table, or a CSV, Parquet, Excel or MATLAB file."""
+"""Stored rows that satisfy a condition, for `recover trials`: a table, or a CSV or Parquet file."""
 
 import ast
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 from tabulate import tabulate
 
 from recovery.config import Trials, from_document
@@ -81,38 +79,11 @@ def written(rows: pd.DataFrame, out: Path) -> Path:
             _as_text(rows).to_csv(out, index=False)
         elif out.suffix == ".parquet":
             rows.to_parquet(out, index=False)
-        elif out.suffix == ".xlsx":
-            _as_text(rows).to_excel(out, index=False)
-        elif out.suffix == ".mat":
-            scipy.io.savemat(out, _for_matlab(rows), do_compression=True, oned_as="column")
         else:
-            raise ReportError(
-                f"{out}: no format ends in {out.suffix or 'nothing'}; allowed: .csv, .parquet, .xlsx, .mat"
-            )
-    except ImportError as error:
-        raise ReportError(f"{out}: .xlsx needs the package openpyxl: pip install openpyxl") from error
+            raise ReportError(f"{out}: no format ends in {out.suffix or 'nothing'}; allowed: .csv, .parquet")
     except OSError as error:
         raise ReportError(f"cannot write {out}: {error.strerror or error}") from error
     return out
-
-
-def _for_matlab(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return column -> vector: doubles with NaN for null, logical values if none is null, otherwise cells of texts.
-
-    A name has letters, digits and _ in MATLAB: method.kind becomes method_kind. Raises `ReportError` if two become one.
-    """
-    vectors = dict[str, Any]()
-    for name, column in rows.items():
-        plain = re.sub(r"\W", "_", str(name), flags=re.ASCII)
-        if plain in vectors:
-            raise ReportError(f"the names of two columns are {plain} in MATLAB; write another format")
-        if pd.api.types.is_bool_dtype(column.dtype) and not column.isna().any():
-            vectors[plain] = column.to_numpy(dtype=np.bool_)
-        elif isinstance(column.dtype, pd.DatetimeTZDtype):
-            vectors[plain] = column.map(lambda time: time.isoformat(), na_action="ignore").fillna("").to_numpy(object)
-        else:
-            vectors[plain] = _column(column)
-    return vectors
 
 
 def _as_text(rows: pd.DataFrame) -> pd.DataFrame:

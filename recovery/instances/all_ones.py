@@ -14,7 +14,7 @@ import scipy
 
 from recovery.errors import ParameterError
 from recovery.instances.patterns import live_rows
-from recovery.programs.orthonormal import RANK_TOLERANCE, orthonormal_base
+from recovery.programs.orthonormal import orthonormal_base
 from recovery.types import Array
 
 NEGLIGIBLE = 1e-9
@@ -78,24 +78,6 @@ def decide_all_ones(X: Array) -> AllOnes:
     weights: Array = np.zeros(X.shape[0])
     weights[live] = decision.weights / rows
     return AllOnes(decision.bound, weights=weights / weights.sum())
-
-
-def admits_all_ones_closed(X: Array) -> bool:
-    """Return whether some h has X h >= 0 and X h != 0: P1's (5), which admits rows at zero. X: (n, d).
-
-    If (31) fails, u >= 0 with X^T u = 0 forces x_i.h = 0 on the rows of u: continue in their common null space, with
-    the remaining rows.
-    """
-    while X.any():
-        decision = decide_all_ones(X)
-        if decision.weights is None:
-            return True
-        held = X[decision.weights > NEGLIGIBLE * decision.weights.max()]
-        _, s, Vt = np.linalg.svd(held / np.linalg.norm(held, axis=1, keepdims=True))
-        free = Vt[int(np.count_nonzero(s > RANK_TOLERANCE * s[0])) :].T
-        rest = X @ free
-        X = rest[np.linalg.norm(rest, axis=1) > RANK_TOLERANCE * np.linalg.norm(X, axis=1)]
-    return False
 
 
 def _row_norms(Z: Array) -> Array:

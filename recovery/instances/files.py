@@ -1,7 +1,6 @@
 """Data matrices and recorded labels from the user's CSV, Parquet or .npy files."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
-from recovery.instances.frames import FORMATS as TABLES, demand, read_frame, squarable
+from recovery.instances.frames import FORMATS as TABLES, read_frame, squarable
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask, Rng
 
@@ -21,23 +20,14 @@ FEWEST_NUMBERED = 5
 
 @dataclass(frozen=True)
 class Columns:
-    """A matrix (rows, columns) with the names of its columns, and warnings about them.
-
-    A column without a name is named after its position, from 1.
-    """
+    """A matrix (rows, columns) with the names of its columns; without a name, the position from 1."""
 
     X: Array
     names: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
 
 
-def read_matrix(path: str | Path) -> Array:
-    """Read all columns of a file as a matrix, like `read_columns`."""
-    return read_columns(path).X
-
-
-def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequence[str] = ()) -> Columns:
-    """Read a numeric matrix, float64 and finite: the `chosen` columns, or all, without the `excluded` ones.
+def read_columns(path: str | Path) -> Columns:
+    """Read a numeric matrix, float64 and finite.
 
     CSV may have a header line, and `;` or tabs between entries, with decimal commas next to `;`. Parquet columns must
     be numeric; .npy must contain a 2-D array (pickles are refused). Raises `DataError` for a missing or unreadable
@@ -49,68 +39,50 @@ def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequenc
         raise DataError(f"{path}: unknown file type {path.suffix!r}; write the matrix as {', '.join(FORMATS)}")
     if not path.is_file():
         raise DataError(f"{path}: no such file")
-    if path.suffix.lower() in TABLES:
-        values, names, named, kept = _read_table(path, chosen, excluded)
-    else:
-        values, names, named, kept = _read_array(path, chosen, excluded)
+    values, names, named = (_read_table if path.suffix.lower() in TABLES else _read_array)(path)
     if values.ndim != 2 or values.size == 0:
         raise DataError(f"{path}: needs a two-dimensional matrix, found shape {values.shape}")
     if values.dtype.kind not in "fiub":
         raise DataError(f"{path}: needs numbers, found entries of type {values.dtype}")
     matrix = np.ascontiguousarray(values, dtype=np.float64)
-    used = tuple(names[i] for i in kept)
     bad = np.argwhere(~np.isfinite(matrix))
     if bad.size:
         row, column = (int(i) for i in bad[0])
-        name = f" ({used[column]})" if named else ""
+        name = f" ({names[column]})" if named else ""
         raise DataError(
             f"{path}: {len(bad)} entries are not finite, the first in row {row + 1}, column {column + 1}{name}; "
             "remove or impute them first"
         )
-    for i, name in enumerate(used):
+    for i, name in enumerate(names):
         squarable(matrix[:, i], name, path)
-    numbering = [name for i, name in enumerate(used) if name not in chosen and _numbers_rows(matrix[:, i])]
-    if path.suffix.lower() != ".npy" and kept[0] == 0 and names[0] == "1" and "1" in numbering:
+    if path.suffix.lower() != ".npy" and names[0] == "1" and _numbers_rows(matrix[:, 0]):
         raise DataError(
             f"{path}: its first column has no name and numbers the rows: an index that was saved with the data? Write "
-            "the file without it (in `recover inspect`, --exclude 1 leaves it out, and --columns keeps what it names)"
+            "the file without it"
         )
-    warnings = tuple(f"column {name!r} numbers the rows; --exclude {name!r} leaves it out" for name in numbering)
-    return Columns(matrix, used, warnings)
+    return Columns(matrix, tuple(names))
 
 
-def _read_array(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> tuple[Array, list[str], bool, list[int]]:
+def _read_array(path: Path) -> tuple[Array, list[str], bool]:
     """Read an .npy file; returns the same as `_read_table`."""
     try:
         values = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as npy: {error}") from error
-    names = [str(i + 1) for i in range(values.shape[-1] if values.ndim else 0)]
-    kept = _kept(path, names, chosen, excluded)
-    return values[..., kept] if values.ndim == 2 else values, names, False, kept
+    return values, [str(i + 1) for i in range(values.shape[-1] if values.ndim else 0)], False
 
 
-def _read_table(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> tuple[Array, list[str], bool, list[int]]:
-    """Read a table: the kept columns as a matrix, the names of all columns, whether the file names them, and the
-    positions of the kept columns.
-    """
+def _read_table(path: Path) -> tuple[Array, list[str], bool]:
+    """Read a table: its matrix, the names of its columns, and whether the file names them."""
     # imported here, because pandas is slow to import and only file data need it
     from pandas.api.types import is_numeric_dtype
 
     frame, named = read_frame(path)
-    names = list(frame.columns)
-    kept = _kept(path, names, chosen, excluded)
-    frame = frame.iloc[:, kept]
     for name, column in frame.items():
         if not is_numeric_dtype(column):
             text = next((v for v in column if not isinstance(v, int | float)), None)
             raise DataError(f"{path}: column {name!r} holds text, e.g. {text!r}; only numeric columns are allowed")
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan), names, named, kept
-
-
-def _kept(path: Path, names: Sequence[str], chosen: Sequence[str], excluded: Sequence[str]) -> list[int]:
-    demand((*chosen, *excluded), names, path)
-    return [i for i, name in enumerate(names) if (not chosen or name in chosen) and name not in excluded]
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan), list(frame.columns), named
 
 
 def _numbers_rows(column: Array) -> bool:

@@ -1,15 +1,15 @@
-"""Read the user's tables from CSV or Parquet, for matrices and for tables with text."""
+"""Read the user's tables from CSV or Parquet."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recovery.errors import DataError
-from recovery.text import did_you_mean, printable
+from recovery.text import printable
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -46,14 +46,6 @@ def read_frame(path: Path) -> tuple["pd.DataFrame", bool]:
         raise DataError(f"{path}: {names.count(twice[0])} columns are called {twice[0]!r}; give each its own name")
     frame.columns = names
     return frame, named
-
-
-def demand(wanted: Iterable[str], names: Sequence[str], source: str | Path) -> None:
-    """Raise `DataError` for a wanted column that the table does not have."""
-    for name in wanted:
-        if name not in names:
-            shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-            raise DataError(f"{source} has no column {name!r}; it has {shown}{did_you_mean(name, names)}")
 
 
 def squarable(values: Array, name: str, source: str | Path) -> Array:

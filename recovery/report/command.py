@@ -1,35 +1,23 @@
-"""The commands `recover report` and `recover bundle`, for the command line and for scripts."""
+"""The command `recover report`, for the command line and for scripts."""
 
-import json
 import re
 import sys
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date
-from io import BytesIO, StringIO
+from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO
 
 import pyarrow as pa
 
-from recovery import __version__
-from recovery.config import user_code_in
 from recovery.config.header import build_style
 from recovery.config.load import read_claims
-from recovery.config.sweep import plain_document
 from recovery.errors import ReportError
-from recovery.notebook import files
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.formats import BUNDLE, PICTURES, REPORT, format_of, write
+from recovery.report.formats import PICTURES, REPORT, format_of, write
 from recovery.report.texts import as_csv, as_json, as_latex, as_markdown
 from recovery.store import read
-from recovery.store.parts import write_part
-from recovery.store.round_files import ROUNDS, encode_round
-from recovery.store.sweepfile import encode
-from recovery.user import user_sources
 
 TEXTS: dict[str, Callable[[list[Analysis], Sequence[str]], str]] = {
     "csv": as_csv,
@@ -38,8 +26,6 @@ TEXTS: dict[str, Callable[[list[Analysis], Sequence[str]], str]] = {
     "markdown": as_markdown,
 }
 UNSHOWN = ("trial_id", "sweep", "started_at", "error_type", "error_message", "own_code", "made_by")
-EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The date of every archive entry, so that equal results give equal archives."""
 PIPE_WIDTH = 120
 """Width of the map in characters if stdout is no terminal."""
 
@@ -118,24 +104,6 @@ def _of_cells(results: Path, value: str | Sequence[str] | None) -> Diagram:
     return diagram
 
 
-def bundle_results(results: Path, out: Path | None, trust: bool = False) -> None:
-    """Write the archive of a results folder, and print its path.
-
-    trust: include user code from a folder that only sweep.json names. Raises `ReportError` where that is needed.
-    """
-    format_of(out, "zip", BUNDLE)
-    if out is not None and not out.parent.is_dir():
-        raise ReportError(f"{out.parent}: no such folder; make it, or give another --out")
-    analysis = Analysis(Diagram.of(read(results)))
-    folder = Path(analysis.diagram.sweep.document.get("folder", ".")).resolve()
-    near = any(folder.is_relative_to(place.resolve()) for place in (Path(), results))
-    if user_code_in(analysis.diagram.sweep.document) and not near and not trust:
-        raise ReportError(
-            f"{results}: sweep.json names code in {str(folder)!r}, outside the current folder; --trust packs it"
-        )
-    sys.stdout.write(f"{write(out or Path(f'{analysis.diagram.name}.zip'), bundle(analysis))}\n")
-
-
 def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
     """Override the diagram's `report.style` by `KEY=VALUE` options. Raises `ConfigError`."""
     if not options:
@@ -181,73 +149,3 @@ def _save(data: bytes, diagram: Diagram, name: str, suffix: str, out: Path | Non
     if beside:
         place = place.with_name(f"{name}-{beside}{place.suffix}")
     sys.stdout.write(f"{write(place, data, diagram.grid.path if out is None else None)}\n")
-
-
-def bundle(analysis: Analysis) -> bytes:
-    """Return a zip archive that unpacks to NAME/, which is a results folder again."""
-    from recovery.report.figures import drawings, render
-    from recovery.report.page import report_page
-
-    diagram = analysis.diagram
-    with TemporaryDirectory() as folder:
-        part = write_part(Path(folder), diagram.grid.table)
-        rows = part.read_bytes()
-    drawn = {name or "figure": drawing.draw() for name, drawing in drawings(analysis).items()}
-    document = json.dumps(plain_document(diagram.sweep.document), indent=2, ensure_ascii=False, default=str)
-    contents: dict[str, bytes] = {
-        **user_sources(user_code_in(diagram.sweep.document), Path(diagram.sweep.document.get("folder", "."))),
-        **files(diagram.sweep.document.get("code", {})),
-        "sweep.json": encode(diagram.grid.sweep),
-        f"trials/{part.name}": rows,
-        **{f"{ROUNDS}/{name}": data for name, data in map(encode_round, diagram.grid.rounds)},
-        "config.json": document.encode(),
-        "report/report.html": report_page([analysis]).encode(),
-        "report/cells.csv": as_csv([analysis], ["all"]).encode(),
-        "report/report.json": as_json([analysis]).encode(),
-        **{f"report/{name}.{kind}": render(drawn[name], kind) for name in drawn for kind in ("png", "svg", "pdf")},
-        "CITATION.cff": citation(analysis).encode(),
-        "README.md": readme(analysis).encode(),
-    }
-    archive = BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, data in contents.items():
-            file.writestr(zipfile.ZipInfo(f"{diagram.name}/{name}", EPOCH), data, zipfile.ZIP_DEFLATED)
-    return archive.getvalue()
-
-
-def citation(analysis: Analysis) -> str:
-    """Return the CITATION.cff of an archive (format 1.2.0); text is quoted as JSON, which is valid YAML."""
-    diagram = analysis.diagram
-    finished = diagram.frame["started_at"].max() if "started_at" in diagram.frame else None
-    day = finished.date() if finished is not None and finished == finished else date(1980, 1, 1)
-    lines = [
-        "cff-version: 1.2.0",
-        "type: dataset",
-        "message: If you use these results, cite them and the program that made them.",
-        f"title: {json.dumps(f'{diagram.title} ({diagram.name})', ensure_ascii=False)}",
-        "authors:",
-        "  - name: the authors of recover",
-        f"date-released: {day.isoformat()}",
-        "references:",
-        "  - type: software",
-        "    title: recover, the laboratory for phase transitions in neural-network recovery",
-        "    authors:",
-        "      - name: the authors of recover",
-        f"    version: {json.dumps(__version__)}",
-    ]
-    if diagram.sweep.source:
-        lines.append(f"notes: {json.dumps('Reproduces ' + diagram.sweep.source, ensure_ascii=False)}")
-    return "\n".join(lines) + "\n"
-
-
-def readme(analysis: Analysis) -> str:
-    """Return the README of an archive: its content, and the commands that use it."""
-    name, code = analysis.diagram.name, user_code_in(analysis.diagram.sweep.document)
-    note = f"\nThe archive includes user code: `cd {name}`, then `recover verify . --trust`.\n" if code else ""
-    return (
-        f"# {name}\n\n"
-        f"`sweep.json` and `trials/` are a results folder of recover {__version__}; `report/` shows it.\n\n"
-        f"    recover report {name}                         draw it again\n"
-        f"    recover verify {name}                         run some of its trials again\n"
-        f"    recover sweep {name}/config.json --out again  run all of them again\n{note}"
-    )

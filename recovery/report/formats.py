@@ -10,9 +10,8 @@ PICTURES = ("png", "svg", "pdf", "eps", "pgf")
 TABLES = ("csv", "json", "latex", "markdown")
 REPORT = ("terminal", "html", *PICTURES, *TABLES)
 COMPARISON = ("html", *PICTURES, "csv")
-BUNDLE = ("zip",)
 ENDINGS = {"txt": "terminal", "html": "html", "htm": "html", "tex": "latex", "md": "markdown"}
-ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json", *BUNDLE)}
+ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json", "zip")}
 """Ending of a file -> its format. A format's own name is one too, but is not advised."""
 
 

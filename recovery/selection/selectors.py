@@ -13,7 +13,7 @@ import numpy as np
 from recovery.errors import DataError, ParameterError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.hyperparameters import HyperparameterGrid, Training, choose
-from recovery.types import Array, Index, Mask, Rng
+from recovery.types import Array, Mask, Rng
 
 Cutoff = Literal["mixture", "kmeans", "gap", "shadow", "count", "none"]
 SMALLEST = 1e-2
@@ -170,10 +170,6 @@ class Selection:
     chosen: Mask
 
 
-GRID_FIELDS = {"penalties": "penalty", "rates": "rate", "neurons": "neurons", "epochs": "epochs"}
-"""Field of `HyperparameterGrid` -> field of `Point`."""
-
-
 @dataclass(frozen=True)
 class Selector:
     """A procedure that selects variables.
@@ -198,14 +194,10 @@ class Selector:
     standardize: bool | Literal["inputs"] = True
     trees: int = TREES
 
-    def __call__(self, rng: Rng, X: Array, y: Array, groups: Index | None = None) -> Selection:
-        """Select among the columns of X (n, p) by y (n,). Raises `DataError` for data that cannot be fitted.
-
-        groups (p,): the variable 0..g-1 of each column. The importance of a variable is the norm of the importances of
-        its columns.
-        """
+    def __call__(self, rng: Rng, X: Array, y: Array) -> Selection:
+        """Select among the columns of X (n, p) by y (n,). Raises `DataError` for data that cannot be fitted."""
         if self.cutoff == "shadow":
-            return self._among_shadows(rng, X, y, np.arange(X.shape[1]) if groups is None else groups)
+            return self._among_shadows(rng, X, y)
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
         if np.ptp(y) == 0:
@@ -218,33 +210,26 @@ class Selector:
         else:
             predict, shares = fit_baseline(self.name, fitting, inputs(X), labels(y), self.trees)
             fitted = Fitted(shares, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
-        shares = fitted.importances if groups is None else np.sqrt(np.bincount(groups, fitted.importances**2))
+        shares = fitted.importances
         return Selection(fitted, shares, cut(shares, self.cutoff, cutting, self.count))
 
-    def _among_shadows(self, rng: Rng, X: Array, y: Array, groups: Index) -> Selection:
+    def _among_shadows(self, rng: Rng, X: Array, y: Array) -> Selection:
         fitting, shuffling = rng.spawn(2)
-        p, variables = X.shape[1], int(groups.max()) + 1
+        p = X.shape[1]
         both = np.hstack([X, X[shuffling.permutation(len(X))]])
-        selection = replace(self, cutoff="none")(fitting, both, y, np.concatenate([groups, variables + groups]))
-        own, shadows = np.split(selection.importances, [variables])
+        selection = replace(self, cutoff="none")(fitting, both, y)
+        own, shadows = np.split(selection.importances, [p])
         mean, fitted = X.mean(axis=0), selection.fitted
         network = fitted.network
         if network is not None:  # drop the shadow inputs: fix them at their means, which adds a constant to each bias
             network = ReluNetwork(network.W[:, :p], network.b + network.W[:, p:] @ mean, network.a)
         alone = replace(
             fitted,
-            importances=fitted.importances[:p],
+            importances=own,
             predict=lambda rows: fitted.predict(np.hstack([rows, np.broadcast_to(mean, rows.shape)])),
             network=network,
         )
         return Selection(alone, own, own > shadows.max())
-
-    def only(self, hyperparameters: Mapping[str, float]) -> "Selector":
-        """Return this selector with this point as its only grid point; unchanged if the point is empty."""
-        if not hyperparameters:
-            return self
-        values = {name: (hyperparameters[one],) for name, one in GRID_FIELDS.items()}
-        return replace(self, grid=HyperparameterGrid(**values), cross=False)  # type: ignore[arg-type]  # neurons are integers
 
     def _network(self, rng: Rng, inputs: Standardization, labels: Standardization, X: Array, y: Array) -> Fitted:
         """Fit the network by `choose`; the importance of column i is ||W_.i||_2 at standardized inputs (P3, 3.4)."""

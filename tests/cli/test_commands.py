@@ -6,8 +6,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from recovery.cli.main import COMMANDS
@@ -22,17 +20,11 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "compact": (["GRID"], "grid"),
     "compare": (["GRID", "GRID", "--out", "OUT/x.csv"], "recovered"),
     "configs": ([], "p1-fig06"),
-    "index": (["GRID", "--out", "OUT/index.html"], "index.html"),
-    "inspect": (["OUT/matrix.csv"], "[(31)]"),
     "merge": (["GRID", "--out", "OUT/merged"], "8 of 8 trials stored"),
     "replay": (["GRID", "TRIAL", "--save", "OUT/one.npz"], "equal to its stored row"),
     "reproduce": (["p2-fig01", "--dry-run", "--out", "OUT/papers"], "p2-fig01"),
     "report": (["GRID"], "fraction recovered: 0"),
     "schema": ([], '"$schema"'),
-    "select": (
-        ["OUT/table.csv", "--target", "y", "--splits", "2", "--no-baselines", "--out", "OUT/chosen"],
-        "chosen: ",
-    ),
     "status": (["GRID"], "8 of 8 trials stored, 0 missing"),
     "submit": (["CONFIG", "--array", "2", "--out", "OUT/submitted"], "sbatch"),
     "sweep": ([*SWEEP[1:], "--out", "OUT/out"], "8 of 8 trials stored (8 run now)"),
@@ -63,10 +55,6 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
     folder = tmp_path_factory.mktemp("commands")
-    rng = np.random.default_rng(0)
-    pd.DataFrame(rng.standard_normal((12, 2)), columns=["a", "b"]).to_csv(folder / "matrix.csv", index=False)
-    table = pd.DataFrame(rng.standard_normal((40, 2)), columns=["a", "b"])
-    table.assign(y=3 * table["a"]).to_csv(folder / "table.csv", index=False)
     said(run(folder, *SWEEP, "--out", "grid", "--jobs", "1"))
     return folder
 

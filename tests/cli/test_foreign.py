@@ -121,7 +121,6 @@ def test_a_name_that_leads_elsewhere_is_refused(out: Path, name: Any) -> None:
         part.unlink()
     content = Folder(out).load()
     Folder(out).update({**content, "name": name})
-    assert recover("bundle", out).exit_code == 2
     Folder(out).update({**content, "config": {**content["config"], "name": name}})
     assert recover("report", out).exit_code == 2
 
@@ -243,7 +242,6 @@ def test_a_proof_of_rows_without_verdicts_fails(out: Path) -> None:
     [
         (["report", "{}"], "report/fake-holds.png"),
         (["report", "{}", "--format", "html"], "report/fake-holds.html"),
-        (["index", "{}"], "index.html"),
     ],
 )
 def test_no_link_in_a_folder_is_followed(

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -70,7 +69,6 @@ def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
         (["sweep", "p1-fig06", "--trial-memory", "1"], "not in the range x>=32"),
         (["sweep", "p1-fig06", "--out", "a\nb"], "control characters"),
         (["sweep", "p1-fig06", "--set", "n={start: 4, stop: 8}"], "write `--set 'axes.n={start: 4, stop: 8}'`"),
-        (["inspect", "x.csv", "--seed", "-1"], "not in the range x>=0"),
         (["submit", "p1-fig06", "--array", "3", "--time", "soon"], "is not a time limit"),
         (["submit", "p1-fig06", "--array", "3", "--mem", "much"], "is not an amount of memory"),
         (["submit", "p1-fig06", "--array", "3%0"], "is not an array"),
@@ -175,10 +173,8 @@ def test_results(good: Path) -> None:
         ("report results", "the sweeps in it: good"),
         ("report results/good --value recoverd", "did you mean 'recovered'?"),
         ("report elsewhere", "run `recover sweep` first"),
-        ("bundle results/good --out not_there/good.zip", "not_there: no such folder"),
     ]:
         assert words in refused(*arguments.split())
-    assert not (good / "not_there").exists()
 
 
 def test_x_beyond_memory_is_warned_of(good: Path) -> None:
@@ -186,24 +182,6 @@ def test_x_beyond_memory_is_warned_of(good: Path) -> None:
     assert done.exit_code == 0
     assert "warning: X of the largest cell" in done.stderr
     assert recover("check", "good.yaml").stderr == ""
-
-
-def test_a_bundle_has_the_code_that_it_names(good: Path) -> None:
-    config = good / "good.yaml"
-    config.write_text(config.read_text().replace("gaussian", "bundled_law:law"))
-    (good / "bundled_law.py").write_text(
-        "from bundled_help import wide\n\n\ndef law(rng, n, d):\n    return wide(rng, n, d)\n"
-    )
-    (good / "bundled_help.py").write_text("def wide(rng, n, d):\n    return rng.standard_normal((n, d))\n")
-    (good / "unused.py").write_text("")
-    assert recover("sweep", "good.yaml", "-j", 1, "-q").exit_code == 0
-    assert recover("bundle", "results/good").exit_code == 0
-    with ZipFile("good.zip") as archive:
-        names = {name.removeprefix("good/") for name in archive.namelist()}
-        archive.extractall("elsewhere")
-    assert {"bundled_law.py", "bundled_help.py"} <= names
-    assert "unused.py" not in names
-    assert recover("check", "elsewhere/good/config.json").exit_code == 0
 
 
 OWN = """
@@ -284,55 +262,16 @@ def completed(words: str) -> list[str]:
     return [item.value for item in shell.get_completions(before, last)]
 
 
-@pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "small.yaml", axes={"n": [4, 8], "d": [1]})
-    (tmp_path / "broken.yaml").write_text("axes: {")
-    (tmp_path / "table.csv").write_text("price,rooms,size\n1,2,3\n")
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("words", "among"),
     [
         ("sw", {"sweep"}),
         ("sweep --max", {"--max-time", "--max-failures"}),
-        ("sweep p1-fig0", {"p1-fig06"}),
-        ("sweep quickstart --backend ", {"processes", "threading", "dask", "ray"}),
         ("sweep quickst", {"quickstart"}),
-        ("sweep sma", {"small.yaml"}),
-        ("sweep small.yaml --set ax", {"axes=", "axes.n=", "axes.d="}),
-        ("sweep quickstart --set data.", {"data.ensemble="}),
-        ("check small.yaml --set me", {"method=", "method.kind="}),
-        ("report somewhere --style wid", {"width=column", "width=page", "width=slide"}),
-        ("report somewhere --style title", {"title=true", "title=false"}),
-        ("select table.csv --target ", {"price", "rooms", "size"}),
-        ("select table.csv --target ro", {"rooms"}),
+        ("sweep goo", {"good.yaml"}),
     ],
 )
-def test_words_are_completed(small: Path, words: str, among: set[str]) -> None:
+def test_commands_options_and_configs_are_completed(good: Path, words: str, among: set[str]) -> None:
     found = completed(words)
     assert among <= set(found)
     assert all(word.startswith(words.split(" ")[-1]) for word in found)
-
-
-def test_values_are_the_columns_that_the_grid_measured(small: Path) -> None:
-    assert recover("sweep", "small.yaml", "-j", 1, "-q").exit_code == 0
-    assert {"recovered", "max_deviation"} <= set(completed("report results/small --value "))
-    assert completed("report results/small --value recov") == ["recovered"]
-    assert "recovered" in completed("compare results/small results/small --value re")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "sweep nowhere.yaml --set ",
-        "report nowhere --value ",
-        "select nowhere.csv --target ",
-        "sweep table.csv --set ",
-        "sweep broken.yaml --set ",
-    ],
-)
-def test_what_cannot_be_read_completes_nothing(small: Path, words: str) -> None:
-    assert completed(words) == []

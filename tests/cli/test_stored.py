@@ -15,8 +15,7 @@ import pytest
 import scipy
 
 from recovery.config import from_document
-from recovery.errors import ReportError
-from recovery.extras.row_query import _as_text, _for_matlab
+from recovery.extras.row_query import _as_text
 from recovery.runner.trial import draw_instance
 from recovery.store import read
 from recovery.store.parts import list_parts, write_part
@@ -223,39 +222,6 @@ def test_what_is_no_condition_is_refused(results: Path, where: str, words: str) 
 def test_a_format_that_is_none(results: Path, tmp_path: Path) -> None:
     done = recover("trials", results, "--out", tmp_path / "rows.docx")
     assert (done.exit_code, "allowed: .csv, .parquet" in done.stderr) == (2, True)
-
-
-def test_rows_as_a_spreadsheet(results: Path, tmp_path: Path) -> None:
-    frame = read(results).frame.set_index("trial_id")
-    assert recover("trials", results, "--out", tmp_path / "rows.xlsx").exit_code == 0
-    sheet = pd.read_excel(tmp_path / "rows.xlsx", dtype={"trial_id": str}).set_index("trial_id")
-    assert set(sheet.index) == set(frame.index)
-    assert (sheet["n"] == frame["n"].loc[sheet.index]).all()
-    assert (sheet["verdict"] == frame["verdict"].loc[sheet.index]).all()
-    assert list(map(pd.Timestamp, sheet["started_at"])) == list(frame["started_at"].loc[sheet.index])
-
-
-def test_rows_as_a_matlab_file(results: Path, tmp_path: Path) -> None:
-    frame = read(results).frame
-    assert recover("trials", results, "--out", tmp_path / "rows.mat").exit_code == 0
-    saved = scipy.io.loadmat(tmp_path / "rows.mat", squeeze_me=True, chars_as_strings=True)
-    assert {name.replace(".", "_") for name in frame} == {name for name in saved if not name.startswith("__")}
-    assert saved["trial_id"].tolist() == frame["trial_id"].tolist()
-    assert saved["n"].tolist() == frame["n"].tolist()
-    gaps = pd.to_numeric(frame["gap"]).to_numpy(dtype=float)
-    np.testing.assert_array_equal(saved["gap"], gaps)
-    assert saved["verdict"][0] == frame["verdict"][0]
-    assert pd.Timestamp(saved["started_at"][0]) == frame["started_at"][0]
-
-
-def test_values_of_a_matlab_file() -> None:
-    rows = pd.DataFrame({"a.b": [True, False], "c": pd.array([True, None], "boolean"), "d": ["x", None], "e": [1, 2]})
-    made = _for_matlab(rows)
-    assert made["a_b"].tolist() == [True, False]
-    np.testing.assert_array_equal(made["c"], [1.0, np.nan])
-    assert made["d"].tolist() == ["x", ""]
-    with pytest.raises(ReportError, match="a_b in MATLAB"):
-        _for_matlab(rows.assign(a_b=0))
 
 
 def test_text_of_a_row_begins_no_formula() -> None:

@@ -5,7 +5,7 @@ from scipy import stats
 
 from recovery.errors import DataError, ParameterError
 from recovery.instances.ensembles import ENSEMBLES, Correlated, Gaussian, Mixture, StudentT
-from recovery.instances.files import File, read_matrix
+from recovery.instances.files import File, read_columns
 
 DRAWN = sorted(set(ENSEMBLES) - {"file"})
 UNIT = ["gaussian", "rademacher", "uniform", "student_t", "correlated"]
@@ -85,7 +85,7 @@ def test_a_file_gives_back_its_matrix(tmp_path, suffix):
 def test_a_csv_without_a_header_keeps_its_first_row(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("1,2\n3,4\n")
-    assert np.array_equal(read_matrix(path), [[1, 2], [3, 4]])
+    assert np.array_equal(read_columns(path).X, [[1, 2], [3, 4]])
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_bad_files_are_refused_with_the_reason(tmp_path, name, content, message)
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(DataError, match=message):
-        read_matrix(path)
+        read_columns(path)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e150])
 def test_numbers_whose_squares_are_none_are_refused(tmp_path, unit):
     path = save(tmp_path / "data.csv", unit * np.eye(2))
     with pytest.raises(DataError, match="the largest entry of 'x0' is"):
-        read_matrix(path)
+        read_columns(path)
 
 
 def test_missing_and_edited_files_are_refused(tmp_path):

@@ -103,15 +103,13 @@ def test_crossings_are_in_tables_and_page() -> None:
 
 
 def test_from_python_there_is_a_threshold_per_slice() -> None:
-    """Over other axes than n and d no slices are pooled; `crossings` has the same rows for one release."""
+    """Over other axes than n and d no slices are pooled."""
     results = Results(drawn(SHARES, SIZES).diagram.grid)
     assert results.thresholds()["where"].tolist() == [{"m": m} for m in SHARES]
     assert not results.thresholds()["pooled"].any()
-    crossings = results.crossings()
-    assert crossings["m"].tolist() == [0, 1, 2, 3, 4][: len(crossings)]
-    assert crossings[["estimate", "low", "high"]].iloc[0].to_list() == pytest.approx([10**3.5, 1e3, 1e4])
+    assert results.thresholds()[["estimate", "low", "high"]].iloc[0].to_list() == pytest.approx([10**3.5, 1e3, 1e4])
     assert "3162" in results._repr_html_()
-    assert len(results.crossings("seconds")) == 0
+    assert len(results.thresholds("seconds")) == 0
 
 
 def test_a_number_has_no_crossings_and_the_page_says_so() -> None:

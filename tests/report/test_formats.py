@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recovery.errors import ReportError
-from recovery.report.formats import BUNDLE, COMPARISON, REPORT, format_of
+from recovery.report.formats import COMPARISON, REPORT, format_of
 from tests.invoke import refused, said
 
 from ..needs import need_programs
@@ -48,7 +48,7 @@ def test_an_ending_and_a_format_must_agree(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"ends as pdf, but --format is png"):
         format_of(tmp_path / "x.pdf", "png", REPORT)
     assert format_of(tmp_path / "x.PDF", None, COMPARISON) == "pdf"
-    assert format_of(tmp_path / "x.zip", None, BUNDLE) == "zip"
+    assert format_of(tmp_path / "x.zip", None, ("zip",)) == "zip"
     assert format_of(tmp_path, None, REPORT) is None
 
 

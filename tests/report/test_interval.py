@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from recovery.config import Until
-from recovery.extras.overview import thresholds
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram, fraction_words
@@ -43,7 +42,7 @@ def test_an_adaptive_sweep_shows_its_own_level_everywhere(tests: int, level: flo
         assert [record["level"] for record in records] == pytest.approx([level] * len(records))
         assert {"estimate", "low", "high"} <= set(records[0])
     assert pd.read_csv(StringIO(as_csv([analysis], ["all"])))["n50_level"].unique() == pytest.approx([level])
-    shown = [text_of(analysis, 400), picture, report_page([analysis]), as_latex([analysis]), *thresholds(analysis)]
+    shown = [text_of(analysis, 400), picture, report_page([analysis]), as_latex([analysis])]
     for report in (*shown, analysis.claims[0].measured):
         assert words in report.replace("\\%", "%")
         assert "95 %" not in report.replace("99.5 %", "").replace("lower 95 %", "").replace("upper 95 %", "") or (

@@ -1,9 +1,6 @@
 """Degenerate grids: each gives a valid report in every format, or one clear message."""
 
-import io
-import zipfile
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +9,12 @@ import pytest
 from scipy.stats import binomtest
 
 from recovery.report.claims import Analysis
-from recovery.report.command import bundle
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map, render
 from recovery.report.page import report_page
 from recovery.report.statistics.proportions import wilson
 from recovery.report.texts.tables import as_csv, as_json, cell_table
-from recovery.store import Grid, read
-from recovery.store.round_files import counts
+from recovery.store import Grid
 
 from .grids import analysed, fail, grid, text_of, wendel_rows
 
@@ -166,11 +161,3 @@ def test_every_renderer_reports_how_trials_were_placed(unequal: Grid) -> None:
     assert words in analysis.diagram.summary()
     assert words in report_page([analysis])
     assert render(draw_map(analysis), "svg")
-
-
-@pytest.mark.deep
-def test_an_archive_keeps_the_rounds(unequal: Grid, tmp_path: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(bundle(Analysis(Diagram.of(unequal))))) as archive:
-        archive.extractall(tmp_path)
-    (folder,) = tmp_path.iterdir()
-    assert counts(read(folder).rounds) == COUNTS

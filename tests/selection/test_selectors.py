@@ -71,24 +71,6 @@ def test_labels_that_do_not_vary_are_refused(name):
         Selector(name, SMALL)(rng(), X, np.full(30, 5.0))
 
 
-def test_columns_of_one_variable_are_one():
-    X, y = table()
-    groups = np.array([0, 1, 1, 0, *range(2, 10)])
-    plain = Selector("lasso")(rng(), X, y)
-    found = Selector("lasso", cutoff="count", count=2)(rng(), X, y, groups)
-    assert found.importances[0] == pytest.approx(np.hypot(plain.importances[0], plain.importances[3]))
-    assert np.flatnonzero(found.chosen).tolist() == [0, 3]
-
-
-def test_the_chosen_point_can_be_fitted_again_alone():
-    X, y = table()
-    selector = Selector("network", SMALL)
-    point = selector(rng(), X, y).fitted.hyperparameters
-    again = selector.only(point)(rng(1), X, y).fitted.hyperparameters
-    assert {**again, "validation_mse": 0} == {**point, "validation_mse": 0}
-    assert Selector("lasso").only({}) == Selector("lasso")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_one_variable_is_enough(name):
     X, _ = table(p=6)
@@ -185,12 +167,10 @@ def test_equal_importances_cannot_be_separated(cutoff):
 @pytest.mark.parametrize("name", NAMES)
 def test_shadows_divide_what_matters_from_what_does_not(name):
     X, y = table()
-    groups = np.array([0, 1, 2, 3, 4, 5, 6, 6, 6, 6, 7, 7])
-    found = Selector(name, SMALL, cutoff="shadow")(rng(), X, y, groups)
-    assert found.importances.shape == found.chosen.shape == (8,)
+    found = Selector(name, SMALL, cutoff="shadow")(rng(), X, y)
+    assert found.importances.shape == found.chosen.shape == (12,)
     assert found.chosen[[0, 3, 5]].all()
     assert not found.chosen.all()
-    assert found.fitted.importances.shape == (12,)
     assert np.mean((found.fitted.predict(X) - y) ** 2) < 0.3 * y.var()
 
 
