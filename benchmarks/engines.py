@@ -37,7 +37,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, read_parts, write_part
 from tests.runner.slurm import PROGRAMS, one_node
 
-ENGINES = ("processes", "threading", "dask", "ray", "slurm", "processes")
+ENGINES = ("processes", "threading", "slurm", "processes")
 SLURM = all(map(shutil.which, PROGRAMS))
 PLANNED = (1_000, 100_000, 10_000_000)
 TASKS = 32

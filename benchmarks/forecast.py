@@ -18,7 +18,7 @@ from recovery.config import Sweep, load_shipped
 from recovery.runner.batches import cost
 from recovery.runner.forecast import time_sweep, time_trial
 from recovery.runner.loading import load
-from recovery.runner.pool import WORKERS
+from recovery.runner.pool import POOL
 
 SLOWEST = 120.0
 LONGER, ROUGH = 6, 0.15
@@ -63,7 +63,7 @@ def rows(sweeps: Iterable[Sweep], seconds: float, times: list[tuple[str, float, 
     for sweep in sweeps:
         forecast = time_sweep(sweep).work
         whole, error, timed = measured(sweep, seconds)
-        WORKERS.end_idle()
+        POOL.end_idle()
         times.append((sweep.name, forecast, whole))
         shown = f"{whole:.3g} s +- {error:.0%}, {timed} trials" if whole == whole else f"a trial > {SLOWEST:g} s"
         yield [sweep.name, f"{forecast:.3g} s", shown, f"{forecast / whole:.2f}"]

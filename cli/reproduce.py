@@ -63,9 +63,9 @@ def command(
     from joblib import cpu_count
 
     from recovery.extras.reproduction import Figure
+    from recovery.runner.engine import Engine
     from recovery.runner.run import Options
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
-    from recovery.runner.workers import Engine
 
     figures = [Figure(name, out / name, replicates) for name in chosen(papers)]
     settings = Options(Engine(jobs or cpu_count(), "processes"))

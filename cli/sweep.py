@@ -88,9 +88,9 @@ class Request:
         from joblib import cpu_count
 
         from recovery.runner.batches import slurm_shard
+        from recovery.runner.engine import Engine
         from recovery.runner.pool import Limits
         from recovery.runner.run import MOST_EQUAL, Options
-        from recovery.runner.workers import Engine
 
         limits = Limits(self.trial_timeout, self.trial_memory)
         return Options(
@@ -185,10 +185,10 @@ def command(**given: Any) -> None:
 def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
     """Run the missing trials; with --dry-run print a forecast instead, without a summary."""
     with stop.held():
-        from recovery.runner.fork_server import FORK_SERVER
+        from recovery.runner.server import start_server
 
         if not request.dry_run and request.backend in (None, "processes"):
-            FORK_SERVER.begin()  # the fork server starts while this process imports modules
+            start_server()  # the fork server starts while this process imports modules
         from recovery.runner.loading import load
         from recovery.runner.plan import plan as plan_sweep, relation_words
         from recovery.runner.progress import display
@@ -196,7 +196,6 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
         from recovery.runner.sweep_status import stale_words
 
     sweep = load(request.config, request.overrides, request.until, refine=request.refine)
-    FORK_SERVER.load()
     plan = plan_sweep(sweep, request.out or Path("results") / sweep.name)
     settings = request.options(sweep)
     if not request.rerun_changed and plan.stale:

@@ -39,8 +39,7 @@ def command(
 ) -> None:
     """Check the files of RESULTS against their checksums, and replay K random rows or prove their verdicts.
 
-    A row that differs is computed again with the CPU-specific code of OpenBLAS and NumPy that computed it. If this
-    machine cannot run that code, the row counts as not comparable.
+    Rows made by another processor may differ where a last bit decides, as in a training; they are counted apart.
 
     Exit status: 0 if all rows agree up to rounding (or are proved); 1 if a row differs or is not comparable, sweep.json
     is damaged, rows belong to no trial of the sweep, no rows are stored, or --rigorous finds no verdict to prove.
@@ -81,24 +80,21 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
     """Replay the trials and print the differences; return the number of rows by outcome."""
     from recovery.runner.rerun import replay
 
-    counts = dict.fromkeys(("same", "rounding", "other", "different", "open"), 0)
-    named = {"other": set[str](), "open": set[str]()}
-    skipped = dict[str, None]()
+    counts = dict.fromkeys(("same", "rounding", "different", "open"), 0)
+    makers, skipped = dict[str, None](), dict[str, None]()
     for result in replay(grid, chosen, jobs):
         counts[result.outcome] += 1
         skipped.update(dict.fromkeys(result.not_compared))
-        if result.arithmetics:
-            named[result.outcome].update(str(arithmetic) for arithmetic in result.arithmetics)
+        if result.outcome == "open":
+            makers[result.made_on] = None
         for difference in [] if result.agrees else result.differences:
             if not difference.rounding:
                 say(f"{result.trial.id} differs in {difference}")
-    other, lacking = (" or ".join(sorted(names)) for names in named.values())
     words = {
         "same": "the same",
         "rounding": "up to rounding",
-        "other": f"the same with {other}, which computed them",
         "different": "different",
-        "open": f"not comparable: {lacking}, which computed rows of this grid, does not run on this machine",
+        "open": f"not comparable: made by another processor ({' or '.join(makers)}), where a last bit may decide",
     }
     shown = [f"{counts[name]} {words[name]}" for name in words if counts[name] or name in ("same", "different")]
     say(f"{grid.path}: {len(chosen)} of {len(grid.table)} rows replayed, {', '.join(shown)}")

@@ -22,13 +22,13 @@ from recovery.report.statistics.proportions import wilson
 from recovery.report.texts.tables import threshold_rows
 from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
+from recovery.runner.engine import Engine
 from recovery.runner.loading import load as load
 from recovery.runner.plan import plan
 from recovery.runner.pool import Limits
 from recovery.runner.progress import display, notebook_shell
 from recovery.runner.run import Options, run as run_plan
 from recovery.runner.stop import Stop
-from recovery.runner.workers import Engine
 from recovery.store import Grid, read as read_grid
 
 if TYPE_CHECKING:

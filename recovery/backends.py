@@ -1,6 +1,6 @@
-"""The names of the backends that run trials: `recovery.runner.workers` has what each does."""
+"""The names of the backends that run trials: `recovery.runner.engine` has what each does."""
 
 from typing import Literal, get_args
 
-Backend = Literal["processes", "threading", "dask", "ray"]
+Backend = Literal["processes", "threading", "dask"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)

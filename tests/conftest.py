@@ -1,7 +1,6 @@
 """Settings of all tests: no deadlines, and a summary of the tools that are missing."""
 
 import gc
-import os
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from .needs import waiting
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
-os.environ.update(RAY_worker_niceness="0")  # at the low priority that Ray gives, its workers would wait for other tests
 
 gc.disable()  # until all tests are imported: imports leave little garbage, and collecting takes a tenth of their time
 

@@ -27,7 +27,7 @@ CONFIG = {
         ({"jobs": -1}, "jobs: found -1; allowed: an integer >= 1"),
         ({"jobs": 0}, "jobs: found 0"),
         ({"jobs": 1.5}, "jobs: found 1.5"),
-        ({"backend": "slurm"}, "backend: found 'slurm'; allowed: processes, threading, dask or ray"),
+        ({"backend": "slurm"}, "backend: found 'slurm'; allowed: processes, threading or dask"),
         ({"trial_timeout": -1.0}, "seconds: found -1.0; allowed: a number > 0"),
         ({"trial_timeout": float("nan")}, "seconds: found nan"),
         ({"overrides": ["replicates"]}, "allowed: PATH=VALUE"),

@@ -10,11 +10,11 @@ import numpy as np
 from recovery.config.checks import in_bytes
 from recovery.errors import ParameterError
 from recovery.extras.slurm_script import GRACE_SECONDS, MOST_REQUEUES, seconds_of
+from recovery.runner.engine import Engine
 from recovery.runner.forecast import Forecast, forecast, time_trial
 from recovery.runner.plan import Plan
 from recovery.runner.pool import end_processes
 from recovery.runner.run import Options
-from recovery.runner.workers import Engine
 from recovery.text import duration, many
 
 START_SECONDS = 5

@@ -14,7 +14,7 @@ import numpy as np
 
 from recovery.config import Sweep, Trial, Trials, trials_of
 from recovery.runner.plan import Plan, places
-from recovery.runner.pool import WORKERS, Limits
+from recovery.runner.pool import POOL, Limits
 from recovery.runner.run import Options, trials_to_run
 from recovery.runner.trial import PROCESSOR
 from recovery.text import duration
@@ -101,7 +101,7 @@ def time_sweep(sweep: Sweep) -> Forecast:
 
 def time_trial(trial: Trial, limit: float) -> Timed:
     """Run a trial in a worker process and return its CPU time, or its wall time if it mostly waits."""
-    row = WORKERS.measure([trial], Limits(seconds=limit))[0]
+    row = POOL.measure([trial], Limits(seconds=limit))[0]
     if row["status"] == "timeout":
         return Timed(None)
     error = "" if row["status"] == "ok" else f"{row['error_type']}: {row['error_message']}"
@@ -135,7 +135,7 @@ def time_some(
                 break
             results.append(max(ready, key=lambda group: group.priority).time_next(time_one, left))
     finally:
-        WORKERS.end_idle()
+        POOL.end_idle()
     work = sum(group.work for group in groups)
     errors = [result.error for result in results if result.error]
     covered = sum(group.covered for group in groups) / work if work else 1.0

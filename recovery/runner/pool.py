@@ -1,41 +1,47 @@
-"""Trials in worker processes that may hang, crash or exceed their memory: each such trial costs its own row alone.
+"""Trials in processes that may hang, crash or exceed their memory: each such trial costs its own row alone.
 
-A worker is sent several trials and returns their rows as they are done, the first at once. If it is lost, the first
-trial without a row is run again, first in its job, so that the trial which causes the loss is found. Measured against
-this: loky loses every task that is under way when a worker dies, and pebble leaves the processes that a late task
-started, cannot limit memory, and starts Python again for each lost worker.
+multiprocessing's fork server starts the processes, and a pipe leads to each. A process is sent several trials and
+returns their rows as they are done, the first at once. If it is lost, the first trial without a row is run again, first
+in its job, so that the trial which causes the loss is found.
 """
 
 import atexit
 import math
+import os
 import pickle
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
+from multiprocessing.connection import Pipe, wait
+from multiprocessing.forkserver import read_signed
 from threading import Lock
 from typing import Any, TypeVar
 
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
-from recovery.runner.batches import BATCH_LIMIT
-from recovery.runner.fork_server import FORK_SERVER, WorkerProcess
-from recovery.runner.messages import Answer, decode, decode_answer
+from recovery.runner.child import SEND_SECONDS, Child, Job, call, run_trials
+from recovery.runner.server import continue_server, kill_orphans, start_process, stop_server
 from recovery.runner.trial import Row, failure
-from recovery.runner.worker import SEND_SECONDS, Job, call, run_trials
 
 T = TypeVar("T")
 
 ATTEMPTS = 2
-"""Attempts at a trial whose worker process dies. The last is in a new process."""
-PATIENCE_SECONDS = 1.0
-"""Seconds that a worker which sends nothing more may take to end by itself, so that its own exit status is known."""
+"""Attempts at a trial whose process dies, each in a new process after the first."""
+END_SECONDS = 10.0
+"""Seconds to wait for the exit status of a process that was killed."""
 COMPILE_SECONDS = 600.0
 """Seconds for compiling code or importing user code, which are not counted as a trial's time."""
+TICK_SECONDS = 1.0
+"""A wait is counted in pieces of at most this length. A piece that takes longer by this much is not counted: this
+process was suspended, and most likely the trial that it waits for was, too."""
+STOPPED_SECONDS = 2.0
+"""A process that stays stopped for this long, while this one runs, is killed."""
+MOST_BYTES = 2**29
+"""Largest message; the length of a longer one is most likely text that user code wrote into the pipe."""
 
 
 class TimeLimit(RecoverError):  # noqa: N818  (the name is stored in rows)
@@ -70,44 +76,127 @@ class Limits:
 
 
 UNLIMITED = Limits()
+_LOCK = Lock()
+"""Held while a process starts or is cleaned up after: what is not a worker then is what a worker has left."""
+_RUNNING = set[int]()
+"""Process ids of the workers."""
 
 
-def run(
-    process: WorkerProcess,
-    job: Job,
-    seconds: float | None,
-    read: Callable[[Any], T],
-    compiles: Callable[[], None] = lambda: None,
-) -> Iterator[T]:
-    """Send a job to a worker process, and yield what `read` returns for each of its messages.
+class Worker:
+    """A process that runs trials, and a pipe to it. One thread at a time may use it; any thread may call `kill`.
 
-    seconds: limit for each message, without time for compiling code and importing user code. compiles: called whenever
-    the process begins to compile code. Raises `TimeLimit`, or `WorkerDied`, also if `read` raises ValueError; the
-    process has ended then.
+    Raises `RecoverError` if it cannot be started.
     """
-    data, left, compiling = pickle.dumps((sys.path, working_folder(), job)), seconds, False
-    try:
-        process.send(data)
+
+    def __init__(self) -> None:
+        self._pipe, theirs = Pipe()
+        with theirs, _LOCK:
+            for _ in range(2):  # try twice, because the fork server may have been killed since the last call
+                with suppress(OSError, EOFError):
+                    self.pid, self._sentinel = start_process(Child(), theirs.fileno())
+                    _RUNNING.add(self.pid)
+                    return
+        self._pipe.close()
+        raise RecoverError("a worker process cannot start: the process that starts it has ended")
+
+    def run(self, job: Job, seconds: float | None, compiles: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
+        """Send a job, and yield its messages.
+
+        seconds: limit for each message, without time for compiling code and importing user code. compiles: called
+        whenever the process begins to compile code. Raises `TimeLimit`, or `WorkerDied` after the process has ended.
+        """
+        data, left, compiling = pickle.dumps(job), seconds, False
+        try:
+            self._pipe.send_bytes(data)
+            while True:
+                limit = COMPILE_SECONDS if compiling and seconds is not None else left
+                (kind, *content), unused = self._receive(limit)
+                if kind == "busy":
+                    left, compiling = left if compiling else unused, content[0]
+                    if content[1]:
+                        compiles()
+                else:
+                    yield kind, *content
+                    left, compiling = seconds, False
+        except TimeoutError:
+            raise TimeLimit(f"not done after {seconds:g} s") from None
+        except (OSError, EOFError):
+            status = self.end()
+            manner = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+            raise WorkerDied(f"its process ended {manner}") from None
+
+    def _receive(self, seconds: float | None) -> tuple[Any, float | None]:
+        """Wait for a message; return it, and how many of the seconds are left.
+
+        Time in which this process is suspended does not count. Raises TimeoutError, or EOFError or another OSError if
+        the process is gone.
+        """
+        stopped, ends = 0.0, list[Any]([self._pipe, self._sentinel])
         while True:
-            line, unused = process.receive(COMPILE_SECONDS if compiling and seconds is not None else left)
-            document = decode(line)
-            if isinstance(document, dict) and "busy" in document:
-                left, compiling = left if compiling else unused, bool(document["busy"])
-                if document.get("compiles"):
-                    compiles()
-            else:
-                yield read(document)
-                left, compiling = seconds, False
-    except TimeoutError:
-        process.end()
-        raise TimeLimit(f"not done after {seconds:g} s") from None
-    except (OSError, ValueError):
-        status = process.end(PATIENCE_SECONDS)
-        manner = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
-        raise WorkerDied(f"its process ended {manner}") from None
+            clock, tick = time.monotonic(), TICK_SECONDS if seconds is None else min(seconds, TICK_SECONDS)
+            ready = wait(ends, tick)
+            took = time.monotonic() - clock
+            counted = took if took < tick + TICK_SECONDS else 0.0
+            seconds = None if seconds is None else max(seconds - counted, 0.0)
+            if self._pipe in ready:
+                try:
+                    return pickle.loads(self._pipe.recv_bytes(MOST_BYTES)), seconds
+                except (OSError, EOFError):
+                    raise
+                except Exception as error:  # user code has written into the pipe
+                    raise EOFError from error
+            if ready:  # the process has ended, or the fork server, which would say so
+                ends = [self._pipe]
+            if seconds == 0:
+                raise TimeoutError
+            if len(ends) == 1 or took >= tick:
+                continue_server()
+                stopped = stopped + counted if self._is_stopped() else 0.0
+                if stopped >= STOPPED_SECONDS:
+                    raise EOFError
+
+    def _is_stopped(self) -> bool:
+        """Return whether the process is stopped by a signal. Raises EOFError if it has ended."""
+        import psutil  # imported here, because a sweep of short trials does not need it
+
+        try:
+            status = psutil.Process(self.pid).status()
+        except psutil.NoSuchProcess:
+            raise EOFError from None
+        if status == psutil.STATUS_ZOMBIE:
+            raise EOFError
+        return status == psutil.STATUS_STOPPED
+
+    def kill(self) -> None:
+        """Kill the process group of the process."""
+        for kill in (os.killpg, os.kill):
+            with suppress(ProcessLookupError, PermissionError):
+                kill(self.pid, signal.SIGKILL)
+
+    def end(self) -> int:
+        """Kill the process and everything that it started. Returns its exit status, or minus its signal."""
+        with _LOCK:
+            if self.pid not in _RUNNING:
+                return -signal.SIGKILL
+            status = self._status(0.0)
+            self.kill()
+            _RUNNING.discard(self.pid)
+            self._pipe.close()
+            continue_server()
+            status = self._status(END_SECONDS) if status is None else status
+            os.close(self._sentinel)
+            kill_orphans(_RUNNING)
+        return -signal.SIGKILL if status is None else status
+
+    def _status(self, seconds: float) -> int | None:
+        """Return the exit status once the process has ended; None if it does so later, or is not known."""
+        with suppress(EOFError, OSError):
+            if wait([self._sentinel], seconds):
+                return read_signed(self._sentinel)
+        return None
 
 
-class Workers:
+class Pool:
     """Worker processes for several threads, started as they are needed and replaced when they are lost.
 
     compiles: called from any thread whenever a process begins to compile code.
@@ -115,80 +204,67 @@ class Workers:
 
     def __init__(self, compiles: Callable[[], None] = lambda: None) -> None:
         self._compiles = compiles
-        self._lock = Lock()
-        self._idle: list[WorkerProcess] = []
-        self._busy: set[WorkerProcess] = set()
-        self._closed = False
+        self._lock, self._closed = Lock(), False
+        self._idle, self._busy = list[Worker](), set[Worker]()
 
     def measure(self, trials: Sequence[Trial], limits: Limits) -> list[Row]:
         """Run these trials in a worker process; return the rows of the first few, at least one.
 
-        A trial that exceeds a limit or whose process dies is run again in a new process if an earlier trial may be the
-        cause. Otherwise its row has the status `timeout` or `killed`. Raises `Closed`, and `RecoverError` if no process
-        can start.
+        A trial that exceeds its time has the status `timeout`. A trial whose process dies is run again in a new one;
+        if that dies, too, its row has the status `killed`. Raises `Closed`, and `RecoverError` if no process can start.
         """
-        rows, deaths, new = list[Row](), 0, False
+        rows, deaths = list[Row](), 0
         while not rows:
-            begun, clock = datetime.now(UTC), time.perf_counter()
-            process, fresh = self._take(new)
-            lost, usable, new = None, False, True
+            begun, clock, worker = datetime.now(UTC), time.perf_counter(), self._take(new=deaths > 0)
+            lost, usable = None, False
             try:
-                usable = self._run(process, fresh, trials, limits, rows)
+                usable = self._run(worker, trials, limits, rows)
             except TimeLimit as error:
-                lost, final = failure("timeout", error), fresh
+                lost = failure("timeout", error)
             except WorkerDied as error:
                 deaths += 1
-                lost, final = failure("killed", error), deaths == ATTEMPTS
+                lost = failure("killed", error) if deaths == ATTEMPTS else None
             finally:
-                self._return(process, usable)
-            if lost and final and not (rows or self._closed):
+                self._return(worker, usable)
+            if lost and not (rows or self._closed):
                 seconds = time.perf_counter() - clock
                 rows.append({"trial_id": trials[0].id, "started_at": begun, "seconds": seconds, **lost})
         return rows
 
-    def _run(
-        self, process: WorkerProcess, fresh: bool, trials: Sequence[Trial], limits: Limits, rows: list[Row]
-    ) -> bool:
-        """Append the rows of the first few of these trials, perhaps none if the process is not fresh.
+    def _run(self, worker: Worker, trials: Sequence[Trial], limits: Limits, rows: list[Row]) -> bool:
+        """Append the rows of the first few of these trials; return whether the process may run others.
 
-        Returns whether the process may run other trials. Raises `TimeLimit` or `WorkerDied` if a trial is lost.
+        Raises `TimeLimit` or `WorkerDied` if a trial is lost.
         """
-
-        def read(document: Any) -> Answer:
-            answer = decode_answer(document, trials[len(rows) :])
-            if fresh and not (rows or answer.rows):
-                raise ValueError("holds no row of a new process")
-            return answer
-
         # with a time limit every row is sent at once, because the limit is for each row
         interval = SEND_SECONDS if limits.seconds is None else 0.0
-        job = partial(run_trials, trials, limits.memory, BATCH_LIMIT, interval, fresh)
-        for answer in run(process, job, limits.seconds, read, self._compiles):
-            rows += answer.rows
-            if answer.exhausted or not answer.rows or len(rows) == len(trials):
+        job, full = partial(run_trials, trials, limits.memory, interval), False
+        for _, some, over, full in worker.run(job, limits.seconds, self._compiles):  # noqa: B007  (used below)
+            rows += some
+            if over:
                 break
-        return not answer.exhausted
+        return not full
 
-    def _take(self, new: bool) -> tuple[WorkerProcess, bool]:
-        """Return a process, and whether no trial has run in it: an idle one, unless a new one is requested."""
+    def _take(self, new: bool) -> Worker:
+        """Return an idle process, or a new one."""
         with self._lock:
             if self._closed:
                 raise Closed("the sweep has stopped")
-            idle = self._idle.pop() if self._idle and not new else None
-        process = idle or FORK_SERVER.start_worker()
+            worker = self._idle.pop() if self._idle and not new else None
+        worker = worker or Worker()
         with self._lock:
-            self._busy.add(process)
+            self._busy.add(worker)
             if self._closed:
-                process.kill()
-        return process, idle is None
+                worker.kill()
+        return worker
 
-    def _return(self, process: WorkerProcess, usable: bool) -> None:
+    def _return(self, worker: Worker, usable: bool) -> None:
         with self._lock:
-            self._busy.discard(process)
+            self._busy.discard(worker)
             if usable and not self._closed:
-                self._idle.append(process)
+                self._idle.append(worker)
                 return
-        process.end()
+        worker.end()
 
     def end_idle(self) -> None:
         """End the idle processes: user code may change before the next trial."""
@@ -200,40 +276,34 @@ class Workers:
         """End all processes. Threads that wait for one of them raise `Closed`."""
         with self._lock:
             self._closed = True
-            for process in self._busy:
-                process.kill()
+            for worker in self._busy:
+                worker.kill()
         self.end_idle()
 
 
-WORKERS = Workers()
+POOL = Pool()
 """The workers of this process outside of a sweep: those that time a few trials, or run a cluster's share of them."""
 
 
 @atexit.register
 def end_processes() -> None:
     """End the idle workers and the fork server. The next worker starts them anew."""
-    WORKERS.end_idle()
-    FORK_SERVER.end()
+    POOL.end_idle()
+    with _LOCK:
+        stop_server()
 
 
 def ask(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-    """Call a function in a new process; return its result, which is plain data and arrays (tuples become lists).
+    """Call a function in a new process, and return its result.
 
     Raises `ParameterError` if user code ends that process.
     """
-    process = FORK_SERVER.start_worker(runs_trials=False)
+    worker = Worker()
     try:
         job = partial(call, partial(function, *arguments, **named))
-        return next(run(process, job, COMPILE_SECONDS, lambda result: result))
+        result: T = next(worker.run(job, COMPILE_SECONDS, lambda: None))[1]
+        return result
     except (TimeLimit, WorkerDied) as error:
         raise ParameterError(f"the code that the config names cannot be used: {error}") from error
     finally:
-        process.end()
-
-
-def working_folder() -> str:
-    """Return the current folder, or the root folder if it was deleted."""
-    try:
-        return str(Path.cwd())
-    except OSError:
-        return "/"
+        worker.end()

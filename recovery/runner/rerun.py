@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -20,15 +20,13 @@ from recovery.instances.planted import Neurons
 from recovery.methods.columns import Columns
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
-from recovery.runner.arithmetic import Arithmetic, computing_in, other_versions, others
+from recovery.runner.engine import Engine
 from recovery.runner.loading import sweep_of
 from recovery.runner.pool import ask
 from recovery.runner.trial import Row, draw_instance, failure
-from recovery.runner.workers import Engine
 from recovery.store import Grid
-from recovery.store.grid import VERSION
 from recovery.store.parts import write_file, writing
-from recovery.store.provenance import running_version
+from recovery.store.provenance import running_machine, running_version
 from recovery.store.round_files import added, counts
 
 INSTANCE_FILES = (".npz", ".mat")
@@ -81,61 +79,34 @@ class Difference:
         return f"{self.column}: stored {self.stored}, now {self.again}" + (" (rounding)" if self.rounding else "")
 
 
-Outcome = Literal["same", "rounding", "other", "different", "open"]
+Outcome = Literal["same", "rounding", "different", "open"]
 
 
 @dataclass(frozen=True)
 class Replayed:
     """Comparison of a stored row with its replay.
 
-    outcome: `same`; equal up to `rounding`; equal in the `other` arithmetic that computed the row; `different`; or
-    `open`: different, but an arithmetic that may have computed the row does not run on this machine. arithmetics: the
-    other arithmetic, or those that do not run here, versions of NumPy included. not_compared: columns that the version
-    which made the row did not measure.
+    outcome: `same`; equal up to `rounding`; `different`; or `open`: different, but made by another processor or NumPy,
+    `made_on`, whose last bits may decide. not_compared: columns that the version which made the row did not measure.
     """
 
     trial: Trial
     again: Row
     differences: Sequence[Difference]
     outcome: Outcome
-    arithmetics: Sequence[Arithmetic | str] = ()
+    made_on: str = ""
     not_compared: Sequence[str] = ()
 
     @property
     def agrees(self) -> bool:
-        """Whether the program computes the stored row again, in whichever arithmetic and up to rounding."""
-        return self.outcome in ("same", "rounding", "other")
+        """Whether the program computes the stored row again, up to rounding."""
+        return self.outcome in ("same", "rounding")
 
 
 def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Replayed]:
-    """Run stored trials again; if a row differs, also in every other arithmetic that computed rows of the grid.
-
-    A row agrees only if the program computes it in an arithmetic that its grid names. Contradictory verdicts are
-    different in any arithmetic, because each claims a proof.
-    """
+    """Run stored trials again, and compare them with their rows."""
     compared = comparison(grid, trials)
-    first = (compared(trial, row) for trial, row in run(trials, jobs))
-    left = list[Replayed]()
-    for result in first:
-        if result.agrees or any(difference.contradiction for difference in result.differences):
-            yield result
-        else:
-            left.append(result)
-    lacking: list[Arithmetic | str] = [*other_versions(grid.makers)] if left else []
-    for other in others(grid.makers) if left else ():
-        if not other.runs_here():
-            lacking.append(other)
-            continue
-        nearest, left = {result.trial.id: result for result in left}, []
-        with computing_in(other):
-            for trial, row in run([result.trial for result in nearest.values()], jobs):
-                result = compared(trial, row)
-                if result.agrees:
-                    yield replace(result, outcome="other", arithmetics=[other])
-                else:
-                    left.append(min(nearest[trial.id], result, key=lambda result: len(result.differences)))
-    for result in left:
-        yield replace(result, outcome="open", arithmetics=lacking) if lacking else result
+    return (compared(trial, row) for trial, row in run(trials, jobs))
 
 
 def comparison(grid: Grid, trials: Iterable[Trial]) -> Callable[[Trial, Row], Replayed]:
@@ -145,7 +116,7 @@ def comparison(grid: Grid, trials: Iterable[Trial]) -> Callable[[Trial, Row], Re
 
     def compared(trial: Trial, row: Row) -> Replayed:
         was = stored[trial.id]
-        return compare(trial, row, was, grid.columns, measured[was[VERSION]])
+        return compare(trial, row, was, grid.columns, measured[was["made_by"]])
 
     return compared
 
@@ -159,20 +130,26 @@ def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
 def measured_by_version(rows: pa.Table, columns: Columns) -> dict[str, Columns]:
     """Return version -> columns that it measured: all for the running one, otherwise those with values in its rows."""
     found = {running_version(): columns}
-    for version in pc.unique(rows[VERSION]).to_pylist():
-        mine = rows.filter(pc.equal(rows[VERSION], version))
+    for version in pc.unique(rows["made_by"]).to_pylist():
+        mine = rows.filter(pc.equal(rows["made_by"], version))
         known = {name for name in columns if name in mine.column_names and mine[name].null_count < len(mine)}
         found.setdefault(version, {name: column for name, column in columns.items() if name in known})
     return found
 
 
 def compare(trial: Trial, again: Row, stored: Row, columns: Columns, measured: Columns) -> Replayed:
-    """Compare a replayed row with the stored one in the columns that the version of the stored row measured."""
+    """Compare a replayed row with the stored one in the columns that the version of the stored row measured.
+
+    Contradictory verdicts are different whatever made the row, because each claims a proof.
+    """
     unequal = differences(stored, again, measured)
     skipped = [name for name in columns if name not in measured and again.get(name) is not None]
-    same = all(difference.rounding for difference in unequal)
-    outcome: Outcome = "different" if not same else "rounding" if unequal else "same"
-    return Replayed(trial, again, unequal, outcome, not_compared=skipped)
+    elsewhere = stored["made_on"] if stored["made_on"] != running_machine() else ""
+    if all(difference.rounding for difference in unequal):
+        outcome: Outcome = "rounding" if unequal else "same"
+    else:
+        outcome = "open" if elsewhere and not any(one.contradiction for one in unequal) else "different"
+    return Replayed(trial, again, unequal, outcome, elsewhere, skipped)
 
 
 def planned_trials(grid: Grid, *, trust: bool) -> Trials:

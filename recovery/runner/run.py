@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from recovery.config import Trial, Trials, Until
 from recovery.errors import RecoverError, StoreError
+from recovery.runner.engine import Engine, EngineLostError
 from recovery.runner.plan import (
     Plan,
     content_for_rows,
@@ -28,7 +29,6 @@ from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import InterimAnalysis, plan_round
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
-from recovery.runner.workers import Engine, EngineLostError
 from recovery.store.compaction import add_columns, take_out
 from recovery.store.grid import outcomes
 from recovery.store.parts import Damaged

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_info
@@ -59,6 +60,28 @@ def version_in(program: Mapping[str, object]) -> str:
     commit = str(program.get("commit", ""))[:COMMIT_DIGITS]
     changes = ".changed" if program.get("dirty") else ""
     return f"{program.get('version')}{'+' if commit else ''}{commit}{changes}"
+
+
+def running_machine() -> str:
+    """Return what decides the last bits on this machine, as rows state it."""
+    return machine_in(provenance())
+
+
+def machine_in(made: Mapping[str, Any]) -> str:
+    """Return what decides the last bits of rows, from their provenance: processor, kernels and vectors, and NumPy.
+
+    OpenBLAS and NumPy select CPU-specific code, and Numba generates it. A training run, which is chaotic, then ends at
+    other weights.
+    """
+    kernels = sorted({str(pool.get("architecture")) for pool in made.get("blas", ()) if "architecture" in pool})
+    simd = [name for name in made.get("simd", ()) if name != _HALF_PRECISION]
+    numpy = made.get("libraries", {}).get("numpy")
+    named = (made.get("compiled_for") or made.get("cpu"), *kernels, *simd[-1:], f"NumPy {numpy}")
+    return ", ".join(map(str, named))
+
+
+_HALF_PRECISION = "AVX512_SPR"
+"""NumPy's instruction set that only functions of half precision use, so no row depends on it."""
 
 
 def _computes_rows(library: Path) -> bool:

@@ -120,9 +120,9 @@ def scribble():
     return {"recovered": True}
 
 
-def kill_supervisor():
+def kill_server():
     os.kill(os.getppid(), signal.SIGKILL)
-    time.sleep(3600)
+    return {"recovered": True}
 
 
 def move():

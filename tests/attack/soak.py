@@ -29,7 +29,7 @@ from recovery.cli.main import main as program
 from recovery.config import ConfigError, load
 from recovery.errors import StoreError
 from recovery.runner.batches import cost
-from recovery.runner.pool import UNLIMITED, WORKERS, Limits
+from recovery.runner.pool import POOL, UNLIMITED, Limits
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_part
 from tests.runner.kills import kill_and_resume, stored_ids
@@ -77,7 +77,7 @@ def configs(step: int, folder: Path) -> Found:
         return Counter({"hang": 1})
     found = Counter({"accepted": 1, "run": int(flag.exists() or len(list(folder.iterdir())) > 1)})
     if trials:
-        (row,) = WORKERS.measure([min(trials, key=cost)], TRIAL)
+        (row,) = POOL.measure([min(trials, key=cost)], TRIAL)
         found["trial " + row["status"]] += 1
         found["lost"] += row["status"] not in ("ok", "failed", "timeout", "killed")
     return found

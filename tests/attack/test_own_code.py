@@ -32,10 +32,21 @@ FAILED = {
     "uneven": "ColumnError",
 }
 KILLED = (
-    *("fork_and_leave", "daemon", "stop", "crash", "close_all", "scribble", "kill_supervisor", "alarm", "abort"),
+    *("fork_and_leave", "daemon", "stop", "crash", "close_all", "scribble", "alarm", "abort"),
     *("terminate", "kill_self", "kill_group"),
 )
-OK = ("go_on", "forked", "move", "thread", "print_much", "no_signals", "at_exit", "many_children", "no_path")
+OK = (
+    "go_on",
+    "kill_server",
+    "forked",
+    "move",
+    "thread",
+    "print_much",
+    "no_signals",
+    "at_exit",
+    "many_children",
+    "no_path",
+)
 ANY = ("memory", "no_recursion")
 """A row, whose status depends on the limits."""
 ACTS = (*FAILED, *KILLED, *OK, *ANY)

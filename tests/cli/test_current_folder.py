@@ -14,7 +14,7 @@ from recovery.store import read
 from tests.cli.test_commands import RUNS, in_place
 from tests.runner.sweeps import sweep, write_config
 
-MODULES = ("random", "secrets", "fractions", "yaml", "numpy", "click", "matplotlib", "numba", "ray", "sitecustomize")
+MODULES = ("random", "secrets", "fractions", "yaml", "numpy", "click", "matplotlib", "numba", "sitecustomize")
 SETTINGS = {".numba_config.yaml": "cache_dir: cache_of_numba\n", "matplotlibrc": "text.usetex: True\n"}
 SETTINGS |= {"setup.cfg": "", "pyproject.toml": ""}
 SEEN = """
@@ -35,8 +35,6 @@ OTHER_CALLS = [
     ["report", "GRID", "--out", "OUT/x.pdf"],
     ["report", "GRID", "--format", "html", "--out", "OUT/x.html"],
     ["sweep", "CONFIG", "--out", "OUT/out"],
-    ["sweep", "CONFIG", "--out", "OUT/out", "--backend", "dask"],
-    ["sweep", "CONFIG", "--out", "OUT/out", "--backend", "ray"],
 ]
 
 

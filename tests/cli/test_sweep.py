@@ -136,7 +136,7 @@ def test_a_shard_that_waits_for_a_round_exits_with_75_and_says_so(tmp_path: Path
 def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recovery.runner.workers import Engine
+    from recovery.runner.engine import Engine
 
     used = []
     monkeypatch.setattr(Engine, "run", lambda self, trials, compiles: used.append(self.backend) or (row for row in ()))

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import resource
 import signal
 import time
 import warnings
@@ -28,14 +27,13 @@ class Fake:
 
     act: Literal[
         "measure", "linger", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition", "compile",
-        "strict", "spoil", "divide", "stop_supervisor", "stop_servers", "leave_and_linger",
+        "strict", "divide", "stop_server", "stop_self", "leave",
         "announce", "hold",
     ] = "measure"  # fmt: skip
     seconds: float = 0.0
     path: str = ""
     record: bool = False
 
-    spoilt: ClassVar[bool] = False
     columns: ClassVar[Columns] = select("recovered", "holds", "gap", "objective", "iterations", "pattern_count")
 
     def cost(self, n: int, d: int) -> float:
@@ -67,31 +65,22 @@ class Fake:
             return Measurement(objective=float(np.ones(2**27).sum()))
         if self.act == "die" or (self.act == "die_once" and self._first()):
             os._exit(9)
-        if self.act in ("stop_supervisor", "stop_servers") and self._first():
-            pid = os.getppid()
-            if self.act == "stop_servers":
-                os.kill(int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGSTOP)
-            os.kill(pid, signal.SIGSTOP)
+        if self.act in ("stop_server", "stop_self") and self._first():
+            os.kill(os.getppid() if self.act == "stop_server" else os.getpid(), signal.SIGSTOP)
             os._exit(1)
-        if self.act == "leave_and_linger":  # a process in a session of its own, whose supervisor is killed
+        if self.act == "leave":  # a process in a session of its own
             if (child := os.fork()) == 0:
                 os.setsid()
                 time.sleep(3600)
             Path(self.path).write_text(str(child))
-            os.kill(os.getppid(), signal.SIGKILL)
-            time.sleep(3600)
+            os._exit(1)
         if self.act == "strict":  # what it changes, all trials after it would meet
             np.seterr(all="raise")
             warnings.simplefilter("error")
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, 0.3)
             os.environ["SPOILT"] = "yes"
-        if self.act == "spoil":
-            Fake.spoilt = True
-            np.isinf = None  # type: ignore[assignment]
-            resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))
         if self.act == "divide":
-            assert not Fake.spoilt
             assert "SPOILT" not in os.environ
             time.sleep(0.5)
             assert np.isinf(np.array([1.0]) / 0).all()

@@ -11,13 +11,13 @@ import pandas as pd
 from ruamel.yaml import YAML
 
 from recovery.config import Trial, load
+from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.pool import UNLIMITED, Limits
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, Summary, run
 from recovery.runner.stop import Stop
 from recovery.runner.trial import Row
-from recovery.runner.workers import Engine
 from recovery.store import read
 
 HERE = Path(__file__).parent

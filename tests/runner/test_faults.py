@@ -19,10 +19,10 @@ import pytest
 from recovery.config import load
 from recovery.errors import StoreError
 from recovery.runner import trial as trial_module
+from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, run
-from recovery.runner.workers import Engine
 from recovery.store import parts, read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder

@@ -20,9 +20,9 @@ from numba import njit
 from recovery.compiled import compilation, load_numba
 from recovery.config import load
 from recovery.errors import RecoverError
-from recovery.runner.fork_server import ForkServer
-from recovery.runner.pool import Limits, Workers, ask
+from recovery.runner.pool import Limits, Pool, Worker, ask
 from recovery.runner.progress import display
+from recovery.runner.server import SERVER, start_server, stop_server
 from recovery.store import read
 
 from .kills import ended, start
@@ -30,9 +30,9 @@ from .sweeps import rows, sweep, write_config
 
 
 @pytest.fixture
-def workers() -> Iterator[Workers]:
-    with closing(Workers()) as workers:
-        yield workers
+def pool() -> Iterator[Pool]:
+    with closing(Pool()) as pool:
+        yield pool
 
 
 def config_with(tmp_path: Path, *acts: str, **method: Any) -> Path:
@@ -124,67 +124,58 @@ def test_rows_are_the_same_under_limits_and_in_threads(tmp_path: Path) -> None:
 
 
 def test_a_fork_server_that_was_not_used_ends_at_once() -> None:
-    unused = ForkServer()
-    unused.begin()
-    unused.load()
-    assert unused.end() == -signal.SIGKILL
+    stop_server()
+    start_server()
+    server = psutil.Process(SERVER._forkserver_pid)
+    stop_server()
+    assert not server.is_running()
 
 
-def test_one_fork_server_starts_all_workers_until_it_is_killed(tmp_path: Path) -> None:
-    """A worker that it has started goes on without it, and the next one has a new fork server."""
+def test_workers_survive_the_end_of_the_fork_server_and_the_next_one_has_a_new_one(tmp_path: Path) -> None:
     trials = list(load(config_with(tmp_path, "measure")).trials())
-    with closing(Workers()) as first, closing(Workers()) as second:
+    with closing(Pool()) as first, closing(Pool()) as second:
         assert ask(dict, two=2) == {"two": 2}
         assert [row["status"] for row in first.measure(trials[:1], Limits())] == ["ok"]
-        (server,) = fork_servers()
-        (supervisor,) = psutil.Process(server).children()
-        assert os.getsid(supervisor.pid) == supervisor.pid
+        server = SERVER._forkserver_pid
+        assert os.getsid(server) == server
         os.kill(server, signal.SIGKILL)
         assert [row["status"] for row in second.measure(trials[1:2], Limits())] == ["ok"]
         assert [row["status"] for row in first.measure(trials[2:3], Limits())] == ["ok"]
-        assert fork_servers() != [server]
+        assert SERVER._forkserver_pid != server
 
 
-def fork_servers() -> list[int]:
-    command = ["pgrep", "-P", str(os.getpid()), "-f", "serve_forks"]
-    return [int(pid) for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()]
-
-
-@pytest.mark.parametrize("program", ["/bin/false", "/no/such/program"])
-def test_a_worker_that_cannot_start_is_an_error_and_leaves_nothing_open(
-    monkeypatch: pytest.MonkeyPatch, program: str
-) -> None:
-    monkeypatch.setattr(sys, "executable", program)
+def test_a_worker_that_cannot_start_is_an_error_and_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_server()
+    monkeypatch.setattr("multiprocessing.spawn.get_executable", lambda: b"/bin/false")
     gc.collect()  # what other tests have left
     before = len(list(Path("/proc/self/fd").iterdir()))
-    status = 1 if program == "/bin/false" else None
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        with pytest.raises(RecoverError, match=f"cannot start: .* ended with status {status}"):
-            ForkServer().start_worker()
+        with pytest.raises(RecoverError, match="cannot start"):
+            Worker()
+        stop_server()
         gc.collect()
     assert [str(warning.message) for warning in warned] == []
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-@pytest.mark.parametrize("before", ["strict", "spoil"])
-def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, before: str, workers: Workers) -> None:
-    config = config_with(tmp_path, before, "divide")
+def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, pool: Pool) -> None:
+    config = config_with(tmp_path, "strict", "divide")
     trials = sorted(load(config).trials(), key=lambda trial: trial.cell.coordinates["method.act"] == "divide")
     measured = list[dict[str, Any]]()
     while len(measured) < len(trials):
-        measured += workers.measure(trials[len(measured) :], Limits())
+        measured += pool.measure(trials[len(measured) :], Limits())
     assert [row["status"] for row in measured] == ["ok"] * 8, measured
 
 
-@pytest.mark.parametrize("act", ["stop_supervisor", "stop_servers"])
+@pytest.mark.parametrize("act", ["stop_server", "stop_self"])
 def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(tmp_path: Path, act: str) -> None:
     assert sweep(config_with(tmp_path, act, "measure"), tmp_path / "out").stored == {"ok": 8}
 
 
-def test_what_a_killed_supervisor_leaves_is_killed(tmp_path: Path, workers: Workers) -> None:
-    config = write_config(tmp_path, method={"act": "leave_and_linger", "path": str(tmp_path / "pid")})
-    (row,) = workers.measure([next(iter(load(config).trials()))], Limits())
+def test_what_a_trial_leaves_in_another_session_is_killed(tmp_path: Path, pool: Pool) -> None:
+    config = write_config(tmp_path, method={"act": "leave", "path": str(tmp_path / "pid")})
+    (row,) = pool.measure([next(iter(load(config).trials()))], Limits())
     assert row["status"] == "killed"
     assert gone([int((tmp_path / "pid").read_text())])
 
@@ -212,7 +203,7 @@ def running_trial(tmp_path: Path, act: str, seconds: float, *options: object) ->
 def test_a_killed_sweep_ends_a_trial_that_never_releases_the_interpreter(tmp_path: Path) -> None:
     process = running_trial(tmp_path, "hold", 3600)
     family = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
-    assert len(family) == 3  # the fork server, the supervisor and the worker
+    assert len(family) == 3  # the fork server, multiprocessing's resource tracker and the worker
     process.kill()
     process.communicate()
     assert gone(family)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from recovery.runner.engine import Engine
 from recovery.runner.pool import Limits
-from recovery.runner.workers import Engine
 from recovery.store.folder import Folder
 from tests.invoke import recover
 from tests.runner.sweeps import rows, sweep, write_config

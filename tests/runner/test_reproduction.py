@@ -9,11 +9,11 @@ import pytest
 from recovery.errors import StoreError
 from recovery.extras import reproduction
 from recovery.extras.reproduction import Figure, run_figure
+from recovery.runner.engine import Engine
 from recovery.runner.forecast import Forecast
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, Summary
 from recovery.runner.stop import Stop
-from recovery.runner.workers import Engine
 from recovery.store.parts import list_parts
 from tests.runner.sweeps import interrupting, rows, sweep, write_config
 

@@ -16,12 +16,12 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics.estimates import interim_level
 from recovery.report.until import interim_analysis
+from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, Summary, run
 from recovery.runner.stop import Stop
 from recovery.runner.sweep_status import sweep_status
-from recovery.runner.workers import Engine
 from recovery.sampling.placement import Slice, sharpen
 from recovery.store import read
 from recovery.types import Array

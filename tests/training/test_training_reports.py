@@ -17,10 +17,10 @@ from recovery.report.figures.kinds import KINDS
 from recovery.report.figures.map import draw_paired
 from recovery.report.figures.training_plots import RECORD_KINDS, firsts, runs_of
 from recovery.report.statistics.proportions import Pairs, mcnemar
+from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, run
-from recovery.runner.workers import Engine
 from recovery.store import Grid, read
 from recovery.store.parts import list_parts
 from recovery.store.records import TRAJECTORIES, read_records

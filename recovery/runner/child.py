@@ -1,0 +1,176 @@
+"""The code of the processes that run trials, and of the fork server that starts them.
+
+The fork server is multiprocessing's. It imports this module once and forks a process per worker, which takes
+milliseconds. Importing this module elsewhere changes nothing; `preload` sets the fork server up.
+"""
+
+import ctypes
+import math
+import os
+import pickle
+import resource
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recovery.compiled import compilation
+from recovery.config import Trial
+from recovery.errors import RecoverError
+from recovery.runner.batches import BATCH_LIMIT
+from recovery.runner.trial import Row, failure, measure
+
+KEPT_SHARE = 1 / 16
+"""A process under a memory limit that has grown by more than this share of it is replaced: what one trial may allocate
+must not depend on the trials before it."""
+SEND_SECONDS = 0.02
+"""Rows after a job's first are sent together at this interval: sending each takes as long as a trivial trial."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that stop the sweep. The fork server ignores them."""
+_ADOPT_ORPHANS = 36
+"""PR_SET_CHILD_SUBREAPER of prctl, Linux."""
+
+Job = Callable[[], Iterator[tuple[Any, ...]]]
+"""A function that a process runs. It yields messages: `rows`, or the `result` of a call."""
+
+
+class MemoryLimit(RecoverError):  # noqa: N818  (the name is stored in rows)
+    """A trial allocated more memory than its limit."""
+
+
+def adopt_orphans() -> None:
+    """Let processes whose parent has ended become children of this process, in whatever session (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1)
+
+
+class Child:
+    """What the fork server runs in a new process: jobs from the pipe, until its other end is closed."""
+
+    def _bootstrap(self, parent_sentinel: int) -> int:
+        """Run the process; multiprocessing calls this and ends the process with the status that it returns."""
+        os.setsid()
+        adopt_orphans()
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(2, 1)  # redirect stdout to stderr, because what a trial prints is not output of the program
+        server: Any = forkserver._forkserver
+        os.close(server._forkserver_alive_fd)  # the fork server ends with the sweep, not with this process
+        (descriptor,) = server.get_inherited_fds()
+        server.__init__()
+        with suppress(EOFError, OSError):
+            serve(Connection(descriptor))
+        os._exit(0)  # at once, whatever user code has registered
+
+
+def serve(pipe: Connection) -> None:
+    """Run the jobs that come through the pipe, and send the messages of each."""
+    me = os.getpid()
+
+    def tell(busy: bool, compiles: bool) -> None:
+        """Tell the sweep that compilation, or the import of user code, begins or ends: it is not the trial's time."""
+        if os.getpid() == me:
+            pipe.send(("busy", busy, compiles))
+
+    compilation.told = tell
+    while True:
+        for message in pickle.loads(pipe.recv_bytes())():
+            if os.getpid() != me:  # this is a process that a trial forked and that returned from the trial: end it
+                os._exit(0)
+            pipe.send(message)
+
+
+def call(function: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
+    """Yield the result of a function."""
+    yield "result", function()
+
+
+def run_trials(trials: Sequence[Trial], memory: int | None, interval: float) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of trials, the first at once, with whether it is over: the job's time is up, or the process is full.
+
+    memory: MiB that each trial may allocate. interval: seconds between messages after the first.
+    """
+    began, sent, rows = time.perf_counter(), -math.inf, list[Row]()
+    idle = _IDLE.setdefault("bytes", private_bytes())
+    for trial in trials:
+        with _restored() if trial.cell.own else nullcontext(), _limited(memory):
+            row = measure(trial)
+        if memory is not None and row.get("error_type") == "MemoryError":
+            row |= failure("killed", MemoryLimit(f"it allocated more than {memory} MiB"))
+        rows.append(row)
+        full = memory is not None and private_bytes() - idle > KEPT_SHARE * memory * 2**20
+        now = time.perf_counter()
+        over = full or trial is trials[-1] or now - began > BATCH_LIMIT
+        if over or now - sent >= interval:
+            yield "rows", rows, over, full
+            rows, sent = [], now
+        if over:
+            return
+
+
+_IDLE: dict[str, int] = {}
+"""Bytes of private memory of this process before its first trial."""
+
+
+@contextmanager
+def _restored() -> Iterator[None]:
+    """Restore process state that user code may have changed, so that a row depends on its own trial alone."""
+    errors, call, limit, environment, path = (
+        np.geterr(),
+        np.geterrcall(),
+        sys.getrecursionlimit(),
+        dict(os.environ),
+        [*sys.path],
+    )
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    folder = os.open(".", os.O_RDONLY)
+    with warnings.catch_warnings():
+        try:
+            yield
+        finally:
+            for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+                signal.setitimer(timer, 0)
+            for number, handler in handlers.items():
+                if handler is not None and signal.getsignal(number) is not handler:
+                    signal.signal(number, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            sys.setrecursionlimit(limit)
+            sys.path[:] = path
+            np.seterr(**errors)
+            np.seterrcall(call)
+            if dict(os.environ) != environment:
+                os.environ.clear()
+                os.environ.update(environment)
+            with suppress(OSError):
+                os.fchdir(folder)
+                os.close(folder)
+
+
+@contextmanager
+def _limited(memory: int | None) -> Iterator[None]:
+    """Let the private memory grow by `memory` MiB; further allocations raise MemoryError. Linux only."""
+    if memory is None or sys.platform != "linux":
+        yield
+        return
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (private_bytes() + memory * 2**20, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, hard))
+
+
+def private_bytes() -> int:
+    """Return the size of the process's private memory, as RLIMIT_DATA counts it; 0 if not on Linux."""
+    if sys.platform != "linux":
+        return 0
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))

@@ -1,0 +1,168 @@
+"""Where trials run: batches handed out by joblib's threads, or by Dask to other machines."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import islice
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from recovery.backends import BACKENDS
+from recovery.config import Trial, trials_of
+from recovery.errors import ParameterError, RecoverError
+from recovery.runner.batches import BATCH_LIMIT, Batches
+from recovery.runner.pool import POOL, UNLIMITED, Limits, Pool
+from recovery.runner.trial import Row, measure
+from recovery.text import choices, printable
+from recovery.user import add_folders
+
+AHEAD = 2
+"""Batches that each processor of a cluster is given at a time."""
+Done = tuple[list[Row], float]
+"""The rows of the first few trials of a batch, and the seconds that they took."""
+Results = Generator[tuple[Sequence[Trial], Done], None, None]
+"""Batches and what became of them, in any order."""
+
+
+class EngineLostError(RecoverError):
+    """A cluster is gone, and with it the trials under way. Stored rows stay, and the same command continues."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where trials run: `jobs` at a time on a `backend`, each within `limits`. Raises `ParameterError`."""
+
+    jobs: int
+    backend: str = "processes"
+    limits: Limits = UNLIMITED
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1 or self.jobs % 1:
+            raise ParameterError(f"jobs: found {self.jobs!r}; allowed: an integer >= 1")
+        if self.backend not in BACKENDS:
+            raise ParameterError(f"backend: found {self.backend!r}; allowed: {choices(BACKENDS)}")
+
+    def run(
+        self, trials: Iterable[Trial], compiles: Callable[[], None] = lambda: None
+    ) -> Generator[list[tuple[Trial, Row]], None, None]:
+        """Yield all trials with their rows, in batches, in the order in which they are done.
+
+        compiles: called from any thread whenever a worker process of this machine begins to compile code.
+
+        Raises `EngineLostError` if a cluster is gone.
+        """
+        chosen = trials_of(trials)
+        in_threads = self.backend == "threading" and not self.limits and not any(chosen.cells.own.values)
+        with threadpool_limits(limits=1), closing(Pool(compiles)) as pool:
+            client = _dask_client() if self.backend == "dask" else None
+            jobs = self.jobs if client is None else sum(client.ncores().values()) or self.jobs
+            batches = Batches(chosen, jobs)
+            call = partial(run_batch, _first if in_threads else pool.measure, limits=self.limits)
+            try:
+                while batches:  # repeat, because batches may have handed back trials
+                    run = _in_threads(jobs, call, batches) if client is None else _on_dask(client, batches, self.limits)
+                    with closing(run) as results:
+                        for batch, (rows, seconds) in results:
+                            yield batches.returned(batch, rows, seconds)
+            except EngineLostError:
+                client = None  # closing the client of a lost cluster raises again, or waits forever
+                raise
+            finally:
+                if client is not None:
+                    client.close()
+
+
+def run_batch(measure: Callable[[Sequence[Trial], Limits], list[Row]], batch: Sequence[Trial], limits: Limits) -> Done:
+    """Run trials until the batch is done or its time is up, at least one; return their rows and the seconds.
+
+    measure: returns the rows of the first few of some trials, at least one.
+    """
+    clock, rows = time.perf_counter(), list[Row]()
+    while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
+        rows += measure(batch[len(rows) :], limits)
+    return rows, time.perf_counter() - clock
+
+
+def _first(trials: Sequence[Trial], limits: Limits) -> list[Row]:
+    return [measure(trials[0])]
+
+
+def _in_threads(jobs: int, call: Callable[..., Done], batches: Iterator[Sequence[Trial]]) -> Results:
+    """Yield batches run in joblib threads: one more than the jobs, so that a batch is ready when one ends."""
+    free = BoundedSemaphore(jobs)
+
+    def call_when_free(batch: Sequence[Trial]) -> tuple[Sequence[Trial], Done]:
+        with free:
+            return batch, call(batch)
+
+    parallel = Parallel(jobs + 1, "threading", return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+    yield from parallel(delayed(call_when_free)(batch) for batch in batches)
+
+
+def _dask_client() -> Any:
+    """Return a client of the Dask scheduler at DASK_SCHEDULER_ADDRESS, or in the file DASK_SCHEDULER_FILE.
+
+    Everything else about the cluster, its certificates included, is Dask's own configuration.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ParameterError(
+            "--backend dask needs packages that are not installed: pip install 'recover[dask]'"
+        ) from error
+    address, file = (os.environ.get(f"DASK_SCHEDULER_{name}") for name in ("ADDRESS", "FILE"))
+    if not (address or file):
+        raise ParameterError(
+            "--backend dask: found no scheduler; start one with `dask scheduler --scheduler-file dask.json` and its "
+            "workers with `dask worker --scheduler-file dask.json`, and set DASK_SCHEDULER_FILE=dask.json, or "
+            "DASK_SCHEDULER_ADDRESS"
+        )
+    try:
+        return Client(address) if address else Client(scheduler_file=file)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise EngineLostError(f"the dask scheduler at {address or file} does not answer: {error}") from error
+
+
+def _on_dask(client: Any, batches: Iterator[Sequence[Trial]], limits: Limits) -> Results:
+    """Yield batches run on a cluster. Dask itself runs the batches of a lost worker again."""
+    from distributed import as_completed
+
+    given = dict[Any, Sequence[Trial]]()
+
+    def submit(most: int) -> list[Any]:
+        new = {client.submit(run_remotely, [*one], limits, sys.path, pure=False): one for one in islice(batches, most)}
+        given.update(new)
+        return [*new]
+
+    try:
+        running = as_completed(submit(AHEAD * (sum(client.ncores().values()) or 1)))
+        for future in running:
+            result = future.result()
+            running.update(submit(1))
+            yield given.pop(future), result
+    except RecoverError:
+        raise
+    except Exception as error:  # Dask raises exceptions of many types if its cluster is gone
+        text = printable(f"{type(error).__name__}: {error}")
+        raise EngineLostError(f"the dask backend is lost ({text:.200})") from error
+
+
+def run_remotely(batch: Sequence[Trial], limits: Limits, path: Sequence[str]) -> Done:
+    """Run a batch in worker processes of the cluster's machine, which also import from the folders in `path`."""
+    _limit_blas()
+    add_folders(map(Path, path))
+    return run_batch(POOL.measure, batch, limits)
+
+
+@cache
+def _limit_blas() -> None:
+    """Limit the BLAS libraries of this process to one thread: the cores are in use, and rows do not depend on them."""
+    threadpool_limits(limits=1)
