@@ -144,7 +144,7 @@ def compare(trial: Trial, again: Row, stored: Row, columns: Columns, measured: C
     """
     unequal = differences(stored, again, measured)
     skipped = [name for name in columns if name not in measured and again.get(name) is not None]
-    elsewhere = stored["made_on"] if stored["made_on"] != running_machine() else ""
+    elsewhere = was if (was := str(stored.get("made_on") or "")) != running_machine() else ""
     if all(difference.rounding for difference in unequal):
         outcome: Outcome = "rounding" if unequal else "same"
     else:
