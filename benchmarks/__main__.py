@@ -18,8 +18,8 @@ from benchmarks import HERE, commit
 TIMED = ("engines", "large", "gated", "exact")
 """Scripts whose wall time counts, or that take both processors."""
 COUNTED = (
-    *("forecast", "verdicts", "truths", "tensors", "jumps", "until", "claims", "sampling", "axes", "differences"),
-    *("growth", "ratios"),
+    *("forecast", "verdicts", "truths", "tensors", "crossings", "until", "claims", "sampling", "axes", "differences"),
+    "growth",
 )
 """Scripts that count, or that measure processor time; the longest first."""
 NAMED = ("contact", "drawn", "pairs", "peers", "roots")

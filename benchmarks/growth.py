@@ -31,7 +31,8 @@ LEAST = 4
 def rows() -> Iterator[list[str]]:
     """Yield the fit of each law in each panel."""
     for name in ("p3-support", "p3-support-lasso"):
-        sizes = Analysis(Diagram.of(read(HERE.parent / "results" / "papers" / name))).sizes()
+        records = Analysis(Diagram.of(read(HERE.parent / "results" / "papers" / name))).thresholds()
+        sizes = [one | {"d": one["where"]["d"]} for one in records if not one["pooled"]]
         for panel in dict.fromkeys(row["panel"] for row in sizes):
             points = np.array(
                 [[row[of] for of in ("d", "estimate", "low", "high")] for row in sizes if row["panel"] == panel]

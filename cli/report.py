@@ -30,7 +30,7 @@ from . import options
     "--columns",
     metavar="COLUMN",
     multiple=True,
-    help="A measured column to add to the cells of csv, latex and markdown, or all; repeatable.",
+    help="A measured column to add to the cells of csv and latex, or all; repeatable.",
 )
 @click.option(
     "--claims",

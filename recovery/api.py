@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from recovery.config import Sweep
 from recovery.errors import ParameterError, RecoverError
 from recovery.report.claims import Analysis
+from recovery.report.claims.lines import columns
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.report.statistics.proportions import wilson
-from recovery.report.texts.tables import threshold_rows
 from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
 from recovery.runner.engine import Engine
@@ -133,7 +133,7 @@ class Results:
         picture = b64encode(render(main_figure(analysis)[1].draw(), "png")).decode()
         parts = [f"<p><b>{escape(analysis.diagram.heading)}</b><br>{escape(repr(self))}</p>"]
         parts.append(f'<img style="max-width: 100%" src="data:image/png;base64,{picture}">')
-        if rows := threshold_rows(analysis):
+        if rows := columns(analysis.lines):
             parts.append(pd.DataFrame(rows).to_html(index=False, border=0))
         parts += [f"<p>{claim.verdict}: {escape(claim.stated)}</p>" for claim in analysis.claims]
         return "".join(parts)

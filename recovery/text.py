@@ -11,7 +11,6 @@ FOLDER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """Names of sweeps, which are names of folders: none can lead out of the results folder."""
 PARSING_ATTEMPTS = 100
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_MARKUP = re.compile(r"[\\`\[\]|]|<(?=[A-Za-z/!?])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 
@@ -56,11 +55,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def markdown_text(text: str) -> str:
-    """Return one line of text escaped for Markdown: no image, link, HTML or code, and no end of a table cell."""
-    return _MARKUP.sub(r"\\\g<0>", printable(text))
 
 
 SYNONYMS = {"normal": "gaussian", "end": "stop", "num": "count"}

@@ -57,14 +57,14 @@ class Limited(Scoped):
 @dataclass(frozen=True)
 class ThresholdClaim(Limited):
     """The `ratio` n/d, or the coordinate `along`, is within limits where the success probability of column `of` crosses
-    `probability`, or a numeric column jumps. The limits are `value` with `tolerance`, or `at_least`, `at_most` or both.
-    The claim is about every slice unless the report pools the slices. The default probability is `report.probability`.
+    `probability`. The limits are `value` with `tolerance`, or `at_least`, `at_most` or both. The claim is about every
+    slice unless the report pools the slices.
     """
 
     of: str
     ratio: Literal["n/d"] | None = None
     along: str | None = None
-    probability: Level | None = None
+    probability: Level = 0.5
 
     def __post_init__(self) -> None:
         _one_form(ratio=self.ratio, along=self.along)

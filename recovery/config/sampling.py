@@ -142,7 +142,7 @@ def _until_faults(until: Until, sections: Sections, slicing: Slicing, cells: Swe
     report = sections.report
     stated = [claim for claim in sections.claims if isinstance(claim, ThresholdClaim)]
     wanted = (report.event, slicing.what, report.probability)
-    about = [(claim.of, claim.what, claim.probability or report.probability) for claim in stated]
+    about = [(claim.of, claim.what, claim.probability) for claim in stated]
     if until.half is None and wanted not in about:
         known = choices([f"{claim.of} along {claim.what}" for claim in stated])
         key = "ratio" if slicing.what == "n/d" else "along"

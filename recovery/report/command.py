@@ -16,14 +16,13 @@ from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.formats import PICTURES, REPORT, format_of, write
-from recovery.report.texts import as_csv, as_json, as_latex, as_markdown
+from recovery.report.texts import as_csv, as_json, as_latex
 from recovery.store import read
 
 TEXTS: dict[str, Callable[[list[Analysis], Sequence[str]], str]] = {
     "csv": as_csv,
     "json": lambda analyses, columns: as_json(analyses),
     "latex": as_latex,
-    "markdown": as_markdown,
 }
 UNSHOWN = ("trial_id", "sweep", "started_at", "error_type", "error_message", "own_code", "made_by")
 PIPE_WIDTH = 120
@@ -45,14 +44,14 @@ def report(
     pictures to RESULTS/report/, unless `out` names a file, or a folder for several pictures. value: one or several
     values instead of the config's. style: `KEY=VALUE` options that override `report.style`. claims: a file of claims
     that replace those of the config; without `kind` and `out` only their verdicts are printed, and nothing is written.
-    columns: measured columns of grid cells that CSV adds to the shown values, `all` for every one; LaTeX and Markdown
-    have the cells only with them. Raises `StoreError`, `ConfigError` and `ReportError`.
+    columns: measured columns of grid cells that CSV adds to the shown values, `all` for every one; LaTeX has the cells
+    only with them. Raises `StoreError`, `ConfigError` and `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
     if claims is not None and out is None and kind is not None and kind not in (*TEXTS, "terminal"):
         raise ReportError(f"--claims writes nothing into a results folder; give --out FILE for the format {kind}")
-    if columns and kind not in ("csv", "latex", "markdown"):
-        raise ReportError("--columns is for the formats csv, latex and markdown; give one of them as --format")
+    if columns and kind not in ("csv", "latex"):
+        raise ReportError("--columns is for the formats csv and latex; give one of them as --format")
     if out is not None and len(results) > 1 and (kind or "png") in PICTURES:
         if out.is_file() or (out.suffix.lstrip(".") in PICTURES and not out.is_dir()):
             raise ReportError(

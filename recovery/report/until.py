@@ -10,7 +10,7 @@ import pandas as pd
 
 from recovery.config import Until
 from recovery.config.claims import ThresholdClaim
-from recovery.report.claims.sentences import at, unknown_words
+from recovery.report.claims.lines import Line
 from recovery.report.claims.threshold import judge_panel, stated_limits
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Threshold, at_level
@@ -84,7 +84,7 @@ def _claims(estimates: Estimates, found: Threshold) -> list[ThresholdClaim]:
         claim
         for claim in diagram.sweep.claims
         if isinstance(claim, ThresholdClaim)
-        and (claim.of, claim.what, claim.probability or diagram.probability) == shown
+        and (claim.of, claim.what, claim.probability) == shown
         and diagram.matching([found.panel], claim.where)
     ]
 
@@ -277,17 +277,15 @@ def _number(value: float) -> float | None:
 def _words(found: Threshold, goal: Goal, record: dict[str, Any]) -> str:
     """Describe a threshold after a round.
 
-    For example, `n/d = 2.010 (99.5 % interval 1.930 to 2.090); 3400 of at most 40000 trials; target: half width 0.05`.
-    Without an estimate, the reason is given; without a half width, the target is a verdict on the claims.
+    For example, `n/d at 50 % = 2.010, 1.930 to 2.090 (99.5 %); 3400 of at most 40000 trials; target: half width 0.05`.
+    Without a half width, the target is a verdict on the claims.
 
     record: see `record_of`.
     """
-    title = f"{found.panel.title}: " if found.panel.title else ""
-    text = at(found) if found.interval.known else unknown_words(found, found.along.percent)
     if goal.until.half is not None:
         wanted = f"half width {goal.until.half:g}"
     else:
         wanted = f"whether {' and '.join(map(stated_limits, goal.claims))}" if goal.claims else "nothing"
     most = record["trials"] + record["left"]
     trials = many(record["trials"], "trial") if record["known"] else f"{record['trials']} of at most {most} trials"
-    return f"{title}{text}; {trials}; target: {wanted}{', met' if record['known'] else ''}"
+    return f"{Line.of(found).sentence}; {trials}; target: {wanted}{', met' if record['known'] else ''}"

@@ -94,7 +94,7 @@ def folders(step: int, folder: Path) -> Found:
     found: Found = Counter()
     trial = "0" * 16
     others = (
-        ["report", out, "--format", "markdown"],
+        ["report", out, "--format", "latex"],
         ["report", out, "--format", "csv"],
         ["report", out],
         ["compact", out],

@@ -221,14 +221,6 @@ def test_text_of_a_table_is_no_formula(out: Path, tmp_path: Path) -> None:
     assert "'=1+1" in (tmp_path / "y.csv").read_text()
 
 
-def test_a_title_is_no_markup(out: Path) -> None:
-    edit(out, title="![seen](http://a/b.png) <img src=x> [a](javascript:b) | `c` \u202e\n# d")
-    heading = recover("report", out, "--format", "markdown").stdout.split("\n\n")[0]
-    title = r"!\[seen\](http://a/b.png) \<img src=x> \[a\](javascript:b) \| \`c\` ? # d"
-    assert title in heading
-    assert "\n" not in heading
-
-
 def test_a_proof_of_rows_without_verdicts_fails(out: Path) -> None:
     result = recover("verify", out, "--rigorous", "--sample", 2)
     assert result.exit_code == 1

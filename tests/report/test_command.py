@@ -176,8 +176,8 @@ def test_a_picture_with_claims_is_not_written_into_the_folder(tmp_path: Path) ->
     mine = tmp_path / "mine.yaml"
     mine.write_text(f"claims:\n  - {GRIDS['p1-fig12']}\n")
     assert "give --out FILE" in refused("report", PAPERS / "p1-fig12", "--claims", mine, "--format", "html")
-    said("report", PAPERS / "p1-fig12", "--claims", mine, "--out", tmp_path / "page.md")
-    assert "0.9" in (tmp_path / "page.md").read_text()
+    said("report", PAPERS / "p1-fig12", "--claims", mine, "--out", tmp_path / "page.tex")
+    assert "0.9" in (tmp_path / "page.tex").read_text()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
 from recovery.report.page import payload, report_page
-from recovery.report.texts import as_json, as_latex, as_markdown
+from recovery.report.texts import as_json, as_latex
 
 from .grids import analysed, text_of, wendel_rows
 
@@ -82,20 +82,22 @@ def test_an_interval_of_one_d_beyond_the_axis_ends_in_an_arrow(x: str) -> None:
 def test_crossings_are_in_text_json_and_picture():
     analysis = drawn(SHARES, SIZES)
     text = text_of(analysis, 400)
-    assert "50 % at m = 0: n = 3162 (95 % interval 1000 to 10000)" in text
-    assert "m = 2: n below 100; m = 3: n above 100000" in text
-    records = json.loads(as_json([analysis]))[0]["crossings"]
-    assert records[1] == {"panel": "", "m": 1} | {
-        name: pytest.approx(value)
-        for name, value in {"estimate": 10**4.5, "low": 1e4, "high": 1e5, "level": 0.95}.items()
-    }
+    assert "m = 0: n at 50 % = 3162.28, 1000 to 10000 (95 %)" in text
+    assert "m = 2: n at 50 %: outside the grid, below 100 (95 %)" in text
+    assert "m = 3: n at 50 %: outside the grid, above 100000 (95 %)" in text
+    document = json.loads(as_json([analysis]))[0]
+    records = document["thresholds"]
+    assert [records[1][name] for name in ("estimate", "low", "high", "level")] == pytest.approx(
+        [10**4.5, 1e4, 1e5, 0.95]
+    )
+    assert [line["panel"] for line in document["lines"]] == [f"m = {m}" for m in SHARES]
     assert [records[k][end] for k, end in ((2, "low"), (3, "high"))] == ["-inf", "inf"]
     np.testing.assert_allclose(marked(analysis), [0, 1, 4])
 
 
 def test_crossings_are_in_tables_and_page() -> None:
     analysis = drawn(SHARES, SIZES)
-    for text in (as_latex([analysis]), as_markdown([analysis]), report_page([analysis])):
+    for text in (as_latex([analysis]), report_page([analysis])):
         assert "3162" in text
         assert "1000 to 10000" in text
         assert "above 100000" in text

@@ -125,7 +125,7 @@ def test_a_value_that_a_method_does_not_measure_is_not_called_undecided() -> Non
     assert diagram.totals["undecided"] == 0
     words = text_of(diagram)
     assert "undecided" not in words
-    assert words.count("not measured") == 2  # in place of the map and of the threshold
+    assert words.count("not measured") == 1  # in place of the map
     assert len(draw_map(Analysis(diagram)).axes) == 2  # its panel is left out: the other one, and the bar of colours
 
 

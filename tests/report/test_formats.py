@@ -31,7 +31,7 @@ def test_a_report_is_what_its_file_is_named(results: Path, tmp_path: Path, endin
     assert not (results / "report").exists()
 
 
-@pytest.mark.parametrize(("ending", "first"), [("tex", "% Drawn"), ("md", "## Drawn"), ("txt", "Drawn")])
+@pytest.mark.parametrize(("ending", "first"), [("tex", "% Drawn"), ("txt", "Drawn")])
 def test_short_endings_are_formats_too(results: Path, tmp_path: Path, ending: str, first: str) -> None:
     assert run(results, "--out", tmp_path / f"x.{ending}").exit_code == 0
     assert (tmp_path / f"x.{ending}").read_text().startswith(first)
@@ -112,23 +112,19 @@ def test_a_style_sheet_may_set_only_what_pictures_look_like(
     assert "\x1b" not in wrong.output + "".join(capfd.readouterr())
 
 
-def test_latex_and_markdown_have_thresholds_beside_claims(tmp_path: Path) -> None:
+def test_latex_has_thresholds_beside_claims(tmp_path: Path) -> None:
     claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.5, "source": "P1"}
-    results = store(wendel_rows(), tmp_path / "claimed", claims=[claim])
-    latex, markdown = (run(results, "--format", kind).stdout for kind in ("latex", "markdown"))
-    assert r"\begin{tabular}" in latex
-    assert r"\toprule" in latex
-    for text, stated in ((latex, r"2 $\pm$ 0.5"), (markdown, "2 ± 0.5")):
-        assert stated in text
-        assert "supported" in text
-    assert markdown.count("\n## ") == 1  # claims; thresholds come first
+    latex = run(store(wendel_rows(), tmp_path / "claimed", claims=[claim]), "--format", "latex").stdout
+    for words in (r"\begin{tabular}", r"\toprule", r"2 $\pm$ 0.5", "supported"):
+        assert words in latex
+    assert latex.count("\n% ") == 1  # claims; thresholds come first
 
 
 def test_latex_has_numbers_at_the_right_and_cells_on_request(tmp_path: Path) -> None:
     results = store(wendel_rows(noise=[0.0, 0.1]), tmp_path / "noisy")
     latex = run(results, "--format", "latex").stdout
     assert latex.count(r"\begin{tabular}") == 1
-    assert r"\begin{tabular}{llrr}" in latex  # value and panel; threshold and interval
+    assert r"\begin{tabular}{lllrrl}" in latex  # value, panel and what; estimate and interval; remark
     assert r"$\sigma$ = 0.1" in latex
     cells = run(results, "--format", "latex", "--columns", "recovered").stdout
     assert cells.startswith(latex)
@@ -150,7 +146,7 @@ def test_csv_has_the_shown_value_and_more_columns_on_request(tmp_path: Path) -> 
     assert {*few, *more, "n50", "n50_low", "absolute_distance_median"} < {*every}
     wrong = run(results, "--format", "csv", "--columns", "secons")
     assert (wrong.exit_code, "did you mean 'seconds'" in wrong.output) == (2, True)
-    assert "csv, latex and markdown" in run(results, "--format", "png", "--columns", "all").output
+    assert "csv and latex" in run(results, "--format", "png", "--columns", "all").output
 
 
 def test_pgf_without_latex_is_refused(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

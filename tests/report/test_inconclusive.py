@@ -94,7 +94,7 @@ def test_each_panel_has_its_own_line_and_advice() -> None:
     lines = found.sentence.splitlines()
     assert len(lines) == 2
     for line, name in zip(lines, ("Gaussian", "Haar"), strict=True):
-        assert line.startswith(f"inconclusive: claimed {found.stated}; measured {name}: n/d = ")
+        assert line.startswith(f"inconclusive: claimed {found.stated}; measured {name}: n/d at 50 % = ")
         assert "; needs " in line
     assert "\n" not in found.measured
 

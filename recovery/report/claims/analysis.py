@@ -3,6 +3,7 @@
 `Analysis` is a diagram with everything that a report states about it: its estimates and its claims.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -15,12 +16,13 @@ from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.cell_claims import ROWS
 from recovery.report.claims.curve import judge_curve, state_curve
+from recovery.report.claims.lines import Line, form_of
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
-from recovery.report.claims.sentences import in_words, slices_in_words
-from recovery.report.claims.threshold import Measured, judge_threshold, measured_beside_stated, state_threshold
+from recovery.report.claims.threshold import judge_threshold, lines, state_threshold
 from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, rows_where
 from recovery.report.statistics import Estimates, Threshold
+from recovery.text import many
 from recovery.types import Array, Mask
 
 KINDS: dict[type[Any], tuple[Callable[[Any], str], Callable[[Estimates, list[int], Any], tuple[str, Judgement]]]] = {
@@ -105,52 +107,54 @@ class Analysis(Estimates):
         return results(self)
 
     @cached_property
-    def measured_beside_stated(self) -> list[Measured]:
-        """The measured thresholds, displayed or claimed, each with what a claim states for it."""
-        return measured_beside_stated(self)
+    def lines(self) -> list[Line]:
+        """A line per threshold that is displayed or claimed; a threshold has one for each claim about it."""
+        return lines(self)
+
+    @cached_property
+    def slice_lines(self) -> list[Line]:
+        """A line per slice that a pooled threshold combines; empty without pooling."""
+        value, along = str(self.diagram.quantity), self.diagram.along
+        parts = zip(self.diagram.panels, self.slices if self.pooled else [], strict=False)
+        return [Line.of_slice(one, panel.title, along, value) for panel, slices in parts for one in slices]
+
+    def caption(self, i: int) -> str:
+        """Return the pooled threshold of panel i for its corner; empty without one."""
+        return Line.of(self.pooled[i]).caption if self.pooled else ""
+
+    @property
+    def answer(self) -> str:
+        """The thresholds and the verdicts in one line: `n/d at 50 % = 1.993, ...; 3 claims: 2 supported, ...`."""
+        known, along = [one for one in self.pooled if one.interval.known], self.diagram.along
+        parts = [Line.of(one).caption for one in known[:1]]
+        if len(known) > 1:
+            low, high = (f"{end(one.interval.estimate for one in known):{form_of(along)}}" for end in (min, max))
+            parts = [f"{Line.of(known[0]).what} = {low} to {high} in {many(len(known), 'panel')}"]
+        if verdicts := Counter(claim.verdict for claim in self.claims):
+            counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+            parts.append(f"{many(len(self.claims), 'claim')}: {counts}")
+        return "; ".join(parts)
 
     def thresholds(self) -> list[dict[str, Any]]:
         """Return one record per pooled threshold, then one per slice; numbers that do not exist are NaN."""
-        return [self._pooled_record(one) for one in self.pooled] + [
-            self._record(panel, one.interval, self.diagram.along.x, {self.diagram.along.by: one.y}) | {"pooled": False}
+        along = self.diagram.along
+        slices = [
+            self._record(panel, one.interval, along.x, {along.by: one.y} if along.by else {})
+            | {"pooled": False, "words": Line.of_slice(one, panel.title, along).sentence}
             for panel, slices in zip(self.diagram.panels, self.slices, strict=False)
             for one in slices
         ]
+        return [self._pooled_record(one) for one in self.pooled] + slices
 
-    def _record(self, panel: Panel, interval: Interval, along: str, slice_: dict[str | None, Any]) -> dict[str, Any]:
-        where = panel.where | {name: value for name, value in slice_.items() if name is not None}
-        what = {"panel": panel.title, "along": along, "where": where, "probability": self.diagram.probability}
-        return what | asdict(interval)
+    def _record(self, panel: Panel, interval: Interval, along: str, slice_: dict[str, Any]) -> dict[str, Any]:
+        what = {"panel": panel.title, "along": along, "where": panel.where | slice_}
+        return what | {"probability": self.diagram.probability} | asdict(interval)
 
     def _pooled_record(self, pooled: Threshold) -> dict[str, Any]:
         record = self._record(pooled.panel, pooled.interval, pooled.along.what, {}) | {"pooled": True}
-        record["assumption"] = pooled.assumption
         change = pooled.drift.change if pooled.drift else Interval(np.nan, np.nan, np.nan, pooled.interval.level)
-        record |= change.columns("change")
-        if pooled.jump is not None:
-            record |= {"before": pooled.jump.before, "after": pooled.jump.after}
-        return record | {"words": in_words(pooled)}
-
-    def panel_words(self, i: int) -> str:
-        """Describe the transition of panel i: its pooled threshold, or the threshold of each slice."""
-        if self.pooled:
-            return in_words(self.pooled[i])
-        return slices_in_words(self.slices[i], self.diagram.along) if self.slices else ""
-
-    def crossings(self) -> list[dict[str, Any]]:
-        """Return the panel, y and the interval of each slice, for axes other than n and d; kept for one release."""
-        return [] if self.diagram.layout.over_n_and_d else self._slices(self.diagram.along.by or "y")
-
-    def sizes(self) -> list[dict[str, Any]]:
-        """Return the panel, d and the interval of each slice, over n and d; kept for one release."""
-        return self._slices("d") if self.diagram.layout.over_n_and_d else []
-
-    def _slices(self, by: str) -> list[dict[str, Any]]:
-        return [
-            {"panel": panel.title, by: one.y} | asdict(one.interval)
-            for panel, slices in zip(self.diagram.panels, self.slices, strict=False)
-            for one in slices
-        ]
+        words = {"assumption": pooled.assumption, "words": Line.of(pooled).sentence}
+        return record | change.columns("change") | words
 
 
 def contour(analysis: Analysis, i: int) -> list[Array]:

@@ -14,8 +14,8 @@ import scipy
 from recovery.config import ReportSpec
 from recovery.config.claims import OrderClaim
 from recovery.errors import ReportError
-from recovery.report.claims.result import MOST, Judgement, concluded, worst
-from recovery.report.claims.sentences import measured, p_value
+from recovery.report.claims.lines import Line
+from recovery.report.claims.result import MOST, Judgement, concluded, p_value, worst
 from recovery.report.statistics import Estimates
 
 
@@ -120,7 +120,7 @@ def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> st
     """Return the pooled thresholds of these panels as text, each after its name; empty without pooled thresholds."""
     if not estimates.pooled:
         return ""
-    words = [f"{name} {measured(estimates.pooled[i])}" for i, name in zip(panels, names, strict=True)]
+    words = [f"{name} {Line.of(estimates.pooled[i]).estimate}" for i, name in zip(panels, names, strict=True)]
     return f"{estimates.diagram.along.percent} at {estimates.diagram.along.what}: {', '.join(words)}"
 
 

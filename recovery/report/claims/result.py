@@ -105,3 +105,8 @@ def replicates(inner: Interval, outer: Interval, least: float, most: float, othe
             else "more replicates"
         )
     return f"about {times:g} times the replicates{f', or {otherwise}' if otherwise else ''}"
+
+
+def p_value(p: float) -> str:
+    """Format a p-value with its relation: `= 0.002`, or `< 1e-15`."""
+    return f"= {p:.1g}" if p >= 1e-15 else "< 1e-15"

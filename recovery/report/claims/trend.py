@@ -11,8 +11,7 @@ from recovery.config import ReportSpec
 from recovery.config.claims import MonotoneClaim, PowerClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
-from recovery.report.claims.result import Judgement, against, concluded, replicates, undecided
-from recovery.report.claims.sentences import p_value
+from recovery.report.claims.result import Judgement, against, concluded, p_value, replicates, undecided
 from recovery.report.claims.threshold import stated_limits
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates

@@ -10,7 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 from recovery.errors import ReportError
-from recovery.report.claims import Analysis, caption
+from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram, scale_of, scales_of
 from recovery.report.figures.line_plots import (
     draw_fractions,
@@ -162,7 +162,7 @@ def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
             analysis, name = shown[k]
             mesh, handles = _draw_main_panel(page.axes[at], analysis, name, i)
             page.add(handles)
-            page.name(at, "", caption(analysis.pooled[i]) if analysis.pooled else "")
+            page.name(at, "", analysis.caption(i))
             across, up = _axis_labels(name, analysis.diagram)
             page.label_one(at, across if page.outer(at, "bottom") else "", up if k == 0 or not maps else "")
             if mesh is not None:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.report.claims import Analysis, caption
+from recovery.report.claims import Analysis
 from recovery.report.diagram import (
     INTERVAL,
     PRINTED,
@@ -234,7 +234,7 @@ def draw_ratios(analysis: Analysis) -> Figure:
                 ax.set_xscale("log")
                 ax.set_xlim(ratios.reach)
                 label_log(ax.xaxis, *ratios.reach)
-            sheet.name(place, script_of(diagram).title(diagram.panels[i].where), caption(analysis.pooled[i]))
+            sheet.name(place, script_of(diagram).title(diagram.panels[i].where), analysis.caption(i))
         sheet.label(MATH.axis("n/d"), diagram.measured_label)
         last = {MATH.marked(pooled_words(analysis.diagram.along, analysis.levels)): 1, INTERVAL: 2}
         order = sorted(entries, key=lambda label: (last.get(label, 0), len(label), label))

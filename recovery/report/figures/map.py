@@ -19,7 +19,7 @@ from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.interval import Interval, interval_words
-from recovery.report.claims import Analysis, caption, contour
+from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import (
     UNFINISHED,
     Axis,
@@ -58,7 +58,7 @@ def draw_map(analysis: Analysis) -> Figure:
         for place, (i, ax) in enumerate(zip(diagram.drawn, sheet.axes, strict=True)):
             mesh, handles = draw_panel(ax, analysis, i, scales[i], shown)
             sheet.add(handles)
-            threshold = caption(analysis.pooled[i]) if analysis.pooled else ""
+            threshold = analysis.caption(i)
             sheet.name(place, script_of(diagram).title(diagram.panels[i].where), threshold)
             if own_scales:
                 sheet.bar(mesh, scales[i].label, scales[i].extend, panel=place)
@@ -180,8 +180,8 @@ def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
 
 def crossing_label(analysis: Analysis, i: int) -> str:
     """Return the legend text of the crossings of panel i."""
-    along, jump = analysis.diagram.along, bool(analysis.pooled) and analysis.pooled[i].jump is not None
-    what = "midpoint of the jump" if jump else along.percent
+    along = analysis.diagram.along
+    what = along.percent
     if analysis.pooled and along.by:
         what += f" at {slices_in_words(analysis.diagram.panels[i], along.by)}"
     return f"{what}, with {interval_words(analysis.levels)}"

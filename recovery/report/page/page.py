@@ -2,16 +2,13 @@
 
 import json
 import shlex
-from collections import Counter
+from dataclasses import replace
 from html import escape
 from typing import Any
 
-import numpy as np
-
 from recovery.config.sweep import plain_document
-from recovery.interval import Interval, interval_words
-from recovery.report.claims import Analysis, form_of, in_words, measured
-from recovery.report.diagram import PLAIN, greek
+from recovery.report.claims import Analysis, Line
+from recovery.report.claims.lines import columns
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
 from recovery.report.page.cell_values import FINE
 from recovery.report.page.encodings import Json
@@ -19,8 +16,7 @@ from recovery.report.page.fits import fits
 from recovery.report.page.html import document, pictures, table
 from recovery.report.page.payload import payload
 from recovery.report.statistics import slices_in_words
-from recovery.report.texts.tables import shown, threshold_rows
-from recovery.text import many
+from recovery.report.texts.tables import shown
 
 MOST_FAILURES = 200
 
@@ -105,28 +101,12 @@ def _heading(analysis: Analysis) -> str:
     diagram = analysis.diagram
     source = diagram.sweep.source
     parts = [f"<h1>{escape(diagram.heading)}</h1>"]
-    if answer := _answer(analysis):
+    if answer := analysis.answer:
         parts.append(f'<p class="answer">{escape(answer)}</p>')
     parts.append(f"<p>{escape(diagram.summary())}.")
     if source:
         parts.append(f' <span class="soft">{escape(str(source))}</span>')
     return "".join(parts) + "</p>"
-
-
-def _answer(analysis: Analysis) -> str:
-    """Return the estimates and the verdicts of a grid in one line: `n/d at 50 % = 1.993; 2 of 3 claims supported`."""
-    parts, along = [], analysis.diagram.along
-    known = [one for one in analysis.pooled if one.interval.known]
-    if len(known) == 1 and known[0].constant:
-        parts.append(f"{greek(along.what)} at {along.percent} = {known[0].interval:{form_of(along)}}")
-    elif known:
-        low, high = (end(one.interval.estimate for one in known) for end in (min, max))
-        span = f"{low:{form_of(along)}} to {high:{form_of(along)}}"
-        parts.append(f"{greek(along.what)} at {along.percent}: {span} in {many(len(known), 'panel')}")
-    if verdicts := Counter(claim.verdict for claim in analysis.claims):
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-        parts.append(f"{many(len(analysis.claims), 'claim')}: {counts}")
-    return "; ".join(parts)
 
 
 def _claims(analyses: list[Analysis]) -> str:
@@ -144,68 +124,24 @@ def _claims(analyses: list[Analysis]) -> str:
 
 
 def _thresholds(analyses: list[Analysis]) -> str:
-    pooled = [
-        (_name(analyses, analysis, threshold.panel.title), threshold)
-        for analysis in analyses
-        for threshold in analysis.pooled
-    ]
-    source = {"slices": "mean", "jump": "mean, one jump", "curve": "one curve", "bounds": "common bounds"}
-    rows = [
-        [name, escape(measured(one)), escape(one.interval.ends(form_of(one.along))), source[one.assumption]]
-        if one.interval.known
-        else [name, escape(measured(one)), "", ""]
-        for name, one in pooled
-    ]
-    single = "".join(_of_slices(analysis) for analysis in analyses if not analysis.pooled)
-    if not rows:
-        return single or "<p>None: thresholds need a success fraction along a numeric coordinate.</p>"
-    along = next(analysis.diagram.along for analysis in analyses if analysis.pooled)
-    what, x, by = map(escape, (along.what, along.x, along.by or "slice"))
-    note = (
-        f"<p class='soft'>The {what} at which the isotonic regression of the fraction on {x} crosses {along.percent}: "
-        f"estimates at each {by}, pooled as one number. An interval of the mean is from the bootstrap and the scatter "
-        f"over {by}. If a shared threshold is not rejected, one curve or the bounds of all {by} give a shorter one.</p>"
-    )
-    levels = interval_words({one.interval.level for _, one in pooled})
-    lines = table(["panel", f"{greek(along.what)} at {along.percent}", levels, "interval from"], rows, numbers=(1, 2))
-    words = [[name, f'<td class="long">{escape(in_words(one))}</td>'] for name, one in pooled]
-    in_full = f"<details><summary>In words</summary>{table(['panel', 'threshold'], words)}</details>"
-    parts = [note, *map(_left_out, analyses), lines, in_full, _sizes(analyses)]
-    return "".join([*parts, single])
-
-
-def _of_slices(analysis: Analysis) -> str:
-    """Return an HTML table of the threshold of each slice, for slices that are not pooled; empty without thresholds."""
-    lines, along = threshold_rows(analysis), analysis.diagram.along
-    x = escape(analysis.diagram.script.axis(along.x))
+    """Return the lines of the thresholds, and folded the lines of the slices that pooled thresholds combine."""
+    lines = [_named(analyses, analysis, line) for analysis in analyses for line in analysis.lines]
+    slices = [_named(analyses, analysis, line) for analysis in analyses for line in analysis.slice_lines]
     if not lines:
-        return ""
-    note = (
-        f"<p class='soft'>The {x} at which the isotonic regression of the fraction crosses "
-        f"{along.percent}, slice by slice. No parametric curve is fitted; intervals end at grid cells.</p>"
-    )
-    return note + table([escape(name) for name in lines[0]], [[escape(text) for text in row.values()] for row in lines])
+        return "<p>None: thresholds need a success fraction along a numeric coordinate.</p>"
+    folded = f"<details><summary>Thresholds of the slices</summary>{_lines(slices)}</details>" if slices else ""
+    return "".join([*map(_left_out, analyses), _lines(lines), folded])
 
 
-def _name(analyses: list[Analysis], analysis: Analysis, panel: str) -> str:
-    """Return the escaped name of a panel, after the name of its grid if there are several grids; `all` without both."""
+def _named(analyses: list[Analysis], analysis: Analysis, line: Line) -> Line:
+    """Return the line with the name of its grid before the panel if there are several grids."""
     grid = analysis.diagram.name if len(analyses) > 1 else ""
-    return escape(" · ".join(filter(None, [grid, panel])) or "all")
+    return replace(line, panel=" · ".join(filter(None, [grid, line.panel])))
 
 
-def _sizes(analyses: list[Analysis]) -> str:
-    """Return an HTML table of the crossings of slices that are pooled."""
-    shown = [analysis for analysis in analyses if analysis.pooled]
-    rows = [
-        [_name(analyses, analysis, panel.title), PLAIN.value(one.y), _span(one.interval)]
-        for analysis in shown
-        for panel, slices in zip(analysis.diagram.panels, analysis.slices, strict=False)
-        for one in slices
-    ]
-    along, script = shown[0].diagram.along, shown[0].diagram.script
-    what, by = escape(f"{script.axis(along.x)} at {along.percent}"), escape(script.axis(along.by or "slice"))
-    head = ["panel", by, f"{what} (interval)"]
-    return f"<details><summary>{what} for each {by}</summary>{table(head, rows)}</details>"
+def _lines(lines: list[Line]) -> str:
+    rows = columns(lines)
+    return table(list(rows[0]), [[escape(text) for text in row.values()] for row in rows])
 
 
 def _left_out(analysis: Analysis) -> str:
@@ -220,13 +156,6 @@ def _left_out(analysis: Analysis) -> str:
     if not parts:
         return ""
     return f"<p>{escape(analysis.diagram.name)} has {len(analysis.diagram.table)} cells: {'; '.join(parts)}.</p>"
-
-
-def _span(interval: Interval) -> str:
-    """Return an estimate with its interval, or the part of both that is known."""
-    if np.isfinite([interval.low, interval.high]).any():
-        return f"{interval:.3g}"
-    return f"{interval.estimate:.3g}" if interval.known else ""
 
 
 def _fits(analyses: list[Analysis]) -> tuple[str, list[Json]]:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.path import Path
 
 from recovery.interval import LEVEL, percent
-from recovery.report.claims import Analysis, caption, contour
+from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import (
     NOT_MEASURED,
     PLAIN,
@@ -162,7 +162,7 @@ def _panel(analysis: Analysis, i: int) -> Json:
     return {
         "title": lettered(drawn.index(i), len(drawn), title) if i in drawn else title,
         "name": title,
-        "caption": caption(analysis.pooled[i]) if analysis.pooled else "",
+        "caption": analysis.caption(i),
         "cells": len(panel.cells),
         "half": half,
         "points": points,

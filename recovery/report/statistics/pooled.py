@@ -89,8 +89,7 @@ class Threshold:
     the same at one fifth of the error rate. missing_shift: by how much failed and undecided trials could lower and
     raise the estimate, had all of them ended one way. falling: success becomes rarer with x. slices: the crossing of
     each slice, along x. each: the pooled value at each pooled slice. drift: how it changes over the slices; None with
-    one slice. jump: for a number instead of a frequency, the values between which it jumps; a success is then a trial
-    beyond the midpoint. assumption: see `Assumption`.
+    one slice. assumption: see `Assumption`.
     """
 
     panel: Panel
@@ -101,7 +100,6 @@ class Threshold:
     falling: bool
     slices: tuple[Crossing, ...] = field(kw_only=True)
     drift: Drift | None = None
-    jump: "Jump | None" = None
     each: tuple["SliceValue", ...] = ()
     assumption: "Assumption" = "slices"
 
@@ -109,17 +107,6 @@ class Threshold:
     def constant(self) -> bool:
         """Whether the same value at every slice is not rejected."""
         return _constant(self.drift, self.each)
-
-
-@dataclass(frozen=True)
-class Jump:
-    """The medians of a number before and after its jump, and the thresholds at which a trial is beyond one quarter and
-    three quarters of the way. NaN and no thresholds without a jump. few: no n/d has enough trials beside it."""
-
-    before: float
-    after: float
-    quarters: tuple[Threshold, ...]
-    few: bool = False
 
 
 def pooled(panel: Panel, level: float = LEVEL, along: ThresholdAxis = RATIO, *, adaptive: bool = False) -> Threshold:

@@ -4,6 +4,5 @@ from recovery.report.texts.tables import (
     as_csv as as_csv,
     as_json as as_json,
     as_latex as as_latex,
-    as_markdown as as_markdown,
     csv_text as csv_text,
 )

@@ -1,6 +1,6 @@
-"""Reports as CSV and JSON, with every measured column of the grid, and as LaTeX and Markdown tables.
+"""Reports as CSV and JSON, with every measured column of the grid, and as LaTeX tables.
 
-The terminal shares the rows of the last two: thresholds with claims, means with a source's numbers, and chosen columns.
+The terminal shares the rows of the last: thresholds with claims, means with a source's numbers, and chosen columns.
 """
 
 import json
@@ -19,11 +19,12 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from recovery.interval import LEVEL
-from recovery.report.claims import Analysis, form_of, measured
-from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, greek, rows_where
+from recovery.report.claims import Analysis
+from recovery.report.claims.lines import columns as line_rows
+from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, rows_where
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import FAR, MeanTable, claimed_tables
-from recovery.text import markdown_text, printable, spreadsheet_text
+from recovery.text import printable, spreadsheet_text
 
 ROWS = 50_000
 """Rows of a table converted to CSV at once: a million rows at once would need three times their memory."""
@@ -114,25 +115,13 @@ def csv_text(table: pd.DataFrame) -> str:
 
 def as_latex(analyses: list[Analysis], columns: Sequence[str] = ()) -> str:
     """Return thresholds, claims and means, and with `columns` the cells, as tables of the LaTeX package booktabs."""
-    text = _tables(analyses, columns, "latex_booktabs", "% ").replace(" +- ", " ± ")
-    return "".join(f"${LATEX[letter]}$" if letter in LATEX else letter for letter in text)
-
-
-def as_markdown(analyses: list[Analysis], columns: Sequence[str] = ()) -> str:
-    """Return thresholds, claims and means, and with `columns` the cells, as Markdown tables."""
-    return _tables(analyses, columns, "github", "## ")
-
-
-def _tables(analyses: list[Analysis], columns: Sequence[str], style: str, before: str) -> str:
     from tabulate import tabulate  # imported here, because CSV and JSON do not need tabulate
 
     parts = []
-    words = markdown_text if style == "github" else printable
     for analysis in analyses:
-        # columns without any text, such as `stated` of thresholds about which no claim is made, are left out
-        diagram, thresholds = analysis.diagram, pd.DataFrame(threshold_rows(analysis))
+        diagram = analysis.diagram
         named = {
-            "thresholds": thresholds[[name for name in thresholds if any(thresholds[name])]],
+            "thresholds": pd.DataFrame(line_rows(analysis.lines)),
             "claims": pd.DataFrame([asdict(claim) for claim in analysis.claims]),
             **{mean_title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
             "columns chosen": pd.DataFrame(chosen_rows(diagram)),
@@ -140,13 +129,14 @@ def _tables(analyses: list[Analysis], columns: Sequence[str], style: str, before
         }
         for name, table in named.items():
             if len(table):
-                rows = [[words(shown(value)) for value in row] for row in table.itertuples(index=False, name=None)]
+                rows = [[printable(shown(value)) for value in row] for row in table.itertuples(index=False, name=None)]
                 numbers = [name != "claims" and all(map(_NUMBER.fullmatch, of)) for of in zip(*rows, strict=True)]
                 align = ["right" if one else "left" for one in numbers]
-                heads = [words(str(head)) for head in table.columns]
-                text = tabulate(rows, headers=heads, tablefmt=style, disable_numparse=True, colalign=align)
-                parts.append(f"{before}{words(f'{diagram.heading}: {name}')}\n\n{text}\n")
-    return "\n".join(parts)
+                heads = [printable(str(head)) for head in table.columns]
+                text = tabulate(rows, headers=heads, tablefmt="latex_booktabs", disable_numparse=True, colalign=align)
+                parts.append(f"% {printable(f'{diagram.heading}: {name}')}\n\n{text}\n")
+    text = "\n".join(parts).replace(" +- ", " ± ")
+    return "".join(f"${LATEX[letter]}$" if letter in LATEX else letter for letter in text)
 
 
 def shown(value: Any) -> str:
@@ -180,8 +170,7 @@ def _document(analysis: Analysis) -> str:
         "totals": diagram.totals,
         "thresholds": records(pd.DataFrame(analysis.thresholds())),
         "claims": [asdict(claim) for claim in analysis.claims],
-        "sizes": records(pd.DataFrame(analysis.sizes())),
-        "crossings": records(pd.DataFrame(analysis.crossings())),
+        "lines": [asdict(line) for line in analysis.lines],
         "sweep_json": dict(diagram.grid.sweep),
     }
     text = json.dumps(document, allow_nan=False, default=str)
@@ -235,26 +224,6 @@ def _joined(strings: Any) -> str:
 CHOSEN = "chosen"
 """Measured column with the chosen names, the most important first."""
 MOST = 10
-
-
-def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """Return one row per threshold, with the threshold that a claim states, as in the paper's Table I.
-
-    A threshold outside the cells is given by its known bound, unless slices are pooled.
-    """
-    shown = analysis.measured_beside_stated
-    heads = {f"{greek(row.found.along.what)} at {row.found.along.percent}" for row in shown}
-    rows = []
-    for row in shown:
-        found, along = row.found.interval, row.found.along
-        head = f"{greek(along.what)} at {along.percent}"
-        interval = (
-            found.entry(form_of(along)) if found.known or (along.pool is None and found.ends() != "unbounded") else ""
-        )
-        value = measured(row.found) if len(heads) == 1 else f"{head}: {measured(row.found)}"
-        what = {"value": row.of, "panel": row.found.panel.title, head if len(heads) == 1 else "threshold": value}
-        rows.append(what | {"interval": interval, "stated": row.stated, "verdict": row.verdict, "source": row.source})
-    return rows
 
 
 def mean_title(table: MeanTable) -> str:

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recovery.report.claims import Analysis, in_words
+from recovery.report.claims import Analysis
+from recovery.report.claims.lines import columns
 from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of, shared_parts, unmarked
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.tables import chosen_rows, mean_rows, mean_title, threshold_rows
+from recovery.report.texts.tables import chosen_rows, mean_rows, mean_title
 from recovery.types import Array
 
 ROWS = 40
@@ -36,13 +37,12 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     for line in [] if _many_thresholds(analysis) else maps(diagram, console):
         console.print(line, no_wrap=True, overflow="crop", crop=True)
     console.print(Text(diagram.summary()))
-    if _many_thresholds(analysis):
-        console.print(_table(threshold_rows(analysis)))
-    for threshold in [] if _many_thresholds(analysis) else analysis.pooled:
-        console.print(Text((f"{threshold.panel.title}: " if threshold.panel.title else "") + in_words(threshold)))
-    for i in range(0 if analysis.pooled else len(analysis.slices)):
-        if words := analysis.panel_words(i):
-            console.print(Text(f"{analysis.diagram.panels[i].title}: {words}".removeprefix(": ")))
+    if len(analysis.lines) >= MANY:
+        console.print(_table(columns(analysis.lines)))
+    else:
+        # claims about other events have their own lines below
+        for sentence in dict.fromkeys(line.sentence for line in analysis.lines if line.value == str(diagram.quantity)):
+            console.print(Text(sentence))
     for table in claimed_tables(diagram):
         console.print(Text(f"\n{mean_title(table)}"))
         console.print(_table(mean_rows(table)))

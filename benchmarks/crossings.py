@@ -1,10 +1,10 @@
-"""Crossings and jumps of a measured value: coverage on simulated panels, analysed as a report does.
+"""Crossings of a measured value: coverage on simulated panels, analysed as a report does.
 
-    python -m benchmarks.jumps [--panels 250] [--law step ...] [--replicates 5 10 20] [--jobs 1] [--to FILE.json]
+    python -m benchmarks.crossings [--panels 250] [--law step ...] [--replicates 5 10 20] [--jobs 1] [--to FILE.json]
 
 n = 10, 20, ..., 400 (in half of the panels 20, 40, ..., 400) and ten values of d. Each law draws values with n and d.
-The crossing is the n/d where the event `value <= LEVEL` has probability 1/2: there the median crosses LEVEL. The jump
-is the n/d of the midpoint, which a report gives only between two plateaus. `--to` keeps the rows for a later run.
+The crossing is the n/d where the event `value <= LEVEL` has probability 1/2: there the median crosses LEVEL. `--to`
+keeps the rows for a later run.
 """
 
 from collections.abc import Callable
@@ -32,16 +32,11 @@ Draw = Callable[[Array, Array, Rng], Any]
 
 
 class Law(NamedTuple):
-    """A draw of values at n and d, the LEVEL and n/d of the crossing, and whether the jump has two plateaus.
-
-    crossing: NaN where the median crosses no level. plateaus: False where values change beside the jump by 10 to 35 %
-    of it, so that a report may give it or not; None for laws without any jump.
-    """
+    """A draw of values at n and d, and the LEVEL and n/d of the crossing: NaN where the median crosses no level."""
 
     draw: Draw
     level: float = 0.5
     crossing: float = 2.0
-    plateaus: bool | None = True
 
 
 def _noisy(median: Callable[[Array], Any], spread: Callable[[Array], Any] = lambda ratio: 0.3 + 0 * ratio) -> Draw:
@@ -89,15 +84,15 @@ LAWS: dict[str, Law] = {
     "logistic, w = 0.05": Law(_noisy(_logistic(0.05))),
     "logistic, w = 0.1": Law(_noisy(_logistic(0.1))),
     "logistic, w = 0.25": Law(_noisy(_logistic(0.25))),
-    "logistic, w = 0.5": Law(_noisy(_logistic(0.5)), plateaus=False),
+    "logistic, w = 0.5": Law(_noisy(_logistic(0.5))),
     "rising": Law(_noisy(lambda ratio: 1 - 0.9 * _logistic(0.1)(ratio)), 0.55),
     "less noise below": Law(_noisy(_step, lambda ratio: np.where(ratio < AT, 0.1, 0.8)), 0.55, AT),
     "heavy tails": Law(lambda n, d, rng: _step(n / d) + 0.1 * rng.standard_t(1.5, len(n)), 0.65, AT),
     "shared noise": Law(_shared),
-    "growing noise": Law(_noisy(lambda ratio: 1 / ratio, lambda ratio: 0.1 * ratio), plateaus=None),
-    "1/n": Law(_noisy(lambda ratio: 1 / ratio), plateaus=None),
-    "exponential": Law(_noisy(lambda ratio: np.exp(-ratio)), float(np.exp(-2)), plateaus=None),
-    "flat": Law(_noisy(lambda ratio: 1.0, lambda ratio: 0.4 + 0 * ratio), crossing=np.nan, plateaus=None),
+    "growing noise": Law(_noisy(lambda ratio: 1 / ratio, lambda ratio: 0.1 * ratio)),
+    "1/n": Law(_noisy(lambda ratio: 1 / ratio)),
+    "exponential": Law(_noisy(lambda ratio: np.exp(-ratio)), float(np.exp(-2))),
+    "flat": Law(_noisy(lambda ratio: 1.0, lambda ratio: 0.4 + 0 * ratio), crossing=np.nan),
 }
 
 
@@ -108,41 +103,33 @@ def diagram(law: str, replicates: int, seed: int) -> Diagram:
     rng = np.random.default_rng([list(LAWS).index(law), replicates, seed])
     rows = pd.DataFrame({"n": n.astype(int), "d": d.astype(int), "replicate": replicate.astype(int)})
     same: dict[str, Any] = {"ensemble": "gaussian", "planted": "linear", "architecture": "relu", "method": "min_norm"}
-    rows = rows.assign(**same, noise=0.0, sweep="jumps", status="ok", trial_id=[f"{i:032x}" for i in range(len(rows))])
+    rows = rows.assign(
+        **same, noise=0.0, sweep="crossings", status="ok", trial_id=[f"{i:032x}" for i in range(len(rows))]
+    )
     rows["absolute_distance"] = LAWS[law].draw(n, d, rng)
-    config = {"name": "jumps", "replicates": replicates, "axes": {}, "report": {"value": "absolute_distance"}}
-    document = {"name": "jumps", "digest": "0", "config": config, "trials": len(rows), "provenance": {}}
-    return Diagram.of(Grid(Path("jumps"), document, pa.Table.from_pandas(rows, preserve_index=False)))
+    config = {"name": "crossings", "replicates": replicates, "axes": {}, "report": {"value": "absolute_distance"}}
+    document = {"name": "crossings", "digest": "0", "config": config, "trials": len(rows), "provenance": {}}
+    return Diagram.of(Grid(Path("crossings"), document, pa.Table.from_pandas(rows, preserve_index=False)))
 
 
 def analysed(law: str, replicates: int, seed: int) -> dict[str, float]:
     """Return what a report prints of one panel, compared with the truth; NaN where it prints nothing."""
-    _, level, true, plateaus = LAWS[law]
+    _, level, true = LAWS[law]
     estimates = Estimates(diagram(law, replicates, seed))
-    at, jump = estimates.showing(f"absolute_distance<={level:g}").pooled[0], estimates.pooled[0]
-    given, found = at.interval.known, jump.jump is not None and np.isfinite(jump.jump.before)
+    at = estimates.showing(f"absolute_distance<={level:g}").pooled[0]
+    given, covers = at.interval.known, at.interval.low <= true <= at.interval.high
     inside = [one.interval.low <= true * one.y <= one.interval.high for one in at.slices]
-    covers, jump_covers = (one.interval.low <= true <= one.interval.high for one in (at, jump))
     return {
         "given": float(given),
         "covers": float(covers) if given else np.nan,
         "half": (at.interval.high - at.interval.low) / 2 if given else np.nan,
         "slices": float(np.mean(inside)),
-        "found": float(found),
-        "jump covers": float(jump_covers and plateaus is not None) if found else np.nan,
-        "jump half": (jump.interval.high - jump.interval.low) / 2 if found and jump.interval.known else np.nan,
     }
 
 
-COLUMNS = (
-    *("law", "replicates", "two plateaus", "crossing given", "covers", "half width", "slices cover"),
-    *("jump given", "covers", "half width"),
-)
+COLUMNS = ("law", "replicates", "crossing given", "covers", "half width", "slices cover")
 NOTE = """
 - `crossing`: of the stated value, pooled to n/d; `slices cover`: at each d. `flat` crosses no value.
-- `two plateaus`: beside the jump, values change per factor sqrt 2 of n/d by at most 10 % of it (`no`: 17 %; `no jump`:
-  47 % and more, or there is none).
-- `jump`: given, and holds the n/d of the midpoint. Laws without a jump have none, so each jump given there is a miss.
 - Half widths are medians over the panels."""
 
 
@@ -152,18 +139,17 @@ def measured(law: str, replicates: int, panels: int, jobs: int) -> dict[str, Any
         each = pool.map(analysed, repeat(law), repeat(replicates), range(panels), chunksize=max(1, panels // 64))
         found = pd.DataFrame(list(each))
     mean = found.mean()
-    mean[["half", "jump half"]] = found[["half", "jump half"]].median()
+    mean["half"] = found["half"].median()
     if not np.isfinite(LAWS[law].crossing):
         mean[["covers", "slices"]] = np.nan
-    kind = {True: "yes", False: "no", None: "no jump"}[LAWS[law].plateaus]
-    return {"law": law, "replicates": replicates, "two plateaus": kind, **mean}
+    return {"law": law, "replicates": replicates, **mean}
 
 
 def rows(given: Any) -> list[list[object]]:
     """Return the cells of each row, and the means over the rows."""
     cases = [(law, replicates, given.panels, given.jobs) for replicates, law in product(given.replicates, given.law)]
     found = pd.DataFrame(resumed(given.to, cases, measured))
-    mean = found.mean(numeric_only=True).drop(["replicates", "half", "jump half"])
+    mean = found.mean(numeric_only=True).drop(["replicates", "half"])
     found = pd.concat([found, pd.DataFrame([{"law": "mean of the rows", **mean}])]).astype({"replicates": "Int64"})
     return [[_text(value) for value in row] for row in found.astype(object).to_numpy()]
 
