@@ -17,6 +17,13 @@ from recovery.theory.moments import (
     orthogonal_limit_printed,
     relu_limit,
 )
+from recovery.theory.network import (
+    FAILURE_GAUSSIAN,
+    SUFFICIENT_ANY_LAW,
+    SUFFICIENT_GAUSSIAN,
+    network_recovery,
+    network_sufficient,
+)
 from recovery.theory.noisy import theorem10_interval
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
 from recovery.theory.wendel import proposition6, theorem5, theorem7_failure, theorem11, wendel
@@ -85,6 +92,11 @@ CURVES: dict[str, Curve] = {
         ),
         Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, solved to 10 digits", strong_margin, 1.0),
         Curve("theta_star_paper", "strong recovery as printed, n = 7.613 d", "P1 Remark 3", np.divide, PAPER_RATIO),
+        Curve("network_sufficient", "lower bound on P(network recovers)", "ours, Theorem A", network_sufficient),
+        Curve("network_any_law", "network recovers, n > 4d/3", "ours, Theorem A", np.divide, SUFFICIENT_ANY_LAW),
+        Curve("network_recovers", "network recovers, n = 1.2824d", "ours, Theorem B", np.divide, SUFFICIENT_GAUSSIAN),
+        Curve("network_fails", "network fails, n = 1.007d", "ours, Theorem C", np.divide, FAILURE_GAUSSIAN),
+        Curve("network_recovery", "P(chi-squared > .277 d), a heuristic", "ours", network_recovery),
         Curve("strong_width", "g(theta) of Theorem 9", "P1 (113)", strong_width, 1.0, ("theta",)),
         Curve("g", "one ReLU neuron, n to infinity", "P1 Proposition 9", _g, 1.0, ("method.degrees",)),
         Curve("g1", "opposite neurons, n to infinity", "P1 Proposition 8", _g1, 1.0, ("method.degrees",)),

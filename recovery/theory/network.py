@@ -1,0 +1,111 @@
+"""Rows from which the network itself recovers a planted linear neuron: the theorems of docs/network-threshold.md.
+
+The exact program with a skip connection, over all activation patterns and without noise, recovers a unit weight w if
+    T(X) = min over X^T lam = w of max over |u| = 1 of (|w.u| + |lam^T |X u||)
+is below 2; w is not optimal if T(X) > 2. Theorem A bounds the probability of failure of one matrix up to the signs of
+its rows. Theorems B and C are limits for Gaussian rows as d grows.
+"""
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from recovery.types import Array
+
+SUFFICIENT_ANY_LAW = 4 / 3
+"""n/d above which Theorem A gives recovery with probability to 1: Gaussian rows; sub-Gaussian entries and w = e_j."""
+
+SUFFICIENT_ANY_DIRECTION = float((1 + 3**-0.5) ** 2)
+"""n/d above which Theorem A gives recovery with probability to 1 for Gaussian rows and any w that depends on X^T X."""
+
+SUFFICIENT_GAUSSIAN = 1.282383
+"""n/d from which Gaussian rows recover a fixed w with probability to 1. Theorem B, proved in ball arithmetic."""
+
+FAILURE_GAUSSIAN = 1.007
+"""n/d up to which Gaussian rows do not recover a fixed w, with probability to 1. Source: Theorem C."""
+
+
+def failure_bound(X: Array, w: Array) -> float:
+    """Return Theorem A's bound on the probability that w is not recovered, given X up to the signs of its rows.
+
+    X: shape (n, d), of rank d and without zero rows. w: shape (d,), a direction that the signs of rows do not change.
+    With rows scaled to length 1, lam = X (X^T X)^{-1} w/|w|, q = |lam|^2 and L = ||diag(lam) X||, the bound is
+    2 exp(-(2 - sqrt(1 + q))^2 / (8 L^2)) if q < 3, and otherwise 1. Source: docs/network-threshold.md, Theorem A.
+    """
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True)
+    left, singular, right = np.linalg.svd(rows, full_matrices=False)
+    lam = left @ (right @ (w / np.linalg.norm(w)) / singular)
+    return float(_sign_bound(lam @ lam, np.linalg.norm(lam[:, None] * rows, 2)))
+
+
+def network_sufficient(n: ArrayLike, d: ArrayLike) -> Array:
+    """Return a lower bound on P(recovered) for Gaussian rows and a fixed direction; 0 where it says nothing.
+
+    n, d: broadcast together. It is Theorem A with q and L at quantiles of their bounds, so it has explicit constants,
+    and is above 0 only for thousands of rows. Source: docs/network-threshold.md, "With explicit constants".
+    """
+    n, d = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(d, dtype=np.float64))
+    best = np.zeros(n.shape)
+    enough = (n > d) & (d >= 1)
+    n, d = np.where(enough, n, 2.0), np.where(enough, d, 1.0)
+    for share in np.geomspace(1e-12, 0.2, 24):
+        best = np.maximum(best, 1 - share - _gaussian_bound(n, d, share / 5))
+    return np.where(enough, best, 0.0)
+
+
+def network_recovery(n: ArrayLike, d: ArrayLike, kappa: float = 0.277) -> Array:
+    """Return P(chi^2_{n - d + 1} > kappa d), a description of P(recovered) for Gaussian rows; 0 for n < d.
+
+    1/|lam|^2 of the least-norm dual has this chi-squared law. That recovery is nearly 1/|lam|^2 > kappa d is an
+    observation; the default is a replica-symmetric value, a heuristic. Source: docs/network-threshold.md.
+    """
+    n, d = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(d, dtype=np.float64))
+    return np.where(n >= d, scipy.special.chdtrc(np.maximum(n - d + 1, 1.0), kappa * d), 0.0)
+
+
+def _sign_bound(q: ArrayLike, L: ArrayLike) -> Array:
+    exponent = np.maximum(2 - np.sqrt(1 + np.asarray(q)), 0) ** 2 / (8 * np.square(L))
+    return np.minimum(2 * np.exp(-exponent), 1.0)
+
+
+def _gaussian_bound(n: Array, d: Array, share: float) -> Array:
+    """Return Theorem A's bound where each of the five events that limit q and L fails with probability `share`."""
+    scale = np.sqrt(scipy.special.chdtri(n - d + 1, 1 - share))  # |lam| = 1/scale
+    largest = np.sqrt(1 - scipy.special.betaincinv((n - 1) / 2, 0.5, np.minimum(share / n, 1)))  # entry of lam/|lam|
+    reach = np.sqrt(-2 * np.log(share))
+    fourth = ((3 * n) ** 0.25 + reach) ** 2 / scipy.special.chdtri(n, 1 - share)  # |lam/|lam||_4^2
+    tilt = (n + 1) * n / ((n - d + 2) * (n - d + 1))
+    far = np.sqrt(2 * np.log(2 * tilt / share**2))
+    fourth = np.minimum(fourth, largest)
+    q = (fourth + (np.sqrt(d - 1) + largest * far) / scale) ** 2
+    L = fourth + (1 + largest * (np.sqrt(d - 1) + far)) / scale
+    return _sign_bound(q, L)
+
+
+def gordon_value(c: ArrayLike, kappa: ArrayLike, theta: ArrayLike, alpha: ArrayLike, ratio: ArrayLike) -> Array:
+    """Return G of Theorem B: a bound on T for u.w = c, at n/d = ratio, for every theta > 0 and alpha.
+
+    c in [0, 1): component of u along w; kappa in [-1, 1]: component of the rest along the regression of X w on
+    the other columns. The theorem needs sup over (c, kappa) of inf over (theta, alpha) of G below 2.
+    """
+    c, kappa, theta, alpha, ratio = (np.asarray(x, dtype=np.float64) for x in (c, kappa, theta, alpha, ratio))
+    mu, rest = np.sqrt(1 - 1 / ratio), np.sqrt(1 - c**2)
+    along, across = c / np.sqrt(ratio - 1) + rest * kappa, rest**2 * (1 - kappa**2)
+    spread = np.sqrt((along * mu) ** 2 + across)
+    clipped = _clipped_mean(1 / (mu * theta), c * mu - alpha, spread)
+    linear = c + theta * across / (2 * ratio) + 1 / (2 * theta * mu**2)
+    return linear + alpha**2 * theta / 2 - theta / 4 * clipped
+
+
+def _clipped_mean(a: Array, b: Array, s: Array) -> Array:
+    """Return E(a |eta| - |b eta + s N|)_+^2, eta and N independent standard normal, by polar coordinates."""
+    low, middle, high = np.arctan2(-a - b, s), np.arctan2(-b, s), np.arctan2(a - b, s)
+    right = _squared_wave(a - b, -s, high) - _squared_wave(a - b, -s, middle)
+    left = _squared_wave(a + b, s, middle) - _squared_wave(a + b, s, low)
+    return 2 / np.pi * (left + right)
+
+
+def _squared_wave(p: Array, q: Array, angle: Array) -> Array:
+    """Return the integral of (p cos t + q sin t)^2 over t from 0 to `angle`."""
+    sine, cosine = np.sin(2 * angle), np.cos(2 * angle)
+    return (p**2 + q**2) / 2 * angle + (p**2 - q**2) / 4 * sine + p * q / 2 * (1 - cosine)
