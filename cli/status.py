@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
 @click.command()
 @options.results
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@options.trust
-def command(results: Path, as_json: bool, trust: bool) -> None:
+def command(results: Path, as_json: bool) -> None:
     """Count the stored trials of RESULTS by status, with the recent rate and the time left. Nothing is written.
 
-    If the sweep was submitted as a SLURM array, name the tasks that have missing trials; for a sweep with user code
-    this needs --trust. If RESULTS is a folder of several results folders, print a line for each.
+    If RESULTS is a folder of several results folders, print a line for each.
     """
     from recovery.store.sweepfile import SWEEP_FILE
 
@@ -32,31 +31,17 @@ def command(results: Path, as_json: bool, trust: bool) -> None:
     from recovery.runner.sweep_status import sweep_status
 
     status = sweep_status(results)
-    tasks, command = missing_tasks(results, trust) if status.missing else (None, "")
     if as_json:
-        facts = {**asdict(status), "missing": status.missing, "missing_tasks": tasks}
+        facts = {**asdict(status), "missing": status.missing}
         click.echo(json.dumps(facts, default=str))
         return None
     click.echo(status_text(status))
     if status.missing:
-        click.echo(f"the same `recover sweep` command runs the missing trials{command}")
+        script = results / "slurm" / "array.sbatch"
+        command = ["sbatch", str(script)] if script.is_file() else ["recover", "sweep", str(results)]
+        trust = " --trust" if status.own and not script.is_file() else ""
+        click.echo(f"this runs the missing trials: {shlex.join(command)}{trust}")
     return None
-
-
-def missing_tasks(results: Path, trust: bool) -> tuple[list[int] | None, str]:
-    """Return the tasks of the last array with missing trials, None if unknown, and the command that runs them."""
-    from recovery.store.folder import SUBMISSIONS
-
-    if not (results / SUBMISSIONS).is_dir():
-        return None, ""
-    from recovery.extras import submissions
-
-    if (array := submissions.last_array(results)) is None:
-        return None, ""
-    if (tasks := submissions.missing_tasks(array, results, trust=trust)) is None:
-        return None, f"\nwhich tasks of the array those are: recover status {results} --trust"
-    ranges = submissions.as_ranges(tasks)
-    return tasks, f", and so does\n  sbatch --array={ranges} {array.script}\nor: recover submit {results} --missing"
 
 
 def several_text(folder: Path, as_json: bool) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recovery.runner.rounds import Interim
     from recovery.runner.run import Options, Summary
     from recovery.runner.stop import Stop
+    from recovery.store.folder import Folder
 
 LEAST_MEMORY = 32
 """Minimum of --trial-memory in MiB; with less, every trial would be stored as `killed`."""
@@ -70,6 +71,7 @@ class Request:
     quiet: bool
     as_json: bool
     on_end: str | None
+    trust: bool
 
     def end(self, status: int, **facts: object) -> NoReturn:
         """Print the summary as JSON and run the --on-end command, as requested, and exit."""
@@ -82,6 +84,23 @@ class Request:
             if done.returncode:
                 click.echo(f"--on-end: {self.on_end!r} ended with status {done.returncode}", err=True)
         sys.exit(status)
+
+    @property
+    def stored(self) -> Folder | None:
+        """The results folder whose stored sweep is to be run, if CONFIG is one. Raises `ParameterError`."""
+        from recovery.config import shipped
+        from recovery.errors import ParameterError
+        from recovery.store.folder import Folder
+        from recovery.store.sweepfile import SWEEP_FILE
+
+        if self.config in shipped() or not (Path(self.config) / SWEEP_FILE).is_file():
+            return None
+        if self.out or self.overrides or self.until:
+            raise ParameterError(
+                f"{self.config} is a results folder, which is run as it is stored; give a config for --out, --set and "
+                "--until"
+            )
+        return Folder(Path(self.config))
 
     def options(self, sweep: Sweep) -> Options:
         """Return the options of the run of this sweep, from the arguments and defaults."""
@@ -150,11 +169,13 @@ class Request:
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 @click.option("--on-end", metavar="COMMAND", help="At the end, run a shell command with that JSON as its input.")
+@click.option("--trust", is_flag=True, help="If CONFIG is a results folder, run the user code that it names.")
 def command(**given: Any) -> None:
     """Run the trials of CONFIG that are not stored yet, and store a row for each.
 
-    CONFIG is a YAML file or the name of a shipped config (`recover configs`). Running the command again continues
-    where it stopped. Several processes may run on one folder at the same time.
+    CONFIG is a YAML file, the name of a shipped config (`recover configs`), or a results folder, whose stored sweep is
+    continued. Running the command again continues where it stopped. Several processes may run on one folder at the
+    same time.
 
     Exit status: 0 if all stored trials are ok; 1 if some failed; 2 for an invalid argument or config; 75 if it stopped
     early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full disk, a round that waits for other shards): run it again.
@@ -189,14 +210,19 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
 
         if not request.dry_run and request.backend in (None, "processes"):
             start_server()  # the fork server starts while this process imports modules
-        from recovery.runner.loading import load
+        from recovery.runner.loading import load, sweep_of
         from recovery.runner.plan import plan as plan_sweep, relation_words
         from recovery.runner.progress import display
         from recovery.runner.run import run
         from recovery.runner.sweep_status import stale_words
 
-    sweep = load(request.config, request.overrides, request.until, refine=request.refine)
-    plan = plan_sweep(sweep, request.out or Path("results") / sweep.name)
+    stored = request.stored
+    sweep = (
+        load(request.config, request.overrides, request.until, refine=request.refine)
+        if stored is None
+        else sweep_of(stored.load()["config"], trust=request.trust)
+    )
+    plan = plan_sweep(sweep, stored.path if stored is not None else request.out or Path("results") / sweep.name)
     settings = request.options(sweep)
     if not request.rerun_changed and plan.stale:
         click.echo(stale_words(len(plan.stale), "--rerun-changed"), err=True)

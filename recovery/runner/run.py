@@ -96,7 +96,7 @@ def run(
     of a sweep with a rule ends after the planned rounds. Raises `StoreError` if the folder is not writable; a later
     failure to read or write it ends the run early.
     """
-    damaged = _open(plan)
+    damaged = open_folder(plan)
     stale = plan.stale
     if options.rerun_changed and stale:
         take_out(plan.folder, stale, STALE)
@@ -223,7 +223,7 @@ def _finish_rounds(plan: Plan, summary: Summary) -> None:
         plan.folder.update({**content, "trials": len(plan.trials)})
 
 
-def _open(plan: Plan) -> list[Damaged]:
+def open_folder(plan: Plan) -> list[Damaged]:
     """Create the folder or extend its plan, and clean up after earlier runs; return the damaged files."""
     content = content_of(plan.sweep)
     if not plan.folder.exists():

@@ -32,8 +32,6 @@ from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuil
 from recovery.text import printable
 
 DAMAGED = "damaged"
-SUBMISSIONS = "slurm"
-"""Folder of the scripts that were submitted to a cluster."""
 MOST_DIFFERENCES = 12
 MOST_NAMED = 12
 MOST_BYTES = 64 * 2**20
@@ -90,9 +88,6 @@ class Folder:
             what = "is a file, not a results folder" if self.path.is_file() else "no such results folder"
             what = "holds no sweep" if self.path.is_dir() else what
             then = _suggestion(self.path) or "run `recover sweep` first"
-            if scripts := sorted(self.path.glob(f"{SUBMISSIONS}/*/*.sbatch"), key=lambda path: path.stat().st_mtime):
-                what = "no task of the submitted sweep has started"
-                then = f"`squeue --me` lists the tasks that wait; if it lists none, run: sbatch {scripts[-1]}"
             raise StoreError(f"{self.path}: {what} (no {SWEEP_FILE}); {then}") from error
         except OSError as error:
             raise StoreError(f"{self.sweep_file}: cannot be read: {error.strerror or error}") from error

@@ -16,9 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from recovery.config import load
-from recovery.errors import ParameterError
 from recovery.extras.rigorous import Checked, Verified, write
-from recovery.extras.slurm_script import quoted
 from recovery.report.texts import csv_text
 from recovery.runner.arithmetic import other_versions
 from recovery.store import read
@@ -256,12 +254,6 @@ def test_no_link_in_a_folder_is_followed(
         assert "symbolic link" in result.output
     else:
         assert result.exit_code == 0
-
-
-@pytest.mark.parametrize("folder", ["a\n#SBATCH --wrap=id", "a\rb", "a\u2028b", "a\\"])
-def test_a_folder_begins_no_line_of_a_script(folder: str) -> None:
-    with pytest.raises(ParameterError, match="give another --out"):
-        quoted(folder)
 
 
 def test_a_text_where_the_rows_have_numbers_is_a_message(out: Path) -> None:

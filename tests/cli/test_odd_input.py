@@ -69,10 +69,6 @@ def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
         (["sweep", "p1-fig06", "--trial-memory", "1"], "not in the range x>=32"),
         (["sweep", "p1-fig06", "--out", "a\nb"], "control characters"),
         (["sweep", "p1-fig06", "--set", "n={start: 4, stop: 8}"], "write `--set 'axes.n={start: 4, stop: 8}'`"),
-        (["submit", "p1-fig06", "--array", "3", "--time", "soon"], "is not a time limit"),
-        (["submit", "p1-fig06", "--array", "3", "--mem", "much"], "is not an amount of memory"),
-        (["submit", "p1-fig06", "--array", "3%0"], "is not an array"),
-        (["submit", "p1-fig06", "--array", "3", "--sbatch", "--x=1\nrm -rf /"], "is not an option of sbatch"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else None,
 )

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,25 +137,6 @@ def test_what_rigorous_cannot_do_is_said(noiseless: Path) -> None:
     assert "cannot be written" in result
 
 
-@pytest.mark.parametrize("kind", ["array", "dask"])
-def test_submit_writes_a_script_that_bash_reads(tmp_path: Path, kind: str) -> None:
-    options = ("--out", tmp_path / "an out", "--time", "1:00:00", "--sbatch=--partition=long", "--set", "noise=0.5")
-    result = said("submit", write_config(tmp_path), f"--{kind}", 8, *options)
-    script = tmp_path / "an out" / "slurm" / "1" / f"{kind}.sbatch"
-    assert str(script) in result
-    subprocess.run(["bash", "-n", script], check=True)
-    text = script.read_text()
-    assert "#SBATCH --time=1:00:00\n" in text
-    assert "#SBATCH --partition=long\n" in text
-    assert re.search(r"sweep .* --out '.*/an out' --set noise=0.5", text)
-
-
-def test_submit_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    result = refused("submit", write_config(tmp_path), "--array", 2, "--out", tmp_path / "out", "--now")
-    assert "sbatch is not installed here" in result
-
-
 def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:
     config, out = write_config(tmp_path, method={"seconds": 0.05}), tmp_path / "out"
     said = recover("sweep", config, "--out", out, "--dry-run", "--jobs", 2).stdout
@@ -174,15 +154,6 @@ def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0"])
 def test_a_wrong_shard_is_a_usage_error(tmp_path: Path, text: str) -> None:
     assert "--shard" in refused("sweep", write_config(tmp_path), "--shard", text)
-
-
-def test_array_tasks_of_a_boundary_sweep_wait_in_the_queue_for_each_other(tmp_path: Path) -> None:
-    config = write_config(tmp_path, axes={"n": [2, 4, 6, 8], "d": [3]})
-    for sampling, again in (("{kind: uniform}", "again=0\n"), ("{kind: boundary, rounds: 2, budget: 60}", "again=1\n")):
-        said = recover(
-            "submit", config, "--array", 2, "--out", tmp_path / "out", "--set", f"sampling={sampling}"
-        ).stdout
-        assert again in Path(said.splitlines()[0]).read_text()
 
 
 @pytest.fixture
@@ -203,6 +174,18 @@ def test_conditions_pick_rows(results: Path, tmp_path: Path) -> None:
     for name, load in (("rows.csv", pd.read_csv), ("rows.parquet", pd.read_parquet)):
         recover("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--out", tmp_path / name)
         assert set(load(tmp_path / name)["trial_id"].astype(str)) == set(wanted["trial_id"])
+
+
+def test_missing_trials_are_listed(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    sweep(config, out, shard=(1, 2))
+    assert "--trust allows it" in refused("trials", out, "--where", "status = 'missing'")
+    few = tmp_path / "few.csv"
+    said("trials", out, "--where", "status == 'missing' and n == 4", "--trust", "--out", few)
+    stored = read(out).frame
+    assert few.read_text().count("missing") == 8 - sum(stored["n"] == 4)
+    listed = said("trials", out, "--where", "status != 'missing'", "--trust")
+    assert len(listed.splitlines()) == len(stored) + 2
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,21 @@
-"""Sweeps on real SLURM, one node of it, started for each test."""
+"""The script that `recover submit` writes, and its array on real SLURM, one node of it, started for each test."""
 
+import os
 import re
+import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from recovery.store import read
+from tests.invoke import recover as in_process, refused, said
 from tests.needs import need_programs, need_root
 
 from .slurm import PROGRAMS, one_node, output, wait_until
-from .sweeps import assert_undisturbed, rows, write_config
+from .sweeps import assert_undisturbed, rows, sweep, write_config
 
 
 @pytest.fixture
@@ -38,83 +43,113 @@ def wait_until_ended(job: str) -> None:
     wait_until(lambda: set(states(job).values()) <= {"COMPLETED", "CANCELLED", "FAILED"}, "the array to end", 300)
 
 
-def test_an_array_with_a_requeued_task_ends_in_the_grid_of_a_plain_run(slurm: None, tmp_path: Path) -> None:
-    config = write_config(tmp_path, method={"seconds": 0.05}, replicates=40)
-    out = tmp_path / "out"
-    submit = ["submit", str(config), "--array", "8", "--out", str(out), "--now", "--time", "10"]
-    said = recover(*submit)
-    job = said.split()[-1]
-    wait_until(lambda: bool(list(out.glob("trials/*.parquet"))), "stored rows")
-    task = next(task for task, state in states(job).items() if state == "RUNNING")
-    assert output("scontrol", "requeue", f"{job}_{task}") == ""
-    wait_until(lambda: states(job).get(task) == "PENDING", "the task to wait again")
-    waiting = next(other for other, state in states(job).items() if state == "PENDING" and other != task)
-    cancelled = re.split(r"\D", waiting)[-1]  # of 4-8, the last
-    assert output("scancel", f"{job}_{cancelled}") == ""
-    output("scontrol", "update", f"JobId={job}_{task}", "StartTime=now")  # SLURM would wait two minutes
-    wait_until_ended(job)
-    assert states(job)[task] == "COMPLETED"
-    assert f"sbatch --array={cancelled} {out}/slurm/1/array.sbatch\n" in recover("status", out, "--trust")
-    again = recover("submit", out, "--missing", "--time", "20").split()
-    assert again[-2:] == ["tasks", cancelled]
-    assert "TimeLimit=00:20:00" in output("scontrol", "show", "job", again[3].rstrip(":"))
-    wait_until_ended(again[3].rstrip(":"))
-    assert_undisturbed(config, out, jobs=4, backend="threading")
+def script_of(config: Path, out: Path, *options: object, array: str = "8") -> Path:
+    """Submit an array without SLURM; return its script."""
+    return Path(said("submit", config, "--array", array, "--out", out, *options).splitlines()[0])
 
 
-def test_names_with_blanks_and_quotes_and_an_array_of_two_at_a_time(slurm: None, tmp_path: Path) -> None:
+def task(script: Path, number: int, tasks: int, folder: Path) -> None:
+    """Run the sweep as one task of an array does, in this folder."""
+    (line,) = [line for line in script.read_text().splitlines() if "recovery.cli sweep" in line]
+    names = {"ID": number, "MIN": 1, "MAX": tasks, "COUNT": tasks, "STEP": 1}
+    environment = {**os.environ, **{f"SLURM_ARRAY_TASK_{name}": str(value) for name, value in names.items()}}
+    subprocess.run(["bash", "-c", line.removesuffix(" &")], check=True, cwd=folder, env=environment)
+
+
+def test_the_script_is_one_that_bash_reads(tmp_path: Path) -> None:
+    setup = tmp_path / "modules.sh"
+    setup.write_text("set -eu\nexport FROM_SETUP=yes\n")
+    options = ("--time", "1:00:00", "--mem", "4G", "--sbatch=--partition=long", "--setup", setup)
+    script = script_of(write_config(tmp_path), tmp_path / "an 'out'", *options, array="8%2")
+    text = script.read_text()
+    subprocess.run(["bash", "-n", script], check=True)
+    for line in ("--array=1-8%2", "--time=1:00:00", "--mem=4G", "--partition=long"):
+        assert f"#SBATCH {line}\n" in text
+    head = text.partition("again=")[0]
+    shown = subprocess.run(
+        ["bash"], input=head + "false; echo $FROM_SETUP $UNSET", text=True, check=True, capture_output=True
+    )
+    assert shown.stdout == "yes\n"
+    assert "\nagain=0\n" in text
+    rule = "sampling={kind: until, rule: threshold +-2}"  # tasks wait in the queue for each other
+    rounds = script_of(write_config(tmp_path, axes={"n": [2, 4, 6], "d": [3]}), tmp_path / "rounds", "--set", rule)
+    assert "\nagain=1\n" in rounds.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--array", "3%0"], "is not an array"),
+        (["--array", "3", "--sbatch", "--x=1\nrm -rf /"], "is not an option of sbatch"),
+        (["--array", "3", "--time", "soon\n"], "is not an option of sbatch"),
+        (["--array", "3", "--out", "a\\b"], "give another --out"),
+    ],
+)
+def test_what_is_no_line_of_a_script_is_refused(tmp_path: Path, options: list[str], message: str) -> None:
+    out = [] if "--out" in options else ["--out", tmp_path / "out"]
+    assert message in refused("submit", write_config(tmp_path), *options, *out)
+    assert not (tmp_path / "out").exists()
+
+
+def test_tasks_run_the_stored_sweep_and_the_same_script_runs_what_is_missing(tmp_path: Path) -> None:
+    """The config is edited after the submission, and the folder of the task has a module named as one of Python's."""
+    config, out, elsewhere = write_config(tmp_path), tmp_path / "my 'out'", tmp_path / "elsewhere"
+    script = script_of(config, out, "--set", "noise=0.5", array="2")
+    config.write_text("broken: [")
+    elsewhere.mkdir()
+    (elsewhere / "json.py").write_text("raise SystemExit('imported')")
+    task(script, 1, 2, elsewhere)
+    assert 0 < len(read(out).table) < 24
+    shown = in_process("status", out).stdout.partition("this runs the missing trials: ")[2]
+    assert shlex.split(shown) == ["sbatch", str(script)]
+    stored = rows(out)
+    for number in (1, 2):
+        task(script, number, 2, elsewhere)
+    assert len(read(out).table) == 24
+    assert set(read(out).frame["noise"]) == {0.5}
+    assert rows(out).loc[stored.index].equals(stored)
+
+
+def test_a_stored_sweep_is_continued_as_it_is(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    sweep(config, out, shard=(1, 2))
+    assert "--trust" in refused("sweep", out)
+    assert "run as it is stored" in refused("sweep", out, "--set", "noise=1")
+    assert f"recover sweep {out} --trust" in in_process("status", out).stdout
+    assert "24 of 24 trials stored" in said("sweep", out, "--trust", "-q")
+    assert_undisturbed(config, out)
+
+
+def test_without_slurm_submission_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    config, out = write_config(tmp_path), tmp_path / "out"
+    assert f"sbatch is not installed here; run this on the cluster: sbatch {out}" in refused(
+        "submit", config, "--array", 2, "--out", out, "--now"
+    )
+
+
+def test_an_array_with_a_requeued_and_a_cancelled_task_ends_in_the_grid_of_a_plain_run(
+    slurm: None, tmp_path: Path
+) -> None:
     folder = tmp_path / "a 'b' \"c\" $d #e 5%j é"
     folder.mkdir()
-    config, out = write_config(folder, method={"seconds": 0.01}), folder / "my out"
-    config = config.rename(folder / "my 'own' config.yaml")
-    submit = ["submit", str(config), "--array", "3%2", "--out", str(out), "--now", "--time", "10m"]
-    said = recover(*submit)
-    assert said.startswith("Submitted batch job"), said
-    job = said.split()[-1]
-    assert "ArrayTaskThrottle=2" in output("scontrol", "show", "job", job)
+    config, out = write_config(folder, method={"seconds": 0.05}, replicates=40), folder / "my out"
+    answer = recover("submit", config, "--array", "8%4", "--out", out, "--now", "--time", "10")
+    assert answer.startswith("Submitted batch job"), answer
+    job = answer.split()[-1]
+    wait_until(lambda: bool(list(out.glob("trials/*.parquet"))), "stored rows")
+    number = next(number for number, state in states(job).items() if state == "RUNNING")
+    assert output("scontrol", "requeue", f"{job}_{number}") == ""
+    wait_until(lambda: states(job).get(number) == "PENDING", "the task to wait again")
+    waiting = next(other for other, state in states(job).items() if state == "PENDING" and other != number)
+    assert output("scancel", f"{job}_{re.split(r'[^0-9]', waiting)[-1]}") == ""
+    config.write_text("broken: [")
+    output("scontrol", "update", f"JobId={job}_{number}", "StartTime=now")  # SLURM would wait two minutes
     wait_until_ended(job)
-    assert set(states(job).values()) == {"COMPLETED"}
-    assert len(list((out / "slurm" / "1").glob(f"{job}_?.log"))) == 3
-    assert len(rows(out)) == 24
-
-
-def test_a_requeued_task_of_an_array_runs_its_snapshot_after_the_sweep_has_grown(slurm: None, tmp_path: Path) -> None:
-    config, out, setup = write_config(tmp_path, method={"seconds": 0.01}), tmp_path / "out", tmp_path / "setup.sh"
-    setup.write_text("set -e\necho from the setup\n")
-    submit = ["submit", config, "--out", out, "--time", "10m", "--setup", setup]
-    job = recover(*submit, "--array", 2, "--sbatch=--hold", "--now").split()[-1]
-    (tmp_path / "fake_methods.py").write_text("raise SystemExit('edited since')\n")
-    held = recover("submit", out, "--missing")  # both tasks wait
-    assert "2 tasks with missing trials, 2 of them wait or run" in held
-    write_config(tmp_path, method={"seconds": 0.01}, replicates=6)
-    grown = recover(*submit, "--array", 3, "--now").split()[-1]
-    wait_until_ended(grown)
-    part = max((out / "trials").glob("*.parquet"), key=lambda path: path.stat().st_mtime)
-    part.unlink()  # its trials run again
-    output("scontrol", "release", job)
-    wait_until_ended(job)
-    logs = [path.read_text() for path in (out / "slurm" / "1").glob(f"{job}_?.log")]
-    assert set(states(job).values()) == {"COMPLETED"}, logs
-    assert all("from the setup" in log for log in logs)
-    assert all("holds a larger sweep of 36 trials" in log for log in logs)
-    if "missing" in recover("status", out, "--trust"):
-        recover("submit", out, "--missing")
-        wait_until(lambda: "36 of 36 trials stored" in recover("status", out), "all rows", 300)
-    assert_undisturbed(config, out)
-
-
-def test_a_dask_cluster_of_one_job_ends_in_the_grid_of_a_plain_run(slurm: None, tmp_path: Path) -> None:
-    config, out = write_config(tmp_path, method={"seconds": 0.01}), tmp_path / "out"
-    submit = ["submit", str(config), "--dask", "2", "--out", str(out), "--now", "--time", "10"]
-    said = recover(*submit)
-    job = said.split()[-1]
-    wait_until(
-        lambda: states(job)[""] not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"), "the job to end", 300
-    )
-    log = (out / "slurm" / "1" / f"{job}.log").read_text()
-    assert states(job)[""] == "COMPLETED", log
-    assert log.count("Register worker addr") == 2
-    assert "tcp://" not in log
-    assert log.count("tls://") > 2
-    assert not list(out.rglob(".dask*"))
-    assert_undisturbed(config, out)
+    assert states(job)[number] == "COMPLETED"
+    assert len(list((out / "slurm").glob(f"{job}_?.log"))) == 7
+    assert "missing trials: sbatch" in recover("status", out)
+    again = output("sbatch", str(out / "slurm" / "array.sbatch")).split()[-1]
+    wait_until_ended(again)
+    assert set(states(again).values()) == {"COMPLETED"}
+    assert_undisturbed(write_config(folder, method={"seconds": 0.05}, replicates=40), out, jobs=4, backend="threading")
