@@ -181,8 +181,10 @@ def is_true(text: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", TEXTS, ids=named)
 def test_commands_that_are_only_shown_exist(page: Path) -> None:
-    for arguments in commands(page, "console"):
-        exists(arguments)
+    for words in commands(page, "console"):
+        arguments = [word for word in words if not re.match(r"[A-Z_]+=", word)]
+        if arguments[0] == "recover":
+            exists(arguments)
 
 
 def test_the_recipes_of_the_cookbook_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +203,7 @@ def test_the_recipes_of_the_cookbook_are_valid(tmp_path: Path, monkeypatch: pyte
     assert sum(line.startswith("I want") for line in page.read_text().splitlines()) >= 20
     steps = [["report", str(ROOT / "results/papers/p1-fig06"), "--claims", "mine.yaml"]]
     for _, command, *rest in commands(page, "console"):
-        if command == "sweep":
+        if command == "sweep" and not rest[0].startswith("results/"):
             sets = [word for pair in pairwise(rest) if pair[0] == "--set" for word in pair]
             steps.append(["check", rest[0], *sets])
     steps.append(["sweep", "matrix.yaml", "--backend", "threading", "-q"])
