@@ -19,7 +19,7 @@ from scipy.stats import binomtest
 
 from benchmarks import HERE, arguments, table, written
 from recovery.report.diagram import Diagram
-from recovery.report.statistics.proportions import QUANTILE
+from recovery.report.statistics.differences import QUANTILE
 from recovery.sampling.placement import Slice, Transition, covariance, estimate, place
 from recovery.store import read
 from recovery.theory import CURVES

@@ -16,31 +16,25 @@ from . import options
     "--tolerance", metavar="T", type=click.FloatRange(0), help="Count the pairs of a number that differ by more."
 )
 @click.option(
-    "--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Slices and cells to list."
+    "--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Rows to list of each table."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Write a page (.html), a figure (.png, .svg, .pdf) or the cells (.csv).",
-)
+@click.option("--out", type=click.Path(path_type=Path), help="Write the table (.csv) or everything (.json).")
 def command(results: tuple[Path, ...], most: int, as_json: bool, out: Path | None, **asked: Any) -> None:
     """Compare each results folder with the first one, or the values of an axis within one folder.
 
-    Differences of success, per cell, per slice and overall, and of thresholds have 95 % intervals. Trials with the
-    same draws are compared pair by pair.
+    Differences per cell, per slice and overall, and of thresholds, have 95 % intervals. Trials with the same draws are
+    compared pair by pair.
 
     \b
     recover compare results/gated results/exact
     recover compare results/sensing --by method
     recover compare results/gated results/exact results/trained --json
     recover compare results/a results/b --value test_distance --tolerance 1e-6
-    recover compare results/a results/b --out difference.html
+    recover compare results/a results/b --out differences.csv
     """
     from recovery.errors import ReportError
     from recovery.extras.compare import compare_grids
-    from recovery.extras.comparison_words import in_words
-    from recovery.report.figures import render
     from recovery.report.formats import COMPARISON, format_of, write
     from recovery.report.texts import csv_text
     from recovery.store import read
@@ -52,18 +46,7 @@ def command(results: tuple[Path, ...], most: int, as_json: bool, out: Path | Non
     for grid in grids:
         options.warn_rows(grid)
     compared = compare_grids(grids, **asked)
-    click.echo(compared.as_json() if as_json else "\n".join(in_words(compared.parts, most)))
-    if out is None or kind is None:
-        return
-    if kind == "csv":
-        content = csv_text(compared.cells).encode()
-    elif kind == "html":
-        from recovery.extras.comparison_report import comparison_page
-
-        content = comparison_page(compared.parts).encode()
-    else:
-        from recovery.extras.comparison_report import draw_differences
-
-        content = render(draw_differences(compared.parts), kind)
-    path = write(out, content)
-    click.echo(path, err=as_json)
+    click.echo(compared.as_json() if as_json else "\n".join(compared.lines(most)))
+    if out is not None:
+        content = csv_text(compared.table) if kind == "csv" else compared.as_json()
+        click.echo(write(out, content.encode()), err=as_json)

@@ -19,7 +19,7 @@ from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
-from recovery.report.statistics.proportions import wilson
+from recovery.report.statistics.proportions import exact_interval
 from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
 from recovery.runner.engine import Engine
@@ -59,12 +59,12 @@ class Results:
         return Analysis(Diagram.of(self.grid, value))
 
     def cells(self, value: str | None = None) -> pd.DataFrame:
-        """Return a row per grid cell with its counts; for a proportion also the 95 % Wilson interval, `low` to
+        """Return a row per grid cell with its counts; for a proportion also the exact 95 % interval, `low` to
         `high`."""
         table = self.analysis(value).diagram.table
         if "yes" not in table:
             return table
-        low, high = wilson(table["yes"], table["no"])
+        low, high = exact_interval(table["yes"], table["no"])
         return table.assign(low=low, high=high)
 
     def to_xarray(self, value: str | None = None, *, rows: bool = False) -> "Dataset":

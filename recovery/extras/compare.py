@@ -1,23 +1,43 @@
-"""`recovery.compare`: two results folders, or the values of an axis of one, with every difference as a table."""
+"""`recover compare`: two results folders, or the values of an axis of one, as one table of differences with intervals.
+
+Trials with the same draws are compared pair by pair. False discoveries among grid cells are controlled.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+import scipy
+from tabulate import tabulate
 
-from recovery.config import ReportSpec
+from recovery.config import ReportSpec, user_axes
 from recovery.errors import ReportError
-from recovery.extras.comparison import STORED_AS, Comparison, compare_each, stacked
-from recovery.extras.comparison_words import after, before, tables
+from recovery.expressions import is_expression, parse
+from recovery.interval import LEVEL, Interval
+from recovery.report.claims.lines import Line, form_of
 from recovery.report.diagram import PLAIN, Cells, Diagram, coordinates, has, is_number, joint_values
+from recovery.report.statistics import Estimates
+from recovery.report.statistics.differences import (
+    paired_difference,
+    sign_test,
+    threshold_difference,
+    unpaired_difference,
+)
+from recovery.report.statistics.samples import median_interval
 from recovery.store import Grid, read
-from recovery.text import did_you_mean
+from recovery.text import did_you_mean, many
+
+FDR = 0.05
+"""Controlled false-discovery rate."""
+SECTIONS = ("data", "planted", "patterns", "method")
+"""Sections of a config that may differ between sweeps without a coordinate for it, such as `method.program`."""
+STORED_AS = {"data.ensemble": "ensemble", "planted.kind": "planted", "method.kind": "method"}
+"""Fields of a config -> the coordinate that always stores them."""
 
 
 class Stored(Protocol):
@@ -28,80 +48,115 @@ class Stored(Protocol):
 
 
 @dataclass(frozen=True)
-class Comparisons:
-    """Each further sweep, or value of an axis, compared with the first: `overall`, `thresholds`, `slices` and `cells`
-    as frames. `difference` is the second minus the first, with the ends `low` and `high` of its interval."""
+class Comparison:
+    """Each further sweep, or value of an axis, compared with the first.
 
-    parts: tuple[Comparison, ...]
+    table: a row over all cells (`scope` overall), per slice along x, and per common grid cell. `difference` is the
+    second minus the first, between `low` and `high`. gained, lost: pairs whose second or first value is larger. p: the
+    sign test of pairs, which is McNemar's for an event; of unpaired events Fisher's test in a cell, the score test
+    elsewhere. q: p of a cell after the procedure of Benjamini and Yekutieli over all cells, valid under any dependence.
+    thresholds: both sides' thresholds as they are printed, and their difference. notes: what is compared, and whether
+    trials are paired.
+    """
 
-    @cached_property
+    label: str
+    table: pd.DataFrame
+    thresholds: pd.DataFrame
+    notes: tuple[str, ...]
+    tolerance: float | None = None
+
+    @property
     def overall(self) -> pd.DataFrame:
-        """One row per comparison: the difference over all common grid cells, and why trials are not paired."""
-        return self._frame(
-            one.whole.assign(
-                cells=len(one.cells),
-                cells_that_differ=len(one.different),
-                paired=one.paired,
-                not_paired_because=" and ".join(one.unpaired),
-            )
-            for one in self.parts
-        )
+        """The rows over all common grid cells, one per comparison."""
+        return self._scope("overall")
 
-    @cached_property
-    def slices(self) -> pd.DataFrame:
-        """One row per slice along x: the difference over its grid cells."""
-        return self._frame(one.slices for one in self.parts)
-
-    @cached_property
+    @property
     def cells(self) -> pd.DataFrame:
-        """One row per common grid cell."""
-        return stacked(self.parts)
+        """The rows of grid cells."""
+        return self._scope("cell")
 
-    @cached_property
-    def thresholds(self) -> pd.DataFrame:
-        """One row per threshold: the pooled ones first, then those of the slices. Empty if the value is no event along
-        a numeric axis."""
-        rows = []
-        for part in self.parts:
-            along = part.first.along
-            for panel, one in part.thresholds:
-                slice_ = {} if one.pooled or along.by is None else {along.by: one.y}
-                rows.append(
-                    {"first": part.names[0], "second": part.names[1]}
-                    | {"along": along.what if one.pooled else along.x, "where": panel.where | slice_}
-                    | {"pooled": one.pooled, "left_out": list(one.left_out), "probability": along.probability}
-                    | {"threshold_first": one.first, "threshold_second": one.second}
-                    | one.difference.columns("difference")
-                    | {"level": one.difference.level}
-                )
-        table = pd.DataFrame(rows).rename(columns={"difference_low": "low", "difference_high": "high"})
-        return table.sort_values("pooled", ascending=False, kind="stable", ignore_index=True) if rows else table
+    def _scope(self, scope: str) -> pd.DataFrame:
+        rows = self.table[self.table["scope"] == scope].drop(columns="scope").reset_index(drop=True)
+        return rows.dropna(axis="columns", how="all")
 
-    def _frame(self, frames: Any) -> pd.DataFrame:
-        """Return the tables of all comparisons as one, with the names of both sides."""
-        named = []
-        for one, frame in zip(self.parts, frames, strict=True):
-            frame = frame.rename(columns={"first": "value_first", "second": "value_second"})
-            frame.insert(0, "first", one.names[0])
-            frame.insert(1, "second", one.names[1])
-            named.append(frame)
-        return pd.concat(named, ignore_index=True)
+    @property
+    def different(self) -> pd.DataFrame:
+        """The grid cells that differ at a false-discovery rate of `FDR`, smallest q first."""
+        return self.cells[self.cells["q"] <= FDR].sort_values("q") if "q" in self.cells else self.cells[:0]
+
+    @property
+    def sentence(self) -> str:
+        """The differences over all cells, and how many cells differ."""
+        parts = []
+        for row in _records(self.overall):
+            text = f"{row['second']} minus {row['first']}: {_difference(row)}"
+            if "largest" in row:
+                text += f"; largest difference {row['largest']:.3g} (relative {row['largest_relative']:.3g})"
+            if "beyond" in row:
+                within = row["trials"] - row["beyond"]
+                text += f"; {within:g} of {row['trials']} pairs differ by at most the tolerance {self.tolerance:g}"
+            parts.append(text)
+        if "q" in self.cells:
+            tested = f"{len(self.different)} of {many(len(self.cells), 'grid cell')}"
+            parts.append(f"{tested} differ at a false-discovery rate of {FDR:.0%}")
+        return "; ".join(parts)
+
+    def lines(self, most: int = 20) -> list[str]:
+        """Return the lines of the terminal. most: limit of the rows of a table."""
+        found = [f"{self.label}: {self.notes[0]}", *self.notes[1:]]
+        names = {"overall": "All cells", "slice": "Slices"}
+        parts = {title: self._scope(scope) for scope, title in names.items()}
+        hidden = ["where", "level", "difference", "difference_low", "difference_high"]
+        parts |= {"Thresholds": self.thresholds.drop(columns=hidden, errors="ignore")}
+        parts |= {"Grid cells that differ": self.different}
+        for title, frame in parts.items():
+            if len(frame):
+                left = f"; the first {most} of {len(frame)}, --most {len(frame)} lists all" if len(frame) > most else ""
+                found += ["", f"{title}{left}:", *_shown(frame.head(most)).splitlines()]
+        return [*found, "", self.sentence]
 
     def as_json(self) -> str:
-        """Return the four tables as one JSON object; numbers that do not exist are null."""
-        names = ("overall", "thresholds", "slices", "cells")
-        content = {name: [_plain(row) for row in getattr(self, name).to_dict("records")] for name in names}
-        return json.dumps({"value": str(self.parts[0].first.quantity), **content}, default=str)
+        """Return the tables as one JSON object; numbers that do not exist are null."""
+        tables = {name: [_plain(row) for row in _records(getattr(self, name))] for name in ("table", "thresholds")}
+        return json.dumps({"value": self.label, "sentence": self.sentence, "notes": self.notes, **tables}, default=str)
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>{escape(line)}</p>" for line in before(self.parts)]
-        for title, heads, rows in tables(self.parts):
-            shown = pd.DataFrame(rows, columns=heads).to_html(index=False, border=0)
-            parts.append(f"<p><b>{escape(title)}</b></p>{shown}")
-        return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in after(self.parts))])
+        frames = "".join(frame.to_html(index=False, border=0) for frame in (self.overall, self.thresholds))
+        return f"<p>{escape(self.sentence)}</p>{frames}"
 
     def __repr__(self) -> str:
-        return "\n".join([*before(self.parts), *after(self.parts)])
+        return "\n".join(self.lines())
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _shown(frame: pd.DataFrame) -> str:
+    """Return rows as a table of text, with the ends of intervals in one column."""
+    rows = [
+        {name: _short(value) for name, value in row.items() if name not in ("low", "high", "level", "paired")}
+        | ({"interval": _interval(row).entry("+.4g")} if "low" in row else {})
+        for row in _records(frame)
+    ]
+    return tabulate(rows, headers="keys", disable_numparse=True)
+
+
+def _interval(row: dict[str, Any]) -> Interval:
+    return Interval(row["difference"], row["low"], row["high"], row["level"])
+
+
+def _difference(row: dict[str, Any]) -> str:
+    found = f"difference {row['difference']:+.4g}"
+    if "low" not in row or np.isnan(row["low"]):
+        return found
+    return f"{found}, {_interval(row).entry('+.4g')}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
 
 
 def _plain(value: Any) -> Any:
@@ -120,7 +175,7 @@ def compare(
     by: str | None = None,
     value: str | None = None,
     tolerance: float | None = None,
-) -> Comparisons:
+) -> Comparison:
     """Compare two results folders, or with `by` the values of an axis within one, as `recover compare` does.
 
     value: a column or COLUMN<=NUMBER, by default the value of the config. tolerance: count the pairs of a number that
@@ -129,6 +184,231 @@ def compare(
     given = [one for one in (a, b) if one is not None]
     grids = [read(one) if isinstance(one, str | Path) else one.grid for one in given]
     return compare_grids(grids, by, value, tolerance)
+
+
+def compare_grids(
+    grids: Sequence[Grid], by: str | None = None, value: str | None = None, tolerance: float | None = None
+) -> Comparison:
+    """Compare each further grid with the first, or the values of an axis of one grid. Raises `ReportError`."""
+    if by is not None and len(grids) > 1:
+        found = f"found {len(grids)} results folders, allowed is one"
+        raise ReportError(f"--by {by}: {found}; leave out the others, or leave out --by")
+    diagrams = [Diagram.of(grid, value) for grid in grids]
+    first, *others = diagrams if by is None else sides_of(diagrams[0], by)
+    if not others:
+        raise ReportError(
+            f"{first.grid.path}: a comparison needs at least two results folders; add another one, or give --by AXIS"
+        )
+    if tolerance is not None and first.proportion:
+        raise ReportError(f"--tolerance: {first.quantity} is an event; leave --tolerance out, or choose a number")
+    names = [diagram.name for diagram in (first, *others)]
+    if len(set(names)) < len(names):
+        names = [diagram.grid.path.as_posix() for diagram in (first, *others)]
+    title = f"{names[1]} minus {names[0]}" if len(others) == 1 else f"differences from {names[0]}"
+    tables, thresholds, notes = list[pd.DataFrame](), list[dict[str, Any]](), [title]
+    for name, other in zip(names[1:], others, strict=True):
+        sides = {"first": names[0], "second": name}
+        table, words = _compared(first, other, tolerance)
+        tables.append(pd.DataFrame({side: [text] * len(table) for side, text in sides.items()}).join(table))
+        notes += [words if len(others) == 1 else f"{name}: {words}"]
+        notes += [
+            f"{field}: {one} in {names[0]}, {two} in {name}" for field, (one, two) in _fixed(first, other).items()
+        ]
+        thresholds += [sides | row for row in _thresholds(first, other)]
+    table = pd.concat(tables, ignore_index=True)
+    tested = (table["scope"] == "cell") & table["p"].notna()
+    if tested.any():
+        table.loc[tested, "q"] = scipy.stats.false_discovery_control(table.loc[tested, "p"], method="by")
+    # rows over all cells first, then slices, then grid cells
+    order = table["scope"].map({"overall": 0, "slice": 1, "cell": 2})
+    table = table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+    return Comparison(first.quantity.label, table, pd.DataFrame(thresholds), tuple(notes), tolerance)
+
+
+def _compared(first: Diagram, second: Diagram, tolerance: float | None) -> tuple[pd.DataFrame, str]:
+    """Return the differences over all cells, per slice and per grid cell of two sweeps, and how trials are compared."""
+    keys, fixed = _keys(first, second), _fixed(first, second)
+    left, right = _values(first, keys), _values(second, keys)
+    for diagram, side in ((first, left), (second, right)):
+        if not len(side) and len(diagram.frame):
+            raise ReportError(
+                f"{diagram.name}: no finished trial measures {first.quantity}; choose another quantity with --value"
+            )
+    unpaired = tuple(_unpaired(first, second, fixed))
+    if not unpaired and any(rows.duplicated([*keys, "replicate"]).any() for rows in (left, right)):
+        unpaired = ("several trials of a grid cell have the same replicate",)
+    if unpaired:
+        how = "mean" if first.proportion else "median"
+        counts = [side.groupby(keys, dropna=False)["value"].agg([how, "size", "sum"]) for side in (left, right)]
+        named = [
+            one.set_axis([f"{name}_{side}" for name in ("value", "size", "sum")], axis=1)
+            for one, side in zip(counts, ("first", "second"), strict=True)
+        ]
+        rows = named[0].join(named[1], how="inner").reset_index()
+    else:
+        rows = left.merge(right, on=[*keys, "replicate"], suffixes=("_first", "_second"))
+    if not len(rows):
+        apart = [name for name in keys if not set(first.frame[name]) & set(second.frame[name])]
+        why = f"; no value of {apart[0]} is in both" if apart else ""
+        raise ReportError(f"{first.name} and {second.name} have no grid cell in common over {', '.join(keys)}{why}")
+    scopes = {"overall": [], "slice": [name for name in keys if name != first.along.x], "cell": keys}
+    tables = []
+    for scope, names in scopes.items():
+        if unpaired:
+            found = unpaired_summary(rows, names, first.proportion)
+        else:
+            found = paired_summary(rows, names, first.proportion, tolerance)
+        if scope != "slice" or len(found) > 1:
+            tables.append(found.assign(scope=scope, paired=not unpaired))
+    cells = len(tables[-1])
+    unmatched = len(pd.concat([left[keys], right[keys]]).drop_duplicates()) - cells
+    text = f"{many(cells, 'common cell')}, "
+    if unpaired:
+        text += f"not paired, because {' and '.join(unpaired)}"
+    else:
+        text += f"paired: {many(len(rows), 'pair')} of trials with the same draws"
+    text += f"; {many(unmatched, 'cell')} on one side only" if unmatched else ""
+    table = pd.concat(tables, ignore_index=True)
+    return table[["scope", *keys, *(name for name in table if name not in ("scope", *keys))]], text
+
+
+def paired_summary(rows: pd.DataFrame, names: list[str], proportion: bool, tolerance: float | None) -> pd.DataFrame:
+    """Return the differences over each group of pairs with the same values of `names`; one row over all without names.
+
+    rows: one row per pair, with `value_first` and `value_second`. For a number, values and difference are medians, with
+    the largest difference, the largest relative to the larger absolute value of its pair, and with a tolerance the
+    number of pairs that differ by more.
+    """
+    one, two = rows["value_first"].to_numpy(dtype=float), rows["value_second"].to_numpy(dtype=float)
+    # equal values have the difference 0; subtracting them would give NaN if both are infinite
+    moved = np.subtract(two, one, where=one != two, out=np.zeros(len(rows)))
+    groups = rows[names].assign(value_first=one, value_second=two, gained=two > one, lost=two < one, moved=moved)
+    how = "mean" if proportion else "median"
+    sums = {"value_first": ("value_first", how), "value_second": ("value_second", how), "difference": ("moved", how)}
+    sums |= {"trials": ("gained", "size"), "gained": ("gained", "sum"), "lost": ("lost", "sum")}
+    if not proportion:
+        size = np.maximum(np.abs(one), np.abs(two))
+        relative = np.divide(np.abs(moved), size, where=np.isfinite(size) & (size > 0), out=np.zeros(len(rows)))
+        groups = groups.assign(largest=np.abs(moved), largest_relative=relative)
+        sums |= {name: (name, "max") for name in ("largest", "largest_relative")}
+        if tolerance is not None:
+            groups, sums = groups.assign(beyond=np.abs(moved) > tolerance), sums | {"beyond": ("beyond", "sum")}
+    grouped = groups.groupby(names or np.zeros(len(rows)), dropna=False)
+    found = grouped.agg(**sums).reset_index(drop=not names)
+    if proportion:
+        low, high = paired_difference(found["gained"], found["lost"], found["trials"])
+    else:
+        ends = [median_interval(part.to_numpy()) for _, part in grouped["moved"]]
+        low, high = (np.array([getattr(one, end) for one in ends]) for end in ("low", "high"))
+    counts = found[["gained", "lost"]].to_numpy(dtype=int).tolist()
+    return found.assign(low=low, high=high, level=LEVEL, p=[sign_test(gained, lost) for gained, lost in counts])
+
+
+def unpaired_summary(rows: pd.DataFrame, names: list[str], proportion: bool) -> pd.DataFrame:
+    """Return the differences over each group of grid cells with the same values of `names`; one row without names.
+
+    rows: one row per grid cell, with the value and the counts of each side. For several cells, values are means over
+    the cells, and the difference of an event has the weights of Mantel and Haenszel. Numbers have no interval or test.
+    """
+    trials = rows[["size_first", "size_second"]].min(axis=1)
+    moved = rows.assign(difference=rows["value_second"] - rows["value_first"], trials=trials)
+    grouped = moved.groupby(names or np.zeros(len(rows)), dropna=False)
+    sums = {"value_first": "mean", "value_second": "mean", "difference": "median", "trials": "sum"}
+    found = grouped[list(sums)].agg(sums).reset_index(drop=not names)
+    if not proportion:
+        return found.assign(low=np.nan, high=np.nan, level=LEVEL, p=np.nan)
+    yes, total = (rows[[f"{name}_first", f"{name}_second"]].to_numpy(dtype=float).T for name in ("sum", "size"))
+    difference, low, high, p = unpaired_difference(yes, total, np.asarray(grouped.ngroup(), dtype=np.intp))
+    if len(found) == len(rows):
+        tables = (np.array([a, b - a]).T for a, b in zip(yes.T, total.T, strict=True))
+        p = np.array([scipy.stats.fisher_exact(each)[1] for each in tables])
+    return found.assign(difference=difference, low=low, high=high, level=LEVEL, p=p)
+
+
+def _thresholds(first: Diagram, second: Diagram) -> Iterator[dict[str, Any]]:
+    """Yield the thresholds of an event of both sides, of the same panel or slice, and their difference."""
+    if not first.proportion or first.along != second.along:
+        return
+    others = Estimates(second).all_thresholds
+    for one in Estimates(first).all_thresholds:
+        match = [other for other in others if other.panel.where == one.panel.where]
+        if len(match) != 1 or not len(one.panel.cells) or not len(match[0].panel.cells):
+            continue
+        here, there = Line.of(one), Line.of(match[0])
+        found = threshold_difference(one.interval, match[0].interval)
+        if not (one.constant and match[0].constant):
+            found = Interval(np.nan, -np.inf, np.inf, found.level)
+        form = f"+{form_of(one.along)}"
+        texts = {"value_first": here.estimate, "interval_first": here.interval}
+        texts |= {"value_second": there.estimate, "interval_second": there.interval}
+        difference = f"{found.estimate:{form}}, {found.entry(form)}" if found.known else found.entry(form)
+        numbers = {**found.columns("difference"), "level": found.level}
+        yield {
+            "panel": here.panel,
+            "what": here.what,
+            **texts,
+            "minus": difference,
+            **numbers,
+            "where": one.panel.where,
+        }
+
+
+def _keys(first: Diagram, second: Diagram) -> list[str]:
+    """Return the coordinates over which grid cells are matched."""
+    keys = [name for name in first.layout.keys if name in second.frame]
+    return keys + [name for name in second.layout.keys if name in first.frame and name not in keys]
+
+
+def _unpaired(first: Diagram, second: Diagram, fixed: dict[str, tuple[object, object]]) -> Iterator[str]:
+    """Yield the reasons why a replicate has different draws in two sweeps."""
+    if first.sweep.seed != second.sweep.seed:
+        yield f"seed differs ({first.sweep.seed} and {second.sweep.seed})"
+    for name, (one, other) in fixed.items():
+        if name in ("n", "d") or name.startswith("data.") or name in _operands(first) | _operands(second):
+            yield f"{name} differs ({one} and {other})"
+
+
+def _operands(diagram: Diagram) -> set[str]:
+    """Return the user axes in expressions of the config's axes: two of their values have separate draws."""
+    axes = diagram.sweep.document.get("axes", {})
+    texts = [text for block in (axes if isinstance(axes, list) else [axes]) for _, text in _leaves(block, "axes")]
+    names = [parse(text).names for text in texts if isinstance(text, str) and is_expression(text)]
+    return set(user_axes(name for some in names for name in some))
+
+
+def _fixed(first: Diagram, second: Diagram) -> dict[str, tuple[object, object]]:
+    """Return the constant coordinates, and the other fields of the configs, in which two sweeps differ."""
+    keys = _keys(first, second)
+    shared = [
+        name for name in coordinates(first.frame, first.grid.columns) if name in second.frame and name not in keys
+    ]
+    values = {name: (first.frame[name].unique(), second.frame[name].unique()) for name in shared}
+    paths = {name: path for path, name in STORED_AS.items()}
+    constant = {paths.get(name, name): (a[0], b[0]) for name, (a, b) in values.items() if len(a) == len(b) == 1}
+    documents = [diagram.grid.sweep["config"] for diagram in (first, second)]
+    fields = [
+        {path: one for part in SECTIONS for path, one in _leaves(document.get(part), part)} for document in documents
+    ]
+    for path in dict.fromkeys([*fields[0], *fields[1]]):
+        if path not in shared and path not in keys:
+            constant[path] = (fields[0].get(path, "not given"), fields[1].get(path, "not given"))
+    return {name: pair for name, pair in constant.items() if pair[0] != pair[1]}
+
+
+def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
+    """Yield (dotted path, value) of the fields of a section, except those that are stored as coordinates."""
+    if isinstance(value, dict):
+        for name, below in value.items():
+            if f"{path}.{name}" not in STORED_AS:
+                yield from _leaves(below, f"{path}.{name}")
+    elif value is not None:
+        yield path, value
+
+
+def _values(diagram: Diagram, keys: list[str]) -> pd.DataFrame:
+    """Return coordinates, replicate and value of the finished trials that measured the quantity."""
+    known = diagram.frame[[*keys, "replicate"]].assign(value=diagram.quantity.values(diagram.frame))
+    return known[diagram.cells.finished & known["value"].notna().to_numpy()]
 
 
 def sides_of(diagram: Diagram, by: str) -> list[Diagram]:
@@ -159,15 +439,3 @@ def sides_of(diagram: Diagram, by: str) -> list[Diagram]:
         sweep = replace(diagram.sweep, name=value if isinstance(value, str) else PLAIN.pair(by, value))
         sides.append(replace(diagram, sweep=sweep, frame=frame, layout=layout, cells=cells))
     return sides
-
-
-def compare_grids(
-    grids: Sequence[Grid], by: str | None, value: str | None = None, tolerance: float | None = None
-) -> Comparisons:
-    """Compare each further grid with the first, or the values of an axis of one grid."""
-    if by is not None and len(grids) > 1:
-        found = f"found {len(grids)} results folders, allowed is one"
-        raise ReportError(f"--by {by}: {found}; leave out the others, or leave out --by")
-    diagrams = [Diagram.of(grid, value) for grid in grids]
-    sides = diagrams if by is None else sides_of(diagrams[0], by)
-    return Comparisons(tuple(compare_each(*sides, tolerance=tolerance)))

@@ -9,7 +9,7 @@ from recovery.store.parts import write_file
 PICTURES = ("png", "svg", "pdf", "eps", "pgf")
 TABLES = ("csv", "json", "latex")
 REPORT = ("terminal", "html", *PICTURES, *TABLES)
-COMPARISON = ("html", *PICTURES, "csv")
+COMPARISON = ("csv", "json")
 ENDINGS = {"txt": "terminal", "html": "html", "htm": "html", "tex": "latex"}
 ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json", "zip")}
 """Ending of a file -> its format. A format's own name is one too, but is not advised."""

@@ -16,7 +16,7 @@ from altair import ConcatChart
 from nbclient import NotebookClient
 
 from recovery.api import Results
-from recovery.report.statistics.proportions import wilson
+from recovery.report.statistics.proportions import exact_interval
 
 from .grids import fail, grid, wendel_rows
 from .test_page import HOSTILE
@@ -57,7 +57,7 @@ def test_a_notebook_shows_the_chart_without_any_magic(tmp_path: Path) -> None:
 def test_a_map_has_a_rectangle_for_each_cell_with_its_fraction_and_interval() -> None:
     results, chart = made(wendel_rows(ensemble=["gaussian", "haar"]))
     panel = results.analysis().diagram.panels[1].cells
-    low, high = wilson(panel["yes"], panel["no"])
+    low, high = exact_interval(panel["yes"], panel["no"])
     rows = cells(chart, 1)
     assert [row["v"] for row in rows] == pytest.approx(panel["value"].tolist(), abs=1e-4)
     assert [row["low"] for row in rows] == pytest.approx(low.tolist(), abs=1e-4)

@@ -47,7 +47,7 @@ def test_an_ending_that_is_no_format_is_refused(results: Path, tmp_path: Path, c
 def test_an_ending_and_a_format_must_agree(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"ends as pdf, but --format is png"):
         format_of(tmp_path / "x.pdf", "png", REPORT)
-    assert format_of(tmp_path / "x.PDF", None, COMPARISON) == "pdf"
+    assert format_of(tmp_path / "x.CSV", None, COMPARISON) == "csv"
     assert format_of(tmp_path / "x.zip", None, ("zip",)) == "zip"
     assert format_of(tmp_path, None, REPORT) is None
 

@@ -46,7 +46,7 @@ def test_an_adaptive_sweep_shows_its_own_level_everywhere(tests: int, level: flo
     for report in (*shown, analysis.claims[0].measured):
         assert words in report.replace("\\%", "%")
         assert "95 %" not in report.replace("99.5 %", "").replace("lower 95 %", "").replace("upper 95 %", "") or (
-            report in shown[1:3]  # cells have Wilson intervals of 95 %
+            report in shown[1:3]  # cells have intervals of 95 %
         )
 
 

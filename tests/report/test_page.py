@@ -20,7 +20,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.page import report_page
 from recovery.report.page.html import pictures
-from recovery.report.statistics.proportions import wilson
+from recovery.report.statistics.proportions import exact_interval
 
 from . import vega
 from .conftest import visit
@@ -176,7 +176,7 @@ def test_hover_shows_the_counts_and_the_interval(opened: Any, diagram: Diagram) 
         point_at(opened, diagram, panel, n, d)
         row = cell(diagram, panel, n, d)
         text = detail(opened)
-        low, high = (float(end[0]) for end in wilson([row["yes"]], [row["no"]]))
+        low, high = (float(end[0]) for end in exact_interval([row["yes"]], [row["no"]]))
         assert f"n = {n}, d = {d}, {diagram.panels[panel].title}" in text
         assert f"{row['yes']} of {row['yes'] + row['no']}" in text
         found = [float(end) for end in re.search(r"95 % interval\s+([\d.]+) % to ([\d.]+) %", text).groups()]  # type: ignore[union-attr]
@@ -261,7 +261,7 @@ def test_limits_of_the_interval_colour_the_map(opened: Any, diagram: Diagram) ->
         choose(opened, "look", words)
         shown = opened.execute_script("return document.getElementById('maps').spec.concat[1].layer[0].data.values")
         cells = diagram.panels[1].cells
-        ends = wilson(cells["yes"], cells["no"])[side]
+        ends = exact_interval(cells["yes"], cells["no"])[side]
         assert [row["v"] for row in shown] == pytest.approx(ends.tolist(), abs=1e-4)
 
 

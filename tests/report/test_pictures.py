@@ -13,15 +13,13 @@ from matplotlib.text import Text
 
 from benchmarks.contact import faults
 from recovery.config.header import StyleSpec
-from recovery.extras.comparison import compare_two
-from recovery.extras.comparison_report import draw_differences
-from recovery.report.diagram import Axis, Diagram, log_ticks
+from recovery.report.diagram import Axis, log_ticks
 from recovery.report.figures import figures_beside
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import MATH, Style, set_axis
 from recovery.report.page.payload import payload
 
-from .grids import analysed, drawn, fail, grid, wendel_rows
+from .grids import analysed, drawn, fail, wendel_rows
 
 FOUR = ["gaussian", "cubic_gaussian", "haar", "whitened_cubic"]
 BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
@@ -59,15 +57,10 @@ def paired() -> Figure:
     return figures_beside(analysed(rows))["paired"].draw()
 
 
-def difference() -> Figure:
-    first, second = (Diagram.of(grid(wendel_rows(ensemble=FOUR, seed=seed))) for seed in (0, 1))
-    return draw_differences([compare_two(first, second)])
-
-
 LONGER = [pytest.param(draw, marks=pytest.mark.deep) for draw in (ragged, slide, paired)]
 
 
-@pytest.mark.parametrize("draw", [several_panels, log_axis, one_axis, difference, *LONGER])
+@pytest.mark.parametrize("draw", [several_panels, log_axis, one_axis, *LONGER])
 def test_no_text_is_cut_or_lies_over_another(draw: Callable[[], Figure]) -> None:
     assert faults(draw()) == []
 

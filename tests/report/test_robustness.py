@@ -12,7 +12,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map, render
 from recovery.report.page import report_page
-from recovery.report.statistics.proportions import wilson
+from recovery.report.statistics.proportions import exact_interval
 from recovery.report.texts.tables import as_csv, as_json, cell_table
 from recovery.store import Grid
 
@@ -137,19 +137,19 @@ def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
     assert all(abs(cell.value - 0.5) < 0.06 for cell in weighed)  # half of them recover at n = 2d
 
 
-def test_wilsons_interval_is_scipys() -> None:
+def test_the_interval_of_a_proportion_is_scipys() -> None:
     for yes, no in [(0, 5), (5, 0), (3, 2), (40, 60)]:
-        expected = binomtest(yes, yes + no).proportion_ci(method="wilson")
-        low, high = wilson([yes], [no])
+        expected = binomtest(yes, yes + no).proportion_ci()
+        low, high = exact_interval([yes], [no])
         assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
-    assert np.isnan(wilson([0], [0])).all()
+    assert np.isnan(exact_interval([0], [0])).all()
 
 
-def test_the_interval_of_a_cell_is_wilsons(unequal: Grid) -> None:
+def test_a_cell_has_the_interval_of_a_proportion(unequal: Grid) -> None:
     diagram = Diagram.of(unequal)
     table = cell_table(diagram, [diagram.quantity])
     assert sorted(table["trials"].unique()) == [4, 2000]
-    low, _ = wilson(table["recovered_yes"], table["recovered_no"])
+    low, _ = exact_interval(table["recovered_yes"], table["recovered_no"])
     np.testing.assert_allclose(table["recovered_low"], low)
     widths = (table["recovered_high"] - table["recovered_low"])[(table["n"] == 2 * table["d"])]
     assert widths.max() < 0.05

@@ -16,7 +16,8 @@ from recovery.report.figures import drawings, figures_beside, render
 from recovery.report.figures.kinds import KINDS
 from recovery.report.figures.map import draw_paired
 from recovery.report.figures.training_plots import RECORD_KINDS, firsts, runs_of
-from recovery.report.statistics.proportions import Pairs, mcnemar
+from recovery.report.statistics.differences import sign_test
+from recovery.report.statistics.proportions import Pairs
 from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
@@ -124,7 +125,7 @@ def test_the_landscape_has_its_minimum_at_plus_and_minus_a_and_a_flat_valley():
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (5, 0), (7, 2), (3, 3), (12, 30)])
 def test_mcnemar_is_the_binomial_tail_counted_twice(first, second):
     expected = min(1.0, 2.0 * binom.cdf(min(first, second), first + second, 0.5)) if first + second else 1.0
-    assert mcnemar(first, second) == pytest.approx(expected)
+    assert sign_test(first, second) == pytest.approx(expected)
 
 
 def test_pairs_leave_out_what_is_open():
@@ -144,7 +145,7 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
     assert frame.loc[frame["n"] == 40, "convex_recovered"].all()
     ax = draw_paired(diagram).axes[0]
     alone = int(frame["convex_recovered"].sum())
-    assert ax.get_title(loc="right") == f"convex {alone}, training 0, p = {mcnemar(alone, 0):.2g}"
+    assert ax.get_title(loc="right") == f"convex {alone}, training 0, p = {sign_test(alone, 0):.2g}"
     mesh = ax.collections[0].get_array().reshape(2, 2)
     expected = frame.groupby(["d", "n"])["convex_recovered"].mean().astype(float).to_numpy().reshape(2, 2)
     np.testing.assert_allclose(np.asarray(mesh), expected)

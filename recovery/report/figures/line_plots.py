@@ -34,7 +34,7 @@ from recovery.report.diagram import (
 )
 from recovery.report.figures.sheet import interval_handle, panel_sheet, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
-from recovery.report.statistics import poolable, wilson
+from recovery.report.statistics import exact_interval, poolable
 from recovery.report.statistics.means import means_of, printed_numbers, shown_tables
 from recovery.types import Array
 
@@ -133,7 +133,7 @@ def _summary(diagram: Diagram, cells: pd.DataFrame, means: bool) -> tuple[Array,
         value, error = means_of(diagram, cells)
         return value, value - error, value + error
     if diagram.proportion:
-        return (cells["value"].to_numpy(dtype=float), *wilson(cells["yes"], cells["no"]))
+        return (cells["value"].to_numpy(dtype=float), *exact_interval(cells["yes"], cells["no"]))
     value, low, high = (cells[name].to_numpy(dtype=float) for name in ("value", "lower", "upper"))
     return value, low, high
 
@@ -219,7 +219,7 @@ def is_ragged(diagram: Diagram) -> bool:
 
 
 def draw_ratios(analysis: Analysis) -> Figure:
-    """Draw success fractions against n/d with Wilson intervals, and the pooled threshold's interval as a grey band."""
+    """Draw success fractions against n/d with exact intervals, and the pooled threshold's interval as a grey band."""
     diagram = analysis.diagram
     panels = [diagram.panels[i] for i in diagram.drawn]
     share: Literal["rows", "y"] = "y" if diagram.layout.columns is None else "rows"
@@ -259,7 +259,7 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells[ANSWERS].sum(axis=1) > 0)].sort_values("n")
         if not len(cells):
             continue
-        low, high = wilson(cells["yes"], cells["no"])
+        low, high = exact_interval(cells["yes"], cells["no"])
         value = cells["value"].to_numpy(dtype=float)
         bars = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
         style: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **look}

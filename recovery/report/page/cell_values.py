@@ -21,7 +21,7 @@ from recovery.report.diagram import (
     undecided_words,
 )
 from recovery.report.page.encodings import Json, colour, height, rounded_to
-from recovery.report.statistics import COLUMNS, TOLERANCES, wilson
+from recovery.report.statistics import COLUMNS, TOLERANCES, exact_interval
 from recovery.report.statistics.means import means_of, shown_tables
 from recovery.types import Array, Index
 
@@ -73,7 +73,7 @@ class Gathered:
         base = int(counts.max()) + 1
         codes, inverse = np.unique(counts[0] * base + counts[1], return_inverse=True)
         yes, no = codes // base, codes % base
-        low, high = wilson(yes, no)
+        low, high = exact_interval(yes, no)
         with np.errstate(invalid="ignore"):
             value = yes / (yes + no)
         none = yes + no == 0

@@ -6,7 +6,7 @@ import numpy as np
 
 from recovery.report.claims import Analysis
 from recovery.report.page.encodings import Json, rounded_to
-from recovery.report.statistics import sensitivity, wilson
+from recovery.report.statistics import exact_interval, sensitivity
 
 THIRDS = ("smaller d", "middle d", "larger d")
 REACH = 4.0
@@ -42,7 +42,7 @@ def collapse(analysis: Analysis, name: str) -> FitChart | None:
         inside = (place >= 0) & (place < len(bins) - 1)
         np.add.at(yes, (third[inside], place[inside]), won[inside])
         np.add.at(total, (third[inside], place[inside]), won[inside] + lost[inside])
-    low, high = wilson(yes, total - yes)
+    low, high = exact_interval(yes, total - yes)
     fraction = np.divide(yes, total, where=total > 0, out=np.zeros_like(yes))
     rows = [
         _point(float(bins[k] + 0.25 + (group - 1) * 0.07), THIRDS[group], *(a[group, k] for a in (fraction, low, high)))

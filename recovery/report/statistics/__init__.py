@@ -3,7 +3,7 @@
 from recovery.report.statistics.crossings import Crossing
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
 from recovery.report.statistics.pooled import Drift, SliceValue, Threshold, at_level, pooled
-from recovery.report.statistics.proportions import Pairs, pair_cells, wilson
+from recovery.report.statistics.proportions import Pairs, exact_interval, pair_cells
 from recovery.report.statistics.transition import poolable, slices_in_words
 
 __all__ = [
@@ -16,10 +16,10 @@ __all__ = [
     "SliceValue",
     "Threshold",
     "at_level",
+    "exact_interval",
     "pair_cells",
     "poolable",
     "pooled",
     "sensitivity",
     "slices_in_words",
-    "wilson",
 ]

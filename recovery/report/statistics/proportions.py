@@ -1,4 +1,4 @@
-"""Intervals and exact tests of the proportion in one grid cell, and of two outcomes of the same trials."""
+"""The interval of a proportion, and counts of two outcomes of the same trials."""
 
 from dataclasses import dataclass
 
@@ -9,58 +9,28 @@ from numpy.typing import ArrayLike
 
 from recovery.interval import LEVEL
 from recovery.report.diagram import as_numbers, finished
-from recovery.theory.normal import normal_reach
-from recovery.types import Array, Index
-
-QUANTILE = normal_reach(LEVEL)
-"""Half the length of the standard normal law's central interval of the level `LEVEL`."""
+from recovery.report.statistics.differences import sign_test
+from recovery.types import Array
 
 
-def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
-    """Return the ends of Wilson's score interval (1927) of a proportion at the level `LEVEL`; NaN without trials."""
-    yes, no = np.asarray(yes, dtype=float), np.asarray(no, dtype=float)
-    total = np.where(yes + no > 0, yes + no, np.nan)
-    # the ends are the two p that solve (yes/N - p)^2 = q^2 p (1 - p) / N. The variance is taken at p itself, so the
-    # interval has a positive length at 0 and N successes too
-    middle = (yes + QUANTILE**2 / 2) / (total + QUANTILE**2)
-    half = QUANTILE * np.sqrt(yes * no / total + QUANTILE**2 / 4) / (total + QUANTILE**2)
-    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
+def exact_interval(
+    yes: ArrayLike, no: ArrayLike, undecided: ArrayLike = 0, level: float = LEVEL
+) -> tuple[Array, Array]:
+    """Return the ends of the exact interval of a proportion (Clopper and Pearson 1934); NaN without decided trials.
 
-
-def mcnemar(only_first: int, only_second: int) -> float:
-    """Return McNemar's two-sided exact p-value from the numbers of discordant pairs of both kinds; 1 without pairs."""
-    discordant = only_first + only_second
-    return float(scipy.stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
-
-
-def paired_difference(gained: ArrayLike, lost: ArrayLike, pairs: ArrayLike) -> tuple[Array, Array]:
-    """Return the ends of the interval of a difference of proportions from pairs, at the level `LEVEL`.
-
-    One pair of each discordant kind is added to the counts (Bonett and Price 2012). The quantile is Student's, because
-    with the normal one the exact coverage falls to 90 % for few pairs; so it is at least 94.6 %, also without
-    discordant pairs, where Newcombe's interval covers 62 %.
+    Undecided trials count as failures for the lower end and as successes for the upper one. This interval is used
+    everywhere, because claims need its guarantee: at the level 99.9 %, Wilson's misses rare outcomes too often.
     """
-    total = np.asarray(pairs, dtype=float) + 2
-    more, less = (np.asarray(gained, dtype=float) + 1) / total, (np.asarray(lost, dtype=float) + 1) / total
-    quantile = scipy.special.stdtrit(total, (1 + LEVEL) / 2)
-    half = quantile * np.sqrt((more + less - (more - less) ** 2) / total)
-    return np.clip(more - less - half, -1, 1), np.clip(more - less + half, -1, 1)
-
-
-def unpaired_difference(yes: Array, total: Array, group: Index) -> tuple[Array, Array, Array]:
-    """Return the difference of two proportions in each group of grid cells, and the ends of its interval.
-
-    yes, total: counts of shape (2, cells), first and second. group: the number of the group of each cell. A cell has
-    the weight of Mantel and Haenszel. One trial of each outcome is added to the counts (Agresti and Caffo 2000): for
-    the variance in every cell, for the difference once per group, because a group of many cells would keep the bias.
-    """
-    weight = total.prod(axis=0) / total.sum(axis=0)
-    moved = (yes[1] / total[1] - yes[0] / total[0]) * weight
-    smooth = (yes + 1) / (total + 2)
-    variance = (smooth * (1 - smooth) / (total + 2)).sum(axis=0) * weight**2
-    moved, weight, variance = (np.bincount(group, weights=one) for one in (moved, weight, variance))
-    centre, half = moved / (weight + 1), QUANTILE * np.sqrt(variance) / weight
-    return moved / weight, np.clip(centre - half, -1, 1), np.clip(centre + half, -1, 1)
+    counts = np.broadcast_arrays(yes, no, undecided)
+    least, failed, unknown = (np.asarray(count, dtype=float) for count in counts)
+    most, total = least + unknown, least + failed + unknown
+    known = least + failed > 0
+    # the lower end is the p at which as many successes or more have probability (1 - level) / 2, a quantile of a beta
+    # law, and 0 without a success
+    some, left = np.where(least > 0, least, 1.0), np.where(most < total, total - most, 1.0)
+    low = np.where(least > 0, scipy.special.betaincinv(some, total - least + 1, (1 - level) / 2), 0.0)
+    high = np.where(most < total, scipy.special.betaincinv(most + 1, left, (1 + level) / 2), 1.0)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
 @dataclass(frozen=True)
@@ -89,7 +59,7 @@ class Pairs:
 
     @property
     def p_value(self) -> float:
-        return mcnemar(self.only_first, self.only_second)
+        return sign_test(self.only_first, self.only_second)
 
 
 def pair_cells(frame: pd.DataFrame, code: Array, cells: int, first: str, second: str) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import scipy
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Diagram
 from recovery.report.diagram.quantity import Quantity
+from recovery.report.statistics.proportions import exact_interval
 from recovery.types import Array, Mask
 
 SAMPLES = 30
@@ -138,13 +139,9 @@ class Sample:
         if statistic == "median":
             return median_interval(values, level, self.undecided)
         if self.proportion:
-            yes, total = float(values.sum()), count + self.undecided
-            # the lower end is the p at which as many successes or more have probability (1 - level) / 2, a quantile of
-            # a beta law. Undecided trials count as failures for the lower end and as successes for the upper one
-            low = float(scipy.special.betaincinv(yes, total - yes + 1, (1 - level) / 2)) if yes else 0.0
-            most = yes + self.undecided
-            high = float(scipy.special.betaincinv(most + 1, total - most, (1 + level) / 2)) if most < total else 1.0
-            return Interval(yes / count if count else np.nan, low, high, level)
+            yes = float(values.sum())
+            low, high = map(float, exact_interval(yes, count - yes, self.undecided, level))
+            return Interval(yes / count, low, high, level) if count else Interval(np.nan, 0.0, 1.0, level)
         side = (1 + level) / 2
         if np.isfinite(self.least):
             worst = np.concatenate([values, np.full(self.undecided, self.least)])

@@ -22,7 +22,7 @@ from recovery.interval import LEVEL
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns as line_rows
 from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, rows_where
-from recovery.report.statistics import wilson
+from recovery.report.statistics import exact_interval
 from recovery.report.statistics.means import FAR, MeanTable, claimed_tables
 from recovery.text import printable, spreadsheet_text
 
@@ -46,7 +46,7 @@ _NUMBER = re.compile(r"(undetermined|((above|below|[<>]=) )?[-+]?\.?\d.*)?")
 def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame:
     """Return one row per grid cell: coordinates, counts, and the summary of each quantity.
 
-    A proportion has its counts, fraction, Wilson interval with its level, and the range that unfinished trials allow. A
+    A proportion has its counts, fraction, exact interval with its level, and the range that unfinished trials allow. A
     number has its count, mean, median and range.
     """
     blocks = [diagram.cells.keys, diagram.cells.counts()]
@@ -55,7 +55,7 @@ def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame
         if quantity.proportion(diagram.frame):
             with np.errstate(invalid="ignore"):
                 tally.insert(3, "fraction", tally["yes"] / (tally["yes"] + tally["no"]))
-            low, high = wilson(tally["yes"].to_numpy(), tally["no"].to_numpy())
+            low, high = exact_interval(tally["yes"].to_numpy(), tally["no"].to_numpy())
             tally.insert(4, "low", low)
             tally.insert(5, "high", high)
             tally.insert(6, "level", LEVEL)
