@@ -33,7 +33,7 @@ from n = 80 to 40 000; without the probit, on `MESH`, within 0.2 %."""
 
 
 @dataclass(frozen=True)
-class Line:
+class TheoryLine:
     """A polyline in the diagram's coordinates, shape (k, 2): x, y. Secondary lines bracket a main line."""
 
     label: str
@@ -41,15 +41,15 @@ class Line:
     secondary: bool = False
 
 
-def lines(diagram: Diagram) -> list[Line]:
+def lines(diagram: Diagram) -> list[TheoryLine]:
     """Return the lines of the config's `report.curves` in the diagram's plane; named curves are over n and d."""
     layout, panel = diagram.layout, diagram.panels[0]
-    result: list[Line] = []
+    result: list[TheoryLine] = []
     for spec in diagram.sweep.report.lines:
         if isinstance(spec, PointsCurve):
             if {spec.x, spec.y} == {layout.x, layout.y}:
                 points = np.array(spec.points)
-                result.append(Line(spec.label, points if spec.x == layout.x else points[:, ::-1]))
+                result.append(TheoryLine(spec.label, points if spec.x == layout.x else points[:, ::-1]))
         elif isinstance(spec, ExpressionCurve):
             result += _worked_out(spec, diagram)
         elif isinstance(spec, AtCurve):
@@ -57,12 +57,12 @@ def lines(diagram: Diagram) -> list[Line]:
         elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
             n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
             traced = _traced(diagram, spec, n, d)
-            turned = [Line(line.label, line.points[:, ::-1], line.secondary) for line in traced]
+            turned = [TheoryLine(line.label, line.points[:, ::-1], line.secondary) for line in traced]
             result += traced if layout.x == "n" else turned
     return result
 
 
-def _straight(spec: AtCurve, diagram: Diagram) -> list[Line]:
+def _straight(spec: AtCurve, diagram: Diagram) -> list[TheoryLine]:
     """Return the line at one value of an axis; none if the other axis has no numbers."""
     layout, panel = diagram.layout, diagram.panels[0]
     ((name, value),) = spec.at.items()
@@ -71,7 +71,7 @@ def _straight(spec: AtCurve, diagram: Diagram) -> list[Line]:
         return []
     mesh = _mesh(along, 2)
     points = np.stack([np.full(2, value), mesh], 1)
-    return [Line(at_label(spec), points if name == layout.x else points[:, ::-1])]
+    return [TheoryLine(at_label(spec), points if name == layout.x else points[:, ::-1])]
 
 
 def at_label(spec: AtCurve) -> str:
@@ -79,7 +79,7 @@ def at_label(spec: AtCurve) -> str:
     return spec.label or PLAIN.where(spec.at)
 
 
-def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
+def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[TheoryLine]:
     """Return the line of an expression of one or both axes. Raises `ReportError` for a name without a single value."""
     layout, panel = diagram.layout, diagram.panels[0]
     expression = parse(spec.expression)
@@ -102,12 +102,12 @@ def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
     if len(used) == 2:
         mesh = expression.array({**given, layout.x: x[None, :], str(layout.y): y[:, None]})
         contours: Any = contour_generator(x, y, np.ma.masked_invalid(np.broadcast_to(mesh, (MESH, MESH))))
-        return [Line(label, points) for points in contours.lines(0.0)]
+        return [TheoryLine(label, points) for points in contours.lines(0.0)]
     at = x if used == [layout.x] else y
     other = np.broadcast_to(expression.array({**given, **dict.fromkeys(used, at)}), at.shape).astype(float)
     points = np.stack([at, other] if used == [layout.x] else [other, at], 1)
     finite = np.isfinite(points).all(axis=1)
-    return [Line(label, points[finite])] if finite.any() else []
+    return [TheoryLine(label, points[finite])] if finite.any() else []
 
 
 def ratio_label(spec: RatioCurve) -> str:
@@ -125,11 +125,11 @@ def _mesh(values: Any, size: int) -> Array:
     return np.linspace(max(low - step / 2, 1e-9), high + step / 2, size)
 
 
-def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> list[Line]:
+def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> list[TheoryLine]:
     """Return the lines of a curve over these values of n and d."""
     if isinstance(spec, RatioCurve):
         along = _mesh(d, MESH)
-        return [Line(ratio_label(spec), np.stack([spec.ratio * along, along], 1))]
+        return [TheoryLine(ratio_label(spec), np.stack([spec.ratio * along, along], 1))]
     if spec.name not in CURVES:
         raise ReportError(f"report.curves names {spec.name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")
     curve = _labelled(diagram, CURVES[spec.name])
@@ -149,9 +149,11 @@ def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> 
     name = f"{curve.contour}: P" if curve.contour else curve.label
     label = f"{name} = {'1/2' if main == 0.5 else f'{main * 100:g} %'}" if probability else curve.label
     label += f" = {main:g}" if curve.level is None else ""
-    traced = [Line(label, points) for points in contours.lines(float(height(main)))]
+    traced = [TheoryLine(label, points) for points in contours.lines(float(height(main)))]
     if probability and spec.level is None and main == 0.5:
-        traced += [Line(f"{name} = 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(_probit(q))]
+        traced += [
+            TheoryLine(f"{name} = 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(_probit(q))
+        ]
     return traced
 
 
