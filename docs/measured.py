@@ -53,9 +53,9 @@ ROOT = Path(__file__).parents[1]
 GRIDS = ROOT / "results" / "papers"
 PLACE = re.compile(r"\{\{(.+?)\}\}", flags=re.DOTALL)
 FOUND = re.compile(
-    r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?[^:]*?"
-    r"n/d = (?:(?P<at>[\d.]+), [\d.]+ % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
-    r"|(?P<range>[\d.]+ at d = \d+ to [\d.]+ at d = \d+))"
+    r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?n/d at \d+ % = "
+    r"(?:(?P<at>[\d.]+), (?P<low>[\d.]+) to (?P<high>[\d.]+) \([\d.]+ %\)"
+    r"|(?P<from>[\d.]+) to (?P<to>[\d.]+); (?P<change>[^;]+))"
 )
 STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest": np.min}
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
@@ -339,11 +339,12 @@ def _in_short(claim: ClaimResult) -> str:
 
 
 def _half_way(asked: str, claim: ClaimResult) -> str:
-    found = [
-        (match["range"] or f"{match['at']} ({match['low']} to {match['high']})")
-        + (f" at {label}" if (label := match["label"]) else "")
-        for match in FOUND.finditer(claim.measured)
-    ]
+    found = []
+    for match in FOUND.finditer(claim.measured):
+        sizes = sorted({float(size) for size in re.findall(r"d = (\d+)", match["change"] or "")})
+        ends = [f"{n} at d = {d:g}" for n, d in zip((match["from"], match["to"]), sizes, strict=False)]
+        words = " to ".join(ends) or f"{match['at']} ({match['low']} to {match['high']})"
+        found.append(words + (f" at {match['label']}" if match["label"] else ""))
     if not found:
         raise ValueError(f"no threshold: {asked}: {claim.measured}")
     return f"n/d = {', '.join(found)}"
