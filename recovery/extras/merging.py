@@ -1,7 +1,6 @@
 """Merging of several results folders of one sweep, such as shards that ran on different machines.
 
-Sources are only read, and each record is written before the row that it belongs to. After a kill, the same command
-therefore continues without loss.
+Sources are only read. After a kill, the same command continues without loss.
 """
 
 from collections.abc import Sequence
@@ -16,11 +15,11 @@ from recovery.errors import StoreError
 from recovery.methods.columns import Columns, columns_document, union
 from recovery.runner.rerun import differences as unequal_columns, measured_by_version
 from recovery.store.folder import Folder, shown_differences
-from recovery.store.grid import VERSION, own_rows, refuse_other_types, with_version
-from recovery.store.parts import TRIALS, merge, read_parts, refuse
-from recovery.store.records import TRAJECTORIES
+from recovery.store.grid import own_rows
+from recovery.store.parts import merge, read_parts, refuse
 from recovery.store.round_files import Round, read_rounds
 from recovery.store.row_schema import stored_columns
+from recovery.store.stored_rows import StoredRows
 
 NOT_IN_ROUNDS = ("folder", "title", "source", "needs", "claims")
 NOT_IN_TRIALS = (*NOT_IN_ROUNDS, "report", "replicates")
@@ -41,10 +40,9 @@ class Source:
         """Read a results folder. Raises `StoreError` for damage, and for rows of another sweep."""
         folder = Folder(path)
         content = folder.load()
-        parts, damaged = read_parts(folder.trials)
+        parts, damaged = read_parts(folder.trials, records=True)
         rounds, more = read_rounds(folder.rounds)
         refuse([*damaged, *more])
-        refuse_other_types(content, parts)
         _, left_out = own_rows(content, rounds, parts)
         if left_out:
             lines = str(left_out).removesuffix(" are left out")
@@ -66,7 +64,7 @@ class Merged:
 def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
     """Copy the rows, records and rounds of `paths` into the new or existing folder `out`.
 
-    Trials that are already stored there with status `ok` keep their rows and records. The config with the most
+    Trials that are already stored there with status `ok` keep their rows. The config with the most
     replicates, and of equal ones the first, describes the merged sweep. Raises `StoreError`, before
     anything is written, for folders of different sweeps, contradictory rounds, and damage.
     """
@@ -117,17 +115,14 @@ def _rounds(sources: Sequence[Source]) -> Sequence[Round]:
 
 
 def _take(source: Source, into: Folder) -> Merged:
-    """Copy the records and rows of a source, except those of trials that are already stored with status `ok`."""
-    statuses = into.statuses()
-    stored = statuses.filter(pc.equal(statuses["status"], "ok"))["trial_id"].combine_chunks()
-    records, damaged = read_parts(source.folder.trajectories)
-    refuse(damaged)
-    for dataset, tables in ((TRAJECTORIES, [table for _, table in records]), (TRIALS, source.rows)):
-        for table in tables:
-            new = table.filter(pc.invert(pc.is_in(table["trial_id"], stored)))
-            if len(new):
-                into.write(new, dataset)
-    rows = merge([with_version(table) for table in source.rows])
+    """Copy the rows of a source, except those of trials that are already stored with status `ok`."""
+    before = StoredRows(into.trials).rows
+    stored = before.filter(pc.equal(before["status"], "ok"))["trial_id"].combine_chunks()
+    for table in source.rows:
+        new = table.filter(pc.invert(pc.is_in(table["trial_id"], stored)))
+        if len(new):
+            into.write(new)
+    rows = merge(list(source.rows))
     repeated = rows.filter(pc.is_in(rows["trial_id"], stored))
     other = _count_other(repeated, into, stored_columns(source.content.get("columns")))
     return Merged(source.folder.path, len(rows), len(repeated), other)
@@ -136,7 +131,7 @@ def _take(source: Source, into: Folder) -> Merged:
 def _count_other(rows: pa.Table, into: Folder, columns: Columns) -> int:
     """Count the `ok` rows that differ by more than rounding from the rows of the same trials in `into`."""
     rows = rows.filter(pc.equal(rows["status"], "ok"))
-    stored_rows = merge([with_version(table) for _, table in read_parts(into.trials)[0]])
+    stored_rows = merge([table for _, table in read_parts(into.trials)[0]])
     measured = measured_by_version(pa.concat_tables([rows, stored_rows], promote_options="permissive"), columns)
     same = pc.is_in(stored_rows["trial_id"], pa.array(rows["trial_id"].to_pylist(), pa.string()))
     pairs = zip(*(table.sort_by("trial_id").to_pylist() for table in (rows, stored_rows.filter(same))), strict=True)
@@ -144,7 +139,7 @@ def _count_other(rows: pa.Table, into: Folder, columns: Columns) -> int:
         unequal_columns(
             stored,
             again,
-            {name: columns[name] for name in measured[again[VERSION]] if name in measured[stored[VERSION]]},
+            {name: columns[name] for name in measured[again["made_by"]] if name in measured[stored["made_by"]]},
         )
         for again, stored in pairs
     ]

@@ -119,7 +119,8 @@ FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
 
 RESERVED = (
     *("trial_id", "sweep", "replicate", *FIXED),
-    *("status", "seconds", "started_at", "error_type", "error_message", "recorded", "own_code", "made_by"),
+    *("status", "seconds", "started_at", "error_type", "error_message"),
+    *("own_code", "made_by", "made_on", "unmeasured"),
 )
 """Names of the columns that every row has, which no method may declare."""
 

@@ -24,7 +24,10 @@ TEXTS: dict[str, Callable[[list[Analysis], Sequence[str]], str]] = {
     "json": lambda analyses, columns: as_json(analyses),
     "latex": as_latex,
 }
-UNSHOWN = ("trial_id", "sweep", "started_at", "error_type", "error_message", "own_code", "made_by")
+UNSHOWN = (
+    *("trial_id", "sweep", "started_at", "error_type", "error_message"),
+    *("own_code", "made_by", "made_on", "unmeasured"),
+)
 PIPE_WIDTH = 120
 """Width of the map in characters if stdout is no terminal."""
 

@@ -1,5 +1,6 @@
 """Where trials run: batches handed out by joblib's threads, or by Dask to other machines."""
 
+import logging
 import os
 import sys
 import time
@@ -118,6 +119,8 @@ def _dask_client() -> Any:
         raise ParameterError(
             "--backend dask needs packages that are not installed: pip install 'recover[dask]'"
         ) from error
+    # silence Dask's log, because the sweep reports lost clusters in its own words
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     address, file = (os.environ.get(f"DASK_SCHEDULER_{name}") for name in ("ADDRESS", "FILE"))
     if not (address or file):
         raise ParameterError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 
 from recovery.config import Sweep, Trial, Trials, trials_of
 from recovery.runner.plan import Plan, places
@@ -85,7 +86,7 @@ def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Foreca
     trials, jobs = trials_to_run(plan, options), options.engine.jobs
     if not len(trials):
         return Forecast(0)
-    timings = plan.folder.timings()
+    timings = plan.index.rows.filter(pc.equal(plan.index.rows["status"], "ok"))
     place, planned = places(plan.trials, timings["trial_id"])
     if not planned.any():
         return replace(time_some(trials, min(SECONDS, most), most), jobs=jobs)

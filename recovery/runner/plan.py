@@ -19,12 +19,12 @@ from recovery.methods.columns import columns_document
 from recovery.runner.batches import shard_numbers
 from recovery.runner.loading import sweep_of
 from recovery.runner.rounds import next_round, split
-from recovery.store.folder import Folder, check_continuation
-from recovery.store.grid import makers
-from recovery.store.parts import read_parts, refuse
+from recovery.store.folder import Folder, shown_differences
+from recovery.store.parts import makers, read_parts, refuse
 from recovery.store.provenance import provenance
 from recovery.store.round_files import Round, added, counts, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
+from recovery.store.stored_rows import StoredRows
 from recovery.types import Index, Mask
 
 UNSTORED = -1
@@ -38,7 +38,8 @@ class Plan:
     """A sweep, its results folder, its trials, and the status of each stored trial.
 
     trials: with rounds, the trials of the first round and of `rounds`, the rounds planned so far. stored: the status of
-    each trial's row; its code is UNSTORED without a row. listing: the files that `rounds` and `stored` were read from.
+    each trial's row; its code is UNSTORED without a row. index: the stored rows.
+    listing: the files that `rounds` and `stored` were read from.
     relation: to the plan of the folder when the plan was made.
     """
 
@@ -47,6 +48,7 @@ class Plan:
     trials: Trials
     rounds: Sequence[Round]
     stored: CategoricalColumn[str]
+    index: StoredRows
     listing: frozenset[str] | None = None
     relation: Relation = "equal"
 
@@ -93,7 +95,7 @@ class Plan:
     def stale(self) -> set[str]:
         """Ids of the trials stored by another version of the user code, as of the first access."""
         codes = self.sweep.cells.codes
-        stale = self.folder.stale_trials(codes) if codes else set()
+        stale = self.index.stale(codes) if codes else set()
         return stale if self.relation != "part" else stale.intersection(self.trials.ids)
 
     def without(self, ids: Collection[str]) -> Plan:
@@ -114,7 +116,8 @@ def planned_trials(sweep: Sweep, rounds: Sequence[Round]) -> Trials:
 def plan(sweep: Sweep, out: Path) -> Plan:
     """Compose a run's trials, and read which of them `out` stores. Raises `StoreError` if it holds another sweep."""
     trials = sweep.trials()
-    planned = Plan(sweep, Folder(out), trials, [], _statuses(trials, None))
+    folder = Folder(out)
+    planned = Plan(sweep, folder, trials, [], _statuses(trials, None), StoredRows(folder.trials))
     if planned.folder.exists():
         planned = refresh(planned, tolerant=True)
         planned = replace(planned, relation=relation(planned))
@@ -133,7 +136,8 @@ def refresh(plan: Plan, *, tolerant: bool = False) -> Plan:
     if not tolerant:
         refuse(damaged)
     trials = plan.trials if rounds == plan.rounds else planned_trials(plan.sweep, rounds)
-    stored = _statuses(trials, plan.folder.statuses())
+    plan.index.refresh()
+    stored = _statuses(trials, plan.index.rows)
     return replace(plan, trials=trials, rounds=rounds, stored=stored, listing=listing)
 
 
@@ -175,7 +179,14 @@ def relation(plan: Plan) -> Relation:
         lost = len(np.setdiff1d(stored, new))
         if lost and not len(np.setdiff1d(new, stored)):
             return "part"
-    check_continuation(plan.folder, content, content_of(plan.sweep), lost)
+    if lost:
+        lines = [
+            f"{plan.folder.path} holds another sweep: {lost} of its {content['trials']} trials are not in this one.",
+            *shown_differences(content["config"], plan.sweep.document),
+            "A config continues a folder if it has all of the folder's trials. Give another --out, or move the folder",
+            "away.",
+        ]
+        raise StoreError("\n".join(lines))
     if len(plan.trials) > plan.sweep.size:
         raise StoreError(
             f"{plan.folder.path}: the stored rounds and {plan.sweep.replicates} replicates of every grid cell are "

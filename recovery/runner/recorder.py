@@ -1,8 +1,12 @@
-"""Storage of a run's rows: they are joined to their coordinates and written as a part every few seconds."""
+"""Storage of a run's rows: they are joined to their coordinates, and written as a part every few seconds.
+
+At the end of the run its parts become one.
+"""
 
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -11,10 +15,11 @@ import pyarrow as pa
 from recovery.config import Sweep, SweepCells, Trial
 from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
+from recovery.store.compaction import join
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE
-from recovery.store.provenance import version_in
-from recovery.store.records import TrialRecord
+from recovery.store.provenance import machine_in, version_in
+from recovery.store.records import record_columns
 from recovery.store.row_schema import coordinate_types, row_schema
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
@@ -42,7 +47,8 @@ class Recorder:
         types = coordinate_types({name: column.distinct for name, column in cells.coordinates.items()})
         made = {**{key: value for key, value in content.items() if key != "provenance"}, **content["provenance"]}
         self.schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([made])})
-        self._made_by = version_in(made.get("program", {}))
+        self._made = {"made_by": version_in(made.get("program", {})), "made_on": machine_in(made)}
+        self._written: list[Path] = []
         self._rows: list[tuple[Trial, Row]] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -58,6 +64,7 @@ class Recorder:
         self._thread.join()
         self._raise_failed()
         self._flush()
+        join(self._folder, self._written)
 
     def add(self, rows: Iterable[tuple[Trial, Row]]) -> None:
         """Queue rows to be stored. Raises `StoreError` if earlier rows could not be stored."""
@@ -80,26 +87,18 @@ class Recorder:
         with self._lock:
             rows, self._rows = self._rows, []
         if rows:
-            recorded = [row for _, row in rows if TRAJECTORY in row]
-            # write the records before the rows, so that every stored row has its record
-            self._folder.write_records(
-                TrialRecord(row["trial_id"], row[TRAJECTORY], row["started_at"]) for row in recorded
-            )
-            self._folder.write(self._table(rows))
+            self._written.append(self._folder.write(self._table(rows)))
 
     def _table(self, rows: list[tuple[Trial, Row]]) -> pa.Table:
         full = [
-            {
-                "sweep": self._sweep.name,
-                "made_by": self._made_by,
-                "replicate": trial.replicate,
-                **trial.cell.coordinates,
-                **row,
-            }
+            {"sweep": self._sweep.name, "replicate": trial.replicate, **self._made, **trial.cell.coordinates, **row}
             for trial, row in rows
         ]
         columns = [pa.array([row.get(field.name) for row in full], field.type) for field in self.schema]
-        return pa.table(columns, schema=self.schema)
+        table = pa.table(columns, schema=self.schema)
+        for name, column in record_columns([row.get(TRAJECTORY, {}) for _, row in rows]).items():
+            table = table.append_column(name, column)
+        return table
 
     def _raise_failed(self) -> None:
         if self._failed is not None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from recovery.config import Trial, Trials, Until
-from recovery.errors import RecoverError, StoreError
+from recovery.errors import StoreError
 from recovery.runner.engine import Engine, EngineLostError
 from recovery.runner.plan import (
     Plan,
@@ -118,11 +118,6 @@ def run(
             elif not _begin_round(plan, stopping, summary, progress, analyse):
                 break
     summary.stored = plan.counts
-    try:
-        _complete_columns(plan)
-    # raised if the folder was deleted, or a data file that the folder's larger plan needs
-    except RecoverError as error:
-        summary.stopped = summary.stopped or str(error)
     return summary
 
 
@@ -229,7 +224,7 @@ def open_folder(plan: Plan) -> list[Damaged]:
     if not plan.folder.exists():
         plan.folder.create(content)
     now = relation(plan)  # compare the plan with the folder now: another process may have created it
-    damaged = plan.folder.prepare()
+    damaged = plan.folder.prepare(plan.index.damaged)
     if now == "whole":
         plan.folder.update(content)
     _complete_columns(plan)
@@ -237,10 +232,7 @@ def open_folder(plan: Plan) -> list[Damaged]:
 
 
 def _complete_columns(plan: Plan) -> None:
-    """Give rows that were stored under a smaller plan the columns of the folder's plan.
-
-    The folder's plan may have grown since this run began; a run of a smaller plan may still write rows to it.
-    """
+    """Give rows that were stored under a smaller plan the columns of the folder's plan."""
     sweep = stored_sweep(plan)
     if sweep is None:
         return
@@ -252,7 +244,8 @@ def _complete_columns(plan: Plan) -> None:
         known = trials.take(place[planned])
         return planned, {name: list(known.coordinates(name)) for name in types}
 
-    add_columns(plan.folder, types, sweep.columns, coordinates)
+    paths = plan.index.of_other_plans(sweep.digest)
+    add_columns(plan.folder, paths, types, sweep.columns, coordinates)
 
 
 class Failures:

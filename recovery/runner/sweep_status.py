@@ -14,6 +14,7 @@ from recovery.errors import ParameterError
 from recovery.store import Grid, read
 from recovery.store.folder import Folder
 from recovery.store.row_schema import FAILURES
+from recovery.store.stored_rows import StoredRows
 from recovery.text import printable
 from recovery.types import Array
 from recovery.user import fingerprints, user_names
@@ -22,7 +23,7 @@ WINDOW = timedelta(minutes=5)
 MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_ERRORS = 5
-COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "recorded", "made_by")
+COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "made_by")
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def sweep_status(path: Path) -> SweepStatus:
     grid = read(path, COLUMNS_READ)
     planned, coming, open_ended = _planned(grid)
     total = grid.sweep["trials"] if not open_ended and (coming or not grid.rounds) else planned
-    rows = Folder(path).with_records(grid.table)
+    rows = grid.table
     stored = len(rows)
     rate = last = None
     if stored:
@@ -152,7 +153,7 @@ def stale_rows(grid: Grid) -> str:
         codes = fingerprints(choices, [Path(document.get("folder", ".")), Path.cwd()])
     except ParameterError as error:
         return f"the user code cannot be compared with the code of the stored rows: {error}"
-    count = len(Folder(grid.path).stale_trials(codes))
+    count = len(StoredRows(Folder(grid.path).trials).stale(codes))
     return stale_words(count, "`recover sweep --rerun-changed`") if count else ""
 
 

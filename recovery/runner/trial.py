@@ -30,7 +30,7 @@ from recovery.user import PROGRAM, fingerprint
 
 LONGEST_MESSAGE = 300
 TRAJECTORY = "trajectory"
-"""Key of a row that is not a column: the arrays that the method recorded as it ran, stored in a separate table."""
+"""Key of a row that is not a column: the arrays that the method recorded as it ran, which become columns."""
 TRACEBACK = "traceback"
 """Key of a failed row that is not a column: the traceback, innermost call last."""
 PROCESSOR = "processor"
@@ -117,7 +117,6 @@ def measure(trial: Trial) -> Row:
         row["status"] = "ok"
         if record := checked_record(getattr(result, TRAJECTORY, None)):
             row[TRAJECTORY] = record
-            row["recorded"] = len(next(iter(record.values())))
     except StopRequested:
         raise
     except BaseException as error:  # however a method ends, also by sys.exit or KeyboardInterrupt, its trial gets a row

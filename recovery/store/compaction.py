@@ -11,19 +11,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
-from recovery.store.grid import with_version
-from recovery.store.parts import PROVENANCE, TRIALS, list_parts, merge, read_parts, refuse
-from recovery.store.records import TRAJECTORIES, merge_records, split_records
-from recovery.store.row_schema import row_schema
+from recovery.store.parts import PROVENANCE, TRIALS, Damaged, list_parts, merge, read_part, read_parts, refuse
+from recovery.store.row_schema import RECORD, row_schema
 from recovery.types import Mask, Scalar
 
 ROWS_PER_PART = 500_000
-BYTES_PER_PART = 64 * 2**20
-"""Size of a part of records before compression; a longer record is a part by itself."""
+BYTES_PER_PART = 256 * 2**20
+"""Sizes of a part before compression; a row with a longer record is a part by itself."""
 
 
 def compact(folder: Folder) -> tuple[int, int]:
@@ -31,57 +28,65 @@ def compact(folder: Folder) -> tuple[int, int]:
 
     Raises `StoreError`.
     """
-    before = after = 0
-    for name, rewrite in ((TRIALS, _merge_rows), (TRAJECTORIES, _merge_records)):
-        parts = _undamaged_parts(folder.path / name)
-        if len(parts) > 1:
-            _replace(folder, name, parts, rewrite([table for _, table in parts]))
-        before += len(parts)
-        after += len(list_parts(folder.path / name))
-    return before, after
+    parts = _undamaged_parts(folder)
+    if len(parts) > 1:
+        _replace(folder, parts, _joined([table for _, table in parts]))
+    return len(parts), len(list_parts(folder.trials))
 
 
-def _merge_rows(tables: list[pa.Table]) -> Iterable[pa.Table]:
-    rows = merge([with_version(table) for table in tables]).replace_schema_metadata(_provenance(tables))
-    return (rows.slice(start, ROWS_PER_PART) for start in range(0, len(rows), ROWS_PER_PART))
+def join(folder: Folder, paths: Sequence[Path]) -> None:
+    """Rewrite these parts as few parts, except those that a compaction has replaced. Raises `StoreError`."""
+    tables = [(path, table) for path in paths if path.exists() and not isinstance(table := _read(path), Damaged)]
+    if len(tables) > 1:
+        _replace(folder, tables, _joined([table for _, table in tables]))
 
 
-def _merge_records(tables: list[pa.Table]) -> Iterable[pa.Table]:
-    records = merge_records(tables)
-    return split_records(records, BYTES_PER_PART * len(records) // records.nbytes)
+def _read(path: Path) -> pa.Table | Damaged:
+    try:
+        return read_part(path, records=True)
+    except FileNotFoundError as error:  # a compaction has replaced it just now
+        return Damaged(path, str(error))
+
+
+def _joined(tables: list[pa.Table]) -> Iterable[pa.Table]:
+    rows = merge(tables).replace_schema_metadata(_provenance(tables))
+    count = min(ROWS_PER_PART, max(1, BYTES_PER_PART * len(rows) // max(rows.nbytes, 1)))
+    return (rows.slice(start, count) for start in range(0, len(rows), count))
 
 
 def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
-    """Move the rows and records of these trials to datasets named with `prefix`, so that the trials count as missing.
+    """Move the rows of these trials to a dataset named with `prefix`, so that the trials count as missing.
 
     Raises `StoreError`.
     """
-    for name in (TRIALS, TRAJECTORIES):
-        for path, table in _undamaged_parts(folder.path / name):
-            chosen = pc.is_in(table["trial_id"], pa.array(sorted(trials), pa.string()))
-            if pc.any(chosen).as_py():
-                folder.write(table.filter(chosen), f"{prefix}{name}")
-                kept = table.filter(pc.invert(chosen))
-                _replace(folder, name, [(path, table)], [kept] if len(kept) else [])
+    for path, table in _undamaged_parts(folder):
+        chosen = pc.is_in(table["trial_id"], pa.array(sorted(trials), pa.string()))
+        if pc.any(chosen).as_py():
+            folder.write(table.filter(chosen), f"{prefix}{TRIALS}")
+            kept = table.filter(pc.invert(chosen))
+            _replace(folder, [(path, table)], [kept] if len(kept) else [])
 
 
 def add_columns(
     folder: Folder,
+    paths: Sequence[Path],
     types: Mapping[str, pa.DataType],
     columns: Columns,
     coordinates: Callable[[pa.ChunkedArray], tuple[Mask, Mapping[str, Sequence[Scalar]]]],
 ) -> None:
-    """Add the columns of a larger plan to the parts that were written under a smaller one.
+    """Add the columns of a larger plan to those of these parts that lack some.
 
     types: coordinate -> type in the larger plan. columns: its measured columns. coordinates: maps trial ids to the mask
     of the planned ones and the coordinates of these. Rows of other trials, and measured columns that the larger plan
     does not have, stay as they are. Raises `StoreError`.
     """
     planned = row_schema(types, columns)
-    if not any(_lacks(path, types) for path in list_parts(folder.trials)):
-        return
-    for path, table in _undamaged_parts(folder.trials):
-        schema = pa.schema([*planned, *(field for field in table.schema if field.name not in planned.names)])
+    for path in paths:
+        table = _read(path)
+        if isinstance(table, Damaged):
+            continue
+        others = [field for field in table.schema if field.name not in planned.names]
+        schema = pa.schema([*planned, *others])
         if table.schema.equals(schema):
             continue
         known, values = coordinates(table["trial_id"])
@@ -92,29 +97,20 @@ def add_columns(
             if field.name in values:
                 computed = pa.array(values[field.name], field.type).take(place)
                 stored = pc.if_else(pa.array(known), computed, stored.cast(field.type))
-            arrays.append(stored.cast(field.type))
+            arrays.append(stored if field.name.startswith(RECORD) else stored.cast(field.type))
         grown = pa.table(arrays, schema=schema).replace_schema_metadata(table.schema.metadata)
-        _replace(folder, TRIALS, [(path, table)], [grown])
+        _replace(folder, [(path, table)], [grown])
 
 
-def _lacks(path: Path, types: Mapping[str, pa.DataType]) -> bool:
-    """Return whether a part lacks one of these columns, has it with another type, or is gone."""
-    try:
-        schema = pq.read_schema(path)
-    except FileNotFoundError:  # a compaction has replaced the part since it was listed
-        return True
-    return any(name not in schema.names or schema.field(name).type != kind for name, kind in types.items())
-
-
-def _undamaged_parts(directory: Path) -> list[tuple[Path, pa.Table]]:
-    parts, damaged = read_parts(directory)
+def _undamaged_parts(folder: Folder) -> list[tuple[Path, pa.Table]]:
+    parts, damaged = read_parts(folder.trials, records=True)
     refuse(damaged)
     return parts
 
 
-def _replace(folder: Folder, name: str, parts: list[tuple[Path, pa.Table]], tables: Iterable[pa.Table]) -> None:
-    """Replace parts of the folder's dataset `name` with parts that hold `tables`."""
-    written = {folder.write(table, name) for table in tables}
+def _replace(folder: Folder, parts: Sequence[tuple[Path, pa.Table]], tables: Iterable[pa.Table]) -> None:
+    """Replace parts of the folder with parts that hold `tables`."""
+    written = {folder.write(table) for table in tables}
     for path, _ in parts:
         if path not in written:
             path.unlink(missing_ok=True)

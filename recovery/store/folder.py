@@ -2,14 +2,13 @@
 
 import difflib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from recovery.errors import StoreError
 from recovery.store.parts import (
@@ -18,7 +17,6 @@ from recovery.store.parts import (
     clean_temporaries,
     list_parts,
     listed,
-    merge,
     read_parts,
     read_regular,
     sync_folder,
@@ -26,7 +24,6 @@ from recovery.store.parts import (
     write_part,
     writing,
 )
-from recovery.store.records import TRAJECTORIES, TrialRecord, record_table, without_record
 from recovery.store.round_files import ROUNDS, Round, read_rounds, write_round
 from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
 from recovery.text import printable
@@ -51,10 +48,6 @@ class Folder:
     @property
     def trials(self) -> Path:
         return self.path / TRIALS
-
-    @property
-    def trajectories(self) -> Path:
-        return self.path / TRAJECTORIES
 
     @property
     def rounds(self) -> Path:
@@ -122,34 +115,33 @@ class Folder:
         with self._writing():
             write_atomically(self.sweep_file, encode(content))
 
-    def prepare(self) -> list[Damaged]:
+    def prepare(self, damaged: Sequence[Damaged] | None = None) -> list[Damaged]:
         """Prepare for writing: delete abandoned temporary files, and move damaged files to damaged/.
 
-        Returns the moved files, each with what happens next. Raises `StoreError`.
+        damaged: the damaged parts, if the parts have been read. Returns the moved files, each with what happens next.
+        Raises `StoreError`.
         """
         with self._writing():
             self.trials.mkdir(exist_ok=True)
-            for folder in (self.path, self.trials, self.trajectories, self.rounds):
+            for folder in (self.path, self.trials, self.rounds):
                 clean_temporaries(folder)
             probe = self.trials / ".probe"
             probe.touch()
             probe.unlink(missing_ok=True)
-        return self._set_damaged_aside()
+        return self._set_damaged_aside(read_parts(self.trials, ["trial_id"])[1] if damaged is None else damaged)
 
-    def _set_damaged_aside(self) -> list[Damaged]:
+    def _set_damaged_aside(self, parts: Sequence[Damaged]) -> list[Damaged]:
         moved = []
         if fault := self.damage():
             content = self.load()
             moved += self._set_aside(self.sweep_file, f"{fault}; rebuilt from the parts")
             self.update(content)
-        for directory in (self.trials, self.trajectories, self.rounds):
-            rounds = directory == self.rounds
-            _, damaged = read_rounds(directory) if rounds else read_parts(directory, ["trial_id"])
-            then = "a later round contains it, or it is planned again" if rounds else "its trials run again"
+        rounds = "a later round contains it, or it is planned again"
+        for damaged, then in ((parts, "its trials run again"), (read_rounds(self.rounds)[1], rounds)):
             for path, reason in damaged:
                 moved += self._set_aside(path, f"{reason}; {then}")
             if damaged:
-                sync_folder(directory)
+                sync_folder(damaged[0].path.parent)
         return moved
 
     def _set_aside(self, path: Path, reason: str) -> list[Damaged]:
@@ -167,55 +159,15 @@ class Folder:
             folder.mkdir(exist_ok=True)
             return write_part(folder, rows)
 
-    def write_records(self, records: Iterable[TrialRecord]) -> None:
-        """Add one part with these records, if there are any. Raises `StoreError`."""
-        if kept := list(records):
-            self.write(record_table(kept), TRAJECTORIES)
-
     def write_round(self, content: Round) -> None:
         """Add a round, unless another process was first. Raises `StoreError`."""
         with self._writing():
             write_round(self.rounds, content)
 
-    def statuses(self) -> pa.Table:
-        """Return `trial_id` and `status` of every stored trial; of several rows of a trial, one with status `ok`.
-
-        A trial whose record is gone counts as missing.
-        """
-        parts, _ = read_parts(self.trials, columns=["trial_id", "status", "started_at", "recorded"])
-        rows = self.with_records(merge([table for _, table in parts]))
-        return rows.select(["trial_id", "status"])
-
-    def with_records(self, rows: pa.Table) -> pa.Table:
-        """Return the rows except those whose record is gone: their trials run again."""
-        lost = without_record(self.path, rows)
-        return rows.filter(pc.invert(pc.is_in(rows["trial_id"], pa.array(sorted(lost), pa.string())))) if lost else rows
-
     def listing(self) -> frozenset[str]:
-        """Return the names of the files with rows, records and rounds, none of which ever changes."""
-        folders = (self.trials, self.trajectories, self.rounds)
+        """Return the names of the files with rows and rounds, none of which ever changes."""
+        folders = (self.trials, self.rounds)
         return frozenset(f"{folder.name}/{path.name}" for folder in folders for path in listed(folder, "[!.]*"))
-
-    def stale_trials(self, codes: Collection[str]) -> set[str]:
-        """Return the trials that ran user code and have no row whose hash of that code is in `codes`."""
-        parts, _ = read_parts(self.trials, columns=["trial_id", "own_code"])
-        tables = [
-            table.filter(pc.is_valid(table["own_code"])) for _, table in parts if "own_code" in table.column_names
-        ]
-        if not tables:
-            return set()
-        rows = pa.concat_tables(tables)
-        same = pc.is_in(rows["own_code"], pa.array(sorted(codes), pa.string()))
-        if pc.all(same).as_py():
-            return set()
-        stale, current = (rows.filter(mask)["trial_id"].to_pylist() for mask in (pc.invert(same), same))
-        return set(stale).difference(current)
-
-    def timings(self) -> pa.Table:
-        """Return `trial_id` and `seconds` of every stored trial with status `ok`; empty without a folder."""
-        parts, _ = read_parts(self.trials, ["trial_id", "status", "started_at", "seconds"])
-        rows = merge([table for _, table in parts])
-        return rows.filter(pc.equal(rows["status"], "ok")).select(["trial_id", "seconds"])
 
     def _writing(self) -> AbstractContextManager[None]:
         then = "free space or change its permissions, or give another --out. Stored rows are kept, and the same command"
@@ -234,22 +186,6 @@ def _suggestion(path: Path) -> str:
         if near and folder / near[0] != path:
             return f"did you mean {str(folder / near[0])!r}?"
     return ""
-
-
-def check_continuation(folder: Folder, stored: Mapping[str, Any], new: Mapping[str, Any], lost: int) -> None:
-    """Raise `StoreError` with the fields that differ if `lost` > 0 of the stored trials are not in the new plan."""
-    if not lost:
-        return
-    raise StoreError(
-        "\n".join(
-            [
-                f"{folder.path} holds another sweep: {lost} of its {stored['trials']} trials are not in this one.",
-                *shown_differences(stored["config"], new["config"]),
-                "A config continues a folder if it has all of the folder's trials, or no others. Give another --out,",
-                "or move the folder away.",
-            ]
-        )
-    )
 
 
 def shown_differences(old: Any, new: Any) -> list[str]:

@@ -17,29 +17,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.errors import RecoverError, StoreError
+from recovery.errors import RecoverError
 from recovery.methods.columns import DECIDED, Columns, parse_event
 from recovery.store.folder import Folder
-from recovery.store.parts import PROVENANCE, merge, read_parts, refuse
-from recovery.store.provenance import running_version, version_in
+from recovery.store.parts import makers, merge, read_parts, refuse
+from recovery.store.provenance import running_version
 from recovery.store.round_files import Round, added, counts, read_rounds
-from recovery.store.row_schema import keys_of, row_schema, stored_columns
+from recovery.store.row_schema import keys_of, stored_columns
 from recovery.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
-
-VERSION, UNKNOWN = "made_by", "an unknown version"
-UNSAFE = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
-"""Control characters and text direction marks, as an Arrow regular expression."""
 
 
 @dataclass(frozen=True)
 class Grid:
     """The rows of a results folder, its sweep.json and its rounds.
 
-    left_out: rows of the folder that are not the sweep's and not in the table. makers: provenance of the rows, as the
-    parts state it. versions: each version of the program, and how many rows it made.
+    left_out: rows of the folder that are not the sweep's and not in the table. versions: each version of the program,
+    and how many rows it made.
     """
 
     path: Path
@@ -47,7 +43,6 @@ class Grid:
     table: pa.Table
     rounds: Sequence[Round] = ()
     left_out: LeftOut | None = None
-    makers: Sequence[Mapping[str, Any]] = ()
     versions: Sequence[tuple[str, int]] = ()
 
     @cached_property
@@ -74,57 +69,20 @@ class Grid:
 
 
 def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
-    """Read a results folder, also while a sweep writes to it.
+    """Read a results folder without its records, also while a sweep writes to it.
 
-    columns: columns to read, `trial_id` among them; by default all. Raises `StoreError` for a missing or damaged file.
+    columns: columns to read, `trial_id` and `made_by` among them; by default all. Raises `StoreError` for a missing or
+    damaged file.
     """
     folder = Folder(Path(path))
     content = folder.load()
     parts, damaged_parts = read_parts(folder.trials, columns)
     rounds, damaged_rounds = read_rounds(folder.rounds)
     refuse([*damaged_parts, *damaged_rounds])
-    refuse_other_types(content, parts)
     own, left_out = own_rows(content, rounds, parts)
-    made_by = [maker for table in own for maker in makers(table)]
-    if columns is not None and VERSION not in columns:
-        return Grid(folder.path, content, _printable(merge(own)), rounds, left_out, made_by)
-    table = _printable(merge([with_version(table) for table in own]))
-    counts = sorted((pair["values"], pair["counts"]) for pair in pc.value_counts(table[VERSION]).to_pylist())
-    return Grid(folder.path, content, table, rounds, left_out, made_by, counts)
-
-
-def with_version(table: pa.Table) -> pa.Table:
-    """Fill in the program's version in rows that lack it, which are older, with the versions that their part names."""
-    if VERSION in table.column_names and not table[VERSION].null_count:
-        return table  # return here, because Arrow would import pandas to fill in values, which is slow
-    programs = [maker["program"] for maker in makers(table) if isinstance(maker.get("program"), dict)]
-    earlier = " or ".join(dict.fromkeys(map(version_in, programs))) or UNKNOWN
-    if VERSION not in table.column_names:
-        return table.append_column(VERSION, pa.repeat(earlier, len(table)))
-    place = table.column_names.index(VERSION)
-    return table.set_column(place, VERSION, pc.fill_null(table[VERSION], earlier))
-
-
-def refuse_other_types(content: Mapping[str, Any], parts: Sequence[tuple[Path, pa.Table]]) -> None:
-    """Raise `StoreError` for a part that has a column of a type that this program does not write."""
-    measured = row_schema({"n": pa.int64(), "d": pa.int64()}, stored_columns(content.get("columns")))
-    scalars = {pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.large_string(), pa.null()}
-    for path, table in parts:
-        for field in table.schema:
-            kinds = {measured.field(field.name).type, pa.null()} if field.name in measured.names else scalars
-            if field.type not in kinds and not (field.type == pa.large_string() and pa.string() in kinds):
-                raise StoreError(
-                    f"{path}: its column {field.name!r} is {field.type}, which no sweep of this program writes; "
-                    "move the part away, and `recover sweep` runs its trials again"
-                )
-
-
-def _printable(rows: pa.Table) -> pa.Table:
-    """Replace characters that would control a terminal with `?`."""
-    for i, field in enumerate(rows.schema):
-        if field.type == pa.string() and pc.any(pc.match_substring_regex(rows[i], UNSAFE)).as_py():
-            rows = rows.set_column(i, field, pc.replace_substring_regex(rows[i], UNSAFE, "?"))
-    return rows
+    table = merge(own)
+    counts = sorted((pair["values"], pair["counts"]) for pair in pc.value_counts(table["made_by"]).to_pylist())
+    return Grid(folder.path, content, table, rounds, left_out, counts)
 
 
 def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
@@ -165,8 +123,8 @@ def own_rows(
     """Return the rows of each part that belong to the sweep in `content` of sweep.json, and which rows do not.
 
     All rows of a part that names only this config, or none, belong to it. A part of another config may come from a
-    smaller plan of the same sweep or from another sweep: rows of planned trials belong to it. If the trials cannot be
-    composed without user code or a missing data file, the configs are compared instead.
+    smaller plan of the same sweep or from another sweep: rows of planned trials belong to it, or all of its rows if the
+    trials cannot be composed here and the seeds are equal.
     """
     kept, paths, lost = [], [], 0
     for path, table in parts:
@@ -175,7 +133,7 @@ def own_rows(
             planned = _planned_keys(json.dumps([content["config"], added(rounds), dict(counts(rounds))]))
             if planned is not None:
                 own = table.filter(pa.array(np.isin(keys_of(table["trial_id"]), planned)))
-            elif not any(_may_share_trials(content["config"], maker.get("config")) for maker in made_by):
+            elif any(maker["config"].get("seed") != content["config"].get("seed") for maker in made_by):
                 own = table.slice(0, 0)
         if len(own):
             kept.append(own)
@@ -183,15 +141,6 @@ def own_rows(
             paths.append(path)
             lost += len(table) - len(own)
     return kept, LeftOut(lost, paths) if lost else None
-
-
-def makers(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the provenance entries in a part's metadata, [] if there are none that can be read."""
-    try:
-        makers = json.loads((table.schema.metadata or {}).get(PROVENANCE, b"[]"))
-    except ValueError:
-        return []
-    return [maker for maker in makers if isinstance(maker, dict)] if isinstance(makers, list) else []
 
 
 @lru_cache(maxsize=2)
@@ -208,15 +157,3 @@ def _planned_keys(text: str) -> Array | None:
         return from_document(refined(config, axes)).trials(counts).keys
     except RecoverError:
         return None
-
-
-def _may_share_trials(config: Mapping[str, Any], other: object) -> bool:
-    """Return whether two configs have the same seed and, apart from those that an axis of either changes, the same
-    components."""
-    # imported here, because recovery.config is slow to import and few folders need it
-    from recovery.config.components import COMPONENTS
-
-    if not isinstance(other, Mapping) or config.get("seed") != other.get("seed"):
-        return False
-    axes = json.dumps([config.get("axes"), other.get("axes")])
-    return all(config.get(name) == other.get(name) for name in COMPONENTS if f'"{name}' not in axes)

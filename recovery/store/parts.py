@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS
-from recovery.store.row_schema import CIRCUMSTANCE, EVERY_ROW, IDENTITY, row_schema
+from recovery.store.row_schema import RECORD, fault_of, row_schema
 from recovery.text import printable
 
 TRIALS = "trials"
@@ -42,10 +42,6 @@ LOCK_SECONDS = 10.0
 """A lock directory older than this is stale: its owner, which needs milliseconds, was killed."""
 MAGIC = b"PAR1"
 """The first and last bytes of a Parquet file."""
-MOST_ROWS = 10_000_000
-"""Maximum rows of a part: the maximum trials of a sweep. Parts of records are 64 MiB large."""
-MOST_BYTES = 2**31
-"""Maximum memory of a part. 500 000 rows of 100 columns with their texts take a quarter of it."""
 PROVENANCE = b"recover"
 """Key in a part's metadata: a JSON list of the provenance of its rows."""
 
@@ -78,11 +74,23 @@ def document_checksum(document: Mapping[str, Any]) -> str:
 def write_part(folder: Path, table: pa.Table) -> Path:
     """Store a table as a new part of `folder`. When this returns, the rows survive a crash of the machine."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    leaves = dict(map(_leaf, table.schema))
+    numbers = [path for path, kind in leaves.items() if kind == pa.float64()]
+    others = [path for path in leaves if path not in numbers]
+    # measured numbers have few equal values: their bytes are compressed place by place, which saves a fifth
+    pq.write_table(table, sink, compression="zstd", use_dictionary=others, use_byte_stream_split=numbers)
     data = sink.getvalue()
     path = folder / f"part-{checksum(data)}{SUFFIX}"
     write_atomically(path, data)
     return path
+
+
+def _leaf(field: pa.Field) -> tuple[str, pa.DataType]:
+    """Return the Parquet path and the type of the values of a column, inside its nested lists."""
+    path, kind = field.name, field.type
+    while pa.types.is_list(kind):
+        path, kind = f"{path}.list.element", kind.value_type
+    return path, kind
 
 
 def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = True) -> bool:
@@ -165,8 +173,11 @@ def listed(folder: Path, pattern: str) -> list[Path]:
     return sorted(folder / name for name in fnmatch.filter(names, pattern))
 
 
-def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Damaged:
-    """Return the part's table, or its damage. Raises FileNotFoundError if a compaction has replaced it."""
+def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool = False) -> pa.Table | Damaged:
+    """Return the part's table, or its damage. Raises FileNotFoundError if a compaction has replaced it.
+
+    columns: by default all, without the records. records: also read these.
+    """
     name = _NAME.fullmatch(path.name)
     # only regular files are opened, because opening a pipe could block
     if name is None or not stat.S_ISREG(path.stat().st_mode):
@@ -178,12 +189,12 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Da
         if checksum(data) != name["digest"]:
             return Damaged(path, f"its {len(data)} bytes do not match the checksum in its name")
         parquet = pq.ParquetFile(pa.BufferReader(data))
-        if fault := _fault(parquet, rows=path.parent.name == TRIALS):
+        schema = parquet.schema_arrow
+        if fault := fault_of(schema):
             return Damaged(path, fault)
-        present = parquet.schema_arrow.names
-        chosen = [name for name in present if columns is None or name in columns]
-        if (size := _memory(parquet, data, chosen)) > MOST_BYTES:
-            return Damaged(path, f"takes {size} bytes of memory, which no part of this program does")
+        others = [name for name in schema.names if not name.startswith(RECORD)]
+        chosen = [name for name in others if columns is None or name in columns]
+        chosen += [name for name in schema.names if records and name not in others]
         return parquet.read(columns=chosen)
     except MemoryError as error:
         raise StoreError(f"{path}: there is not enough memory to read it; the file is unchanged") from error
@@ -192,50 +203,6 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Da
         if data[:4] == data[-4:] == MAGIC:
             raise StoreError(f"{path}: is intact but cannot be read: {printable(str(error))}") from error
         return Damaged(path, f"is not a Parquet file: {printable(str(error))}")
-
-
-def _fault(parquet: pq.ParquetFile, rows: bool) -> str | None:
-    """Return what this program would not have written, from the metadata alone; None if there is nothing.
-
-    rows: whether the part holds rows, not records.
-    """
-    schema, count = parquet.schema_arrow, parquet.metadata.num_rows
-    if "trial_id" not in schema.names or not _is_text(schema.field("trial_id").type):
-        return "holds no trials"
-    if count > MOST_ROWS:
-        return f"has {count} rows, which no part of this program has"
-    if rows and (lacking := [name for name in EVERY_ROW if name not in schema.names]):
-        return f"has no column {', '.join(map(repr, lacking))}, which every sweep of this program writes"
-    fixed = IDENTITY | CIRCUMSTANCE if set(IDENTITY) <= set(schema.names) else {}
-    for name, kind in fixed.items():
-        if name in schema.names:
-            found = schema.field(name).type
-            if found != kind and not (_is_text(found) and _is_text(kind)):
-                return f"its column {name!r} is {found}, not {kind}"
-    return None
-
-
-def _memory(parquet: pq.ParquetFile, data: pa.Buffer, columns: Sequence[str]) -> int:
-    """Bound the bytes of these columns in memory. Equal values take no space in the file, however many they are.
-
-    Texts are read as codes into a list of distinct texts, but only if the metadata do not exclude that they are large.
-    """
-    groups = [parquet.metadata.row_group(i) for i in range(parquet.metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    chosen = tuple(f"{name}." for name in columns)
-    chunks = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(chosen)]
-    size = sum(8 * chunk.num_values + chunk.total_uncompressed_size for chunk in chunks)
-    texts = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
-    if size > MOST_BYTES or size + sum(one.num_values * one.total_uncompressed_size for one in texts) <= MOST_BYTES:
-        return size
-    names = list({chunk.path_in_schema for chunk in texts})
-    coded = pq.ParquetFile(pa.BufferReader(data), read_dictionary=names).read(columns=names)
-    parts = [part for column in coded.columns for part in column.chunks if pa.types.is_dictionary(part.type)]
-    return size + sum(pc.sum(pc.binary_length(one.dictionary).take(one.indices)).as_py() or 0 for one in parts)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return kind in (pa.string(), pa.large_string())
 
 
 def read_regular(path: Path, most: int) -> bytes:
@@ -250,11 +217,13 @@ def read_regular(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
-def read_parts(folder: Path, columns: Sequence[str] | None = None) -> tuple[list[tuple[Path, pa.Table]], list[Damaged]]:
+def read_parts(
+    folder: Path, columns: Sequence[str] | None = None, *, records: bool = False
+) -> tuple[list[tuple[Path, pa.Table]], list[Damaged]]:
     """Return every finished part with its table, and the damaged parts; consistent while others write and compact."""
     for _ in range(100):
         try:
-            tables = [(path, read_part(path, columns)) for path in list_parts(folder)]
+            tables = [(path, read_part(path, columns, records=records)) for path in list_parts(folder)]
         # a compaction has replaced a part since it was listed; its rows are in a new part, so read again
         except FileNotFoundError:
             continue
@@ -290,6 +259,15 @@ def merge(tables: list[pa.Table]) -> pa.Table:
     first = pa.concat_arrays([pa.array([True]), pc.not_equal(ids[1:], ids[:-1])])
     positions = keyed.filter(first)["position"]
     return rows.take(positions.take(pc.array_sort_indices(positions)))
+
+
+def makers(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the provenance entries in a part's metadata, [] if there are none that can be read."""
+    try:
+        makers = json.loads((table.schema.metadata or {}).get(PROVENANCE, b"[]"))
+    except ValueError:
+        return []
+    return [maker for maker in makers if isinstance(maker, dict)] if isinstance(makers, list) else []
 
 
 def refuse(damaged: Sequence[Damaged]) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from recovery.errors import StoreError
-from recovery.store.parts import MOST_ROWS, Damaged, document_checksum, listed, read_regular, write_atomically
-from recovery.text import is_plain
+from recovery.store.parts import Damaged, document_checksum, listed, read_regular, write_atomically
 
 ROUNDS = "rounds"
-MOST_BYTES = 64 * 2**20
+MOST_BYTES, MOST_TRIALS = 64 * 2**20, 10**7
+"""Largest file and number of trials of a grid cell that are read."""
 Round = Mapping[str, Any]
 """round: its number, from 2. counts: grid cell id -> its trials so far, where they exceed those of the first round.
 trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: with a rule, the
@@ -43,29 +43,23 @@ def encode_round(content: Round) -> tuple[str, bytes]:
     return f"{content['round']:02}.json", f"{json.dumps(data, indent=1)}\n".encode()
 
 
-def _is_round(content: Any, name: str) -> bool:
+def _is_round(content: Mapping[str, Any], name: str) -> bool:
     """Return whether a document has the fields that this program writes into the file of this name."""
-    if not _has(content, FIELDS) or not _has(until := content.get("until", NO_RULE), UNTIL):
-        return False
-    if not all(_has(panel, PANEL) and panel["level_of"] <= MOST_ANALYSES for panel in until["panels"]):
-        return False
-    counts, added = content["counts"], {"axes": content.get("axes", []), "cells": content.get("cells", 0)}
-    if not _has(added, {"axes": list, "cells": int}) or not all(isinstance(block, dict) for block in added["axes"]):
-        return False
+    until = content.get("until", NO_RULE)
     return (
-        name == f"{content['round']:02}.json"
-        and all(type(count) is int and 0 < count <= MOST_ROWS for count in counts.values())
-        and all(re.fullmatch("[0-9a-f]{16}", cell) for cell in counts)
-        and all(isinstance(line, str) and is_plain(line) for line in until["words"])
+        _has(content, FIELDS)
+        and _has(until, UNTIL)
+        and all(_has(panel, PANEL) and panel["level_of"] <= MOST_ANALYSES for panel in until["panels"])
+        and _has({"axes": [], "cells": 0, **content}, {"axes": list, "cells": int})
+        and name == f"{content['round']:02}.json"
+        and all(re.fullmatch("[0-9a-f]{16}", cell) for cell in content["counts"])
+        and all(type(count) is int and 0 < count <= MOST_TRIALS for count in content["counts"].values())
     )
 
 
 def _has(document: Any, fields: Mapping[str, type]) -> bool:
-    """Return whether a document is a mapping with fields of these types. Integers are counts of at most MOST_ROWS."""
-    return isinstance(document, dict) and all(
-        type(document.get(field)) is kind and (kind is not int or 0 <= document[field] <= MOST_ROWS)
-        for field, kind in fields.items()
-    )
+    """Return whether a document is a mapping with fields of these types."""
+    return isinstance(document, dict) and all(type(document.get(field)) is kind for field, kind in fields.items())
 
 
 def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:

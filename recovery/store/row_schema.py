@@ -20,14 +20,16 @@ CIRCUMSTANCE: dict[str, pa.DataType] = {
     "started_at": pa.timestamp("us", tz="UTC"),
     "error_type": pa.string(),
     "error_message": pa.string(),
-    "recorded": pa.int64(),
     "own_code": pa.string(),
     "made_by": pa.string(),
+    "made_on": pa.string(),
+    "unmeasured": pa.string(),
 }
-"""recorded: number of moments in the trial's record, null without one. own_code: hash of the user code that the trial
-ran, null without any. made_by: version of the program; rows of version 0.2.0 and earlier have none."""
-EVERY_ROW = (*IDENTITY, "n", "d", "status", "seconds", "started_at")
-"""Columns that every part of rows has, whichever version wrote it."""
+"""own_code: hash of the user code that the trial ran, null without any. made_by, made_on: version of the program, and
+the processor. unmeasured: JSON of column -> reason, for the columns that the trial did not measure although they have a
+value; a null that it does not name is not defined. Null where the row does not say."""
+RECORD = "record."
+"""Beginning of the names of columns with a trial's record: arrays with time as their first axis, as nested lists."""
 _ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 _ID_DIGITS = 16
 _DIGIT = np.zeros(256, np.uint8)
@@ -50,6 +52,17 @@ def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.S
     """Return the schema of a part: identity, coordinates, circumstances, and the columns that the methods declare."""
     measured = {name: _ARROW[column.kind] for name, column in columns.items()}
     return pa.schema([*IDENTITY.items(), *coordinates.items(), *CIRCUMSTANCE.items(), *measured.items()])
+
+
+def fault_of(schema: pa.Schema) -> str | None:
+    """Return what a part of this program would not have: a missing column, or one of another type; None if nothing."""
+    for name, kind in {**IDENTITY, "n": pa.int64(), "d": pa.int64(), **CIRCUMSTANCE}.items():
+        if name not in schema.names:
+            return f"has no column {name!r}, which every row of this program has"
+        if schema.field(name).type != kind:
+            return f"its column {name!r} is {schema.field(name).type}, not {kind}"
+    lists = [field.name for field in schema if pa.types.is_nested(field.type) != field.name.startswith(RECORD)]
+    return f"its column {lists[0]!r} is {schema.field(lists[0]).type}" if lists else None
 
 
 def stored_columns(document: Mapping[str, Mapping[str, str]] | None) -> Columns:

@@ -2,18 +2,15 @@
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from recovery.config import ConfigError, load
 from recovery.store.folder import Folder
-from recovery.store.parts import Damaged, document_checksum, read_part, write_part
+from recovery.store.parts import document_checksum
 from tests.invoke import recover, refused
 from tests.runner.sweeps import sweep, write_config
 
@@ -51,31 +48,14 @@ UNTIL = {"rule": "decided", "ended": True, "words": []}
 PANEL = {"title": "", "known": True, "aimed": False, "trials": 1, "left": 0, "tests": 1, "level_of": 1}
 ROUNDS: dict[str, Callable[[Round], Round]] = {
     "nothing": lambda content: {},
-    "no counts": lambda content: {key: value for key, value in content.items() if key != "counts"},
-    "counts in a list": lambda content: {**content, "counts": [1]},
     "a count that is text": lambda content: {**content, "counts": {cell(content): "x"}},
-    "a fractional count": lambda content: {**content, "counts": {cell(content): 1.5}},
-    "a true count": lambda content: {**content, "counts": {cell(content): True}},
-    "a negative count": lambda content: {**content, "counts": {cell(content): -5}},
-    "a large count": lambda content: {**content, "counts": {cell(content): 10**12}},
     "a huge count": lambda content: {**content, "counts": {cell(content): 10**30}},
     "a cell that is no id": lambda content: {**content, "counts": {"zz": 5}},
-    "no number": lambda content: {**content, "round": None},
-    "a number that is text": lambda content: {**content, "round": "2"},
-    "a number in a list": lambda content: {**content, "round": [2]},
     "another number": lambda content: {**content, "round": 3},
-    "trials that are text": lambda content: {**content, "trials": "x"},
-    "no budget": lambda content: {**content, "budget": None},
-    "slices that are a number": lambda content: {**content, "slices": 5},
-    "an empty rule": lambda content: {**content, "until": {}},
-    "a rule that is text": lambda content: {**content, "until": "x"},
-    "a panel that is text": lambda content: {**content, "until": {**UNTIL, "panels": ["x"]}},
-    "a panel without a level": lambda content: {**content, "until": {**UNTIL, "panels": [{**PANEL, "level_of": None}]}},
     "a panel of a huge level": lambda content: {
         **content,
         "until": {**UNTIL, "panels": [{**PANEL, "level_of": 10**6}]},
     },
-    "escape sequences": lambda content: {**content, "until": {**UNTIL, "panels": [PANEL], "words": ["\x1b[2J"]}},
 }
 
 
@@ -115,47 +95,6 @@ def test_a_title_has_a_bounded_length(out: Path, tmp_path: Path, field: str) -> 
     with pytest.raises(ConfigError, match=field):
         load(write_config(tmp_path, **{field: "x" * 1001}))
     load(write_config(tmp_path, **{field: "x" * 1000}))
-
-
-def bombs() -> dict[str, Callable[[], pa.Table]]:
-    """Tables of 3 GiB whose values repeat, so that their parts have some kilobytes."""
-    many = 8_000_000
-    zeros, ids = pa.array(np.zeros(many)), pa.repeat("a" * 16, many)
-    ends = np.arange(0, 1001) * 400_000
-    return {
-        "columns": lambda: pa.table({"trial_id": ids, **{f"x{i}": zeros for i in range(50)}}),
-        "text": lambda: pa.table({"trial_id": ["a" * 16] * 300, "text": ["a" * 10_000_000] * 300}),
-        "lists": lambda: pa.table(
-            {"trial_id": ["a" * 16] * 1000, "x": pa.ListArray.from_arrays(ends, pa.array(np.zeros(4 * 10**8)))}
-        ),
-    }
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("bomb", ["columns", "text", "lists"])
-def test_the_memory_of_a_part_is_bounded_before_it_is_read(tmp_path: Path, bomb: str) -> None:
-    path = write_part(tmp_path, bombs()[bomb]())
-    assert path.stat().st_size < 3_000_000
-    before = pa.total_allocated_bytes()
-    part = read_part(path)
-    assert isinstance(part, Damaged)
-    assert "bytes of memory, which no part of this program does" in part.reason
-    for _ in range(100):  # Arrow's threads may still hold what they have read ahead
-        if pa.total_allocated_bytes() - before < 2**26:
-            break
-        time.sleep(0.1)
-    assert pa.total_allocated_bytes() - before < 2**26
-
-
-def test_texts_that_repeat_are_read_if_they_are_small(tmp_path: Path) -> None:
-    """The product of values and distinct texts is above the limit, the texts are not."""
-    rows = 40_000
-    texts = [f"{i:060}" if i % 2 else "the same" for i in range(rows)]
-    table = pa.table({"trial_id": [f"{i:016x}" for i in range(rows)], "text.of": texts})
-    part = read_part(write_part(tmp_path, table))
-    assert isinstance(part, pa.Table)
-    assert part.equals(table)
-    assert read_part(write_part(tmp_path, table), ["text.of"]).equals(table.select(["text.of"]))
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_what_is_no_part_is_named(out: Path) -> None:
     for command in ("status", "report", "verify", "bundle"):
         result = refused(command, out)
         assert "pipe.parquet" in result
-        assert "holds no trials" in result
+        assert "has no column 'trial_id'" in result
     (trials / "folder.parquet").rmdir()
     Folder(out).prepare()
     assert rows(out).equals(before)
@@ -170,25 +170,15 @@ def test_a_place_that_is_none_is_mended_from_the_parts(out: Path, field: str) ->
 def test_the_grid_in_the_repository_verifies() -> None:
     """Its rows are older than some columns, which is no difference.
 
-    A row may be open where another version of NumPy stored it: the signs of singular vectors, which draws of `haar` and
-    `whitened_cubic` have, are those of its OpenBLAS.
+    A row may be not comparable where another version of NumPy stored it: the signs of singular vectors, which draws of
+    `haar` and `whitened_cubic` have, are those of its OpenBLAS.
     """
     grid = Path(__file__).parents[2] / "results" / "papers" / "p1-fig06"
     result = recover("verify", grid, "--sample", 40, "--seed", 1)
     assert "0 different" in result.stdout
     counted = re.search(r"(\d+) not comparable", result.stdout)
+    assert result.exit_code == int(counted is not None), result.output
     assert counted is None or int(counted[1]) <= 4  # of about 20 rows of such draws
-
-
-def test_text_of_a_part_is_no_command_to_the_terminal(out: Path) -> None:
-    (path,) = list_parts(out / "trials")[:1]
-    part = pq.read_table(path)
-    texts = ["\x1b[2J", "\u202eelif", "\x9b5m", "plain \u2192 \u00e9\n\t"]
-    part = part.append_column("data.ensemble_text", pa.array([texts[i % 4] for i in range(len(part))]))
-    path.unlink()
-    write_part(path.parent, part)
-    shown = set(read(out).table["data.ensemble_text"].to_pylist()) - {None}
-    assert shown <= {"?[2J", "?elif", "?5m", texts[3]}
 
 
 def test_a_title_is_one_line_of_printable_characters(tmp_path: Path) -> None:
@@ -327,13 +317,3 @@ def test_a_folder_that_grew_keeps_its_rows_and_more_replicates_than_planned_do_n
     assert counted(few) == (24, 12)
     compact(Folder(few))
     assert counted(few) == (24, 12)
-
-
-def test_a_lost_record_is_missing_for_all_commands(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    config = write_config(tmp_path, method={"act": "transition", "record": True})
-    sweep(config, out)
-    for part in list_parts(out / "trajectories"):
-        part.unlink()
-    assert "0 of 24 trials stored, 24 missing" in recover("status", out).stdout
-    assert "24 trials, 0 stored, 24 to run" in recover("sweep", config, "--out", out, "--dry-run").stdout

@@ -190,7 +190,6 @@ def copied(source: Path, out: Path, **columns: pa.Array) -> Path:
     folder = Folder(out)
     folder.create(Folder(source).load())
     folder.write(table)
-    shutil.copytree(source / "trajectories", folder.trajectories)
     return out
 
 

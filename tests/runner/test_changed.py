@@ -93,7 +93,7 @@ def test_records_of_other_code_go_with_their_rows(tmp_path: Path, config: Path) 
     sweep(config, out)
     (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=50))
     sweep(config, out, rerun_changed=True)
-    losses = pd.read_parquet(out / "trajectories")["loss"]
+    losses = pd.read_parquet(out / "trials")["record.loss"].dropna().explode()
     assert losses.tolist() == [50.0] * 8
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from recovery.methods.columns import COLUMNS
 from recovery.store.folder import Folder
 from recovery.store.row_schema import coordinate_types, row_schema
+from recovery.store.stored_rows import StoredRows
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CONTENT = {"name": "made-up", "digest": "0", "trials": 4, "config": {"name": "made-up", "n": 10}, "provenance": {}}
@@ -24,6 +25,7 @@ def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns:
         "status": status,
         "started_at": started_at,
         "seconds": 1.0,
+        "made_by": "0",
     }
     return pa.Table.from_pylist([{**row, "trial_id": trial, **columns} for trial in ids], schema=schema)
 
@@ -39,4 +41,5 @@ def folder(path: Path, *tables: pa.Table) -> Folder:
 
 def statuses(folder: Folder) -> dict[str, str]:
     """Trial id -> status."""
-    return dict(zip(*folder.statuses().to_pydict().values(), strict=True))
+    found = StoredRows(folder.trials).rows.select(["trial_id", "status"])
+    return dict(zip(*found.to_pydict().values(), strict=True))

@@ -65,11 +65,6 @@ def test_no_epochs_are_a_row(tmp_path):
     assert (row["status"], row["stopped"], row["iterations"]) == ("ok", "epochs", 0)
 
 
-def test_a_row_says_how_many_moments_it_recorded(tmp_path):
-    assert only_row(config(tmp_path, "method.record=10"))["recorded"] == len({0, 1, 2, 4, 8, 10, 20, 30, 40, 50})
-    assert "recorded" not in only_row(config(tmp_path))
-
-
 def test_a_file_with_nan_is_refused_or_fails_and_is_never_scored(tmp_path):
     X = np.random.default_rng(0).standard_normal((30, 4))
     X[3, 2] = np.nan

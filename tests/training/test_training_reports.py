@@ -23,8 +23,6 @@ from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, run
 from recovery.store import Grid, read
-from recovery.store.parts import list_parts
-from recovery.store.records import TRAJECTORIES, read_records
 from recovery.training.population import landscape
 
 TRAINED = """
@@ -61,17 +59,6 @@ def stored(tmp_path: Path, text: str) -> Grid:
     summary = run(plan(load(path), tmp_path / "out"), Options(Engine(1)), Progress())
     assert summary.failures == 0
     return read(tmp_path / "out")
-
-
-def test_trials_whose_records_are_damaged_run_again(tmp_path):
-    before = read_records(stored(tmp_path, TRAINED).path)
-    damaged, *_ = list_parts(tmp_path / "out" / TRAJECTORIES)
-    damaged.write_bytes(damaged.read_bytes()[:-1])
-    found = read_records(stored(tmp_path, TRAINED).path)
-    assert (tmp_path / "out" / "damaged" / damaged.name).exists()
-    assert found.keys() == before.keys()
-    for trial, record in before.items():
-        np.testing.assert_array_equal(found[trial]["inner"], record["inner"])
 
 
 def test_records_are_found_again_by_cell_and_replicate(tmp_path):
