@@ -42,7 +42,7 @@ SUBPACKAGES = {"report": ["page", "texts", "figures", "claims", "statistics", "d
 NOT_IN_THE_LIBRARY = {"ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib", "statsmodels"}
 LATE = {
     "recovery/runner/sweep_status.py": {"recovery.runner.rounds", "recovery.config"},
-    "recovery/store/grid.py": {"recovery.config.components", "recovery.config"},
+    "recovery/store/grid.py": {"recovery.config"},
     "recovery/config/header.py": {"recovery.theory"},
     "recovery/api.py": {"recovery.report.page.chart"},
     "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},

@@ -20,7 +20,7 @@ from recovery.backends import BACKENDS
 from recovery.config import Trial, trials_of
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches
-from recovery.runner.pool import POOL, UNLIMITED, Limits, Pool
+from recovery.runner.pool import POOL, UNLIMITED, Limits, WorkerPool
 from recovery.runner.trial import Row, measure
 from recovery.text import choices, printable
 from recovery.user import add_folders
@@ -62,7 +62,7 @@ class Engine:
         """
         chosen = trials_of(trials)
         in_threads = self.backend == "threading" and not self.limits and not any(chosen.cells.own.values)
-        with threadpool_limits(limits=1), closing(Pool(compiles)) as pool:
+        with threadpool_limits(limits=1), closing(WorkerPool(compiles)) as pool:
             client = _dask_client() if self.backend == "dask" else None
             jobs = self.jobs if client is None else sum(client.ncores().values()) or self.jobs
             batches = Batches(chosen, jobs)

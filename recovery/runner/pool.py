@@ -196,7 +196,7 @@ class Worker:
         return None
 
 
-class Pool:
+class WorkerPool:
     """Worker processes for several threads, started as they are needed and replaced when they are lost.
 
     compiles: called from any thread whenever a process begins to compile code.
@@ -281,7 +281,7 @@ class Pool:
         self.end_idle()
 
 
-POOL = Pool()
+POOL = WorkerPool()
 """The workers of this process outside of a sweep: those that time a few trials, or run a cluster's share of them."""
 
 

@@ -20,7 +20,7 @@ from numba import njit
 from recovery.compiled import compilation, load_numba
 from recovery.config import load
 from recovery.errors import RecoverError
-from recovery.runner.pool import Limits, Pool, Worker, ask
+from recovery.runner.pool import Limits, WorkerPool, Worker, ask
 from recovery.runner.progress import display
 from recovery.runner.server import SERVER, start_server, stop_server
 from recovery.store import read
@@ -30,8 +30,8 @@ from .sweeps import rows, sweep, write_config
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    with closing(Pool()) as pool:
+def pool() -> Iterator[WorkerPool]:
+    with closing(WorkerPool()) as pool:
         yield pool
 
 
@@ -133,7 +133,7 @@ def test_a_fork_server_that_was_not_used_ends_at_once() -> None:
 
 def test_workers_survive_the_end_of_the_fork_server_and_the_next_one_has_a_new_one(tmp_path: Path) -> None:
     trials = list(load(config_with(tmp_path, "measure")).trials())
-    with closing(Pool()) as first, closing(Pool()) as second:
+    with closing(WorkerPool()) as first, closing(WorkerPool()) as second:
         assert ask(dict, two=2) == {"two": 2}
         assert [row["status"] for row in first.measure(trials[:1], Limits())] == ["ok"]
         server = SERVER._forkserver_pid
@@ -159,7 +159,7 @@ def test_a_worker_that_cannot_start_is_an_error_and_leaves_nothing_open(monkeypa
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, pool: Pool) -> None:
+def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, pool: WorkerPool) -> None:
     config = config_with(tmp_path, "strict", "divide")
     trials = sorted(load(config).trials(), key=lambda trial: trial.cell.coordinates["method.act"] == "divide")
     measured = list[dict[str, Any]]()
@@ -173,7 +173,7 @@ def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(tmp
     assert sweep(config_with(tmp_path, act, "measure"), tmp_path / "out").stored == {"ok": 8}
 
 
-def test_what_a_trial_leaves_in_another_session_is_killed(tmp_path: Path, pool: Pool) -> None:
+def test_what_a_trial_leaves_in_another_session_is_killed(tmp_path: Path, pool: WorkerPool) -> None:
     config = write_config(tmp_path, method={"act": "leave", "path": str(tmp_path / "pid")})
     (row,) = pool.measure([next(iter(load(config).trials()))], Limits())
     assert row["status"] == "killed"
