@@ -20,7 +20,7 @@ from numba import njit
 from recovery.compiled import compilation, load_numba
 from recovery.config import load
 from recovery.errors import RecoverError
-from recovery.runner.pool import Limits, WorkerPool, Worker, ask
+from recovery.runner.pool import Limits, Worker, WorkerPool, ask
 from recovery.runner.progress import display
 from recovery.runner.server import SERVER, start_server, stop_server
 from recovery.store import read
