@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks import machine, table, written
 from recovery.config import Sweep, load_shipped
 from recovery.runner.batches import cost
-from recovery.runner.forecast import time_sweep, time_trial
+from recovery.runner.forecast import seconds_of, time_sweep
 from recovery.runner.loading import load
-from recovery.runner.pool import POOL
+from recovery.runner.pool import POOL, Limits
 
 SLOWEST = 120.0
 LONGER, ROUGH = 6, 0.15
@@ -33,7 +33,8 @@ def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
     trials = list(sweep.trials())
     guesses = np.array([cost(trial) for trial in trials])
     chances = 0.5 * guesses / guesses.sum() + 0.5 / len(trials)
-    time_trial(min(trials, key=cost), SLOWEST)  # starts the process
+    limits = Limits(seconds=SLOWEST)
+    POOL.measure([min(trials, key=cost)], limits)  # starts the process
     times: dict[int, float] = {}
     drawn: list[float] = []
     begin = time.monotonic()
@@ -42,10 +43,10 @@ def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
         if len(times) == len(trials) or (len(times) >= FEWEST and time.monotonic() - begin > limit):
             break
         if i not in times:
-            took = time_trial(trials[i], SLOWEST).seconds
-            if took is None:
+            (row,) = POOL.measure([trials[i]], limits)
+            if row["status"] == "timeout":
                 return np.nan, np.nan, len(times)
-            times[i] = took
+            times[i] = seconds_of(row, SLOWEST)
         drawn.append(times[i] / chances[i])
     rounds = sweep.size / len(trials)
     if len(times) == len(trials):
