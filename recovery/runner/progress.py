@@ -1,10 +1,9 @@
-"""Progress of a run: a bar with the time left on a terminal or in a notebook, and lines of text elsewhere."""
+"""Progress of a run: a bar of rich on a terminal or in a notebook, and lines of text elsewhere."""
 
 import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from html import escape
 from typing import Any
 
 from recovery.config import Trial, Trials
@@ -17,24 +16,26 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
 LINE_SHARE = 0.1
 """Lines are printed after these seconds, the pause doubling each time, or after this share of the work."""
 COMPILES = "compiling code for this machine, once: up to half a minute, which counts for no trial"
-NOTEBOOK_SECONDS = 0.5
-"""Seconds between updates of a bar in a notebook."""
 
 
-class State:
-    """The state of a run: numbers of trials done and failed, and the done share of the guessed work.
+class Progress:
+    """The progress of a run: numbers of trials done and failed, and the done share of the guessed work.
 
-    work: guessed cost of all trials.
+    This class shows nothing: a subclass has `show`, which is called whenever the state changes, `print`, which shows a
+    message, and `close`, which restores the terminal.
     """
 
-    def __init__(self, trials: int = 0, work: float = 0.0) -> None:
-        self.trials = trials
-        self.done = self.failed = 0
-        self._work = work
-        self._worked = 0.0
-        self._began = time.monotonic()
+    def __init__(self) -> None:
+        self.trials = self.done = self.failed = 0
+        self._work, self._worked = 0.0, 0.0
         self._first: tuple[float, float] | None = None
         """Time and share at the first results, which come after the workers have started."""
+        self._compiles = False
+
+    def begin(self, trials: Trials) -> None:
+        self.trials, self.done, self.failed = len(trials), 0, 0
+        self._work, self._worked, self._first = float(trials.costs.sum()), 0.0, None
+        self.show()
 
     def advance(self, done: Iterable[tuple[Trial, Row]]) -> None:
         for trial, row in done:
@@ -43,15 +44,12 @@ class State:
             self._worked += cost(trial)
         if self.done and self._first is None:
             self._first = (time.monotonic(), self.share)
+        self.show()
 
     @property
     def share(self) -> float:
         """Share of the guessed work that is done."""
         return self._worked / self._work if self._work else 1.0
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self._began
 
     @property
     def seconds_left(self) -> float | None:
@@ -66,32 +64,13 @@ class State:
         left = f", {duration(seconds)} left" if seconds is not None and self.done < self.trials else ""
         return f"{self.done} of {self.trials} trials{failed}{left}"
 
-
-class Progress:
-    """The progress of a run, which subclasses display: this class shows nothing.
-
-    `show` gets the state whenever it changes, `print` a message; `close` restores the terminal.
-    """
-
-    def __init__(self) -> None:
-        self._state = State()
-        self._compiles = False
-
-    def begin(self, trials: Trials) -> None:
-        self._state = State(len(trials), float(trials.costs.sum()))
-        self.show(self._state)
-
-    def advance(self, done: Iterable[tuple[Trial, Row]]) -> None:
-        self._state.advance(done)
-        self.show(self._state)
-
     def compiles(self) -> None:
         """Print once that code is being compiled, which delays the first rows."""
         if not self._compiles:
             self._compiles = True
             self.print(COMPILES)
 
-    def show(self, state: State) -> None: ...
+    def show(self) -> None: ...
 
     def print(self, text: str) -> None: ...
 
@@ -99,25 +78,20 @@ class Progress:
 
 
 class Lines(Progress):
-    """Progress that prints the state of a run as lines of text to stderr."""
+    """Progress as lines of text in stderr."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._name = name
-        self._share = 0.0
-        self._time = time.monotonic()
-        self._pause = FIRST_PAUSE
+        self._name, self._shown, self._time, self._pause = name, 0.0, time.monotonic(), FIRST_PAUSE
 
-    def show(self, state: State) -> None:
+    def show(self) -> None:
         now = time.monotonic()
         due = now - self._time >= self._pause
-        tenth = state.share - self._share >= LINE_SHARE and now - self._time >= 1.0
-        if not (due or tenth or 0 < state.done == state.trials):
-            return
-        if due:
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self._share, self._time = state.share, now
-        self.print(f"{self._name}: {state}")
+        tenth = self.share - self._shown >= LINE_SHARE and now - self._time >= 1.0
+        if due or tenth or 0 < self.done == self.trials:
+            self._pause = min(2 * self._pause, LONGEST_PAUSE) if due else self._pause
+            self._shown, self._time = self.share, now
+            self.print(f"{self._name}: {self}")
 
     def print(self, text: str) -> None:
         with suppress(OSError):  # stderr may be closed: then print nothing
@@ -125,7 +99,7 @@ class Lines(Progress):
 
 
 class Bar(Progress):
-    """Progress as a bar of rich, weighted by cost."""
+    """Progress as a bar, weighted by cost, on a terminal or below a notebook's cell."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -133,55 +107,20 @@ class Bar(Progress):
         from rich.console import Console
         from rich.progress import BarColumn, Progress as RichProgress, TextColumn
 
-        self._progress = RichProgress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[text]}"),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task(name, total=1.0, text="starting workers")
-        self._progress.start()
+        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}")
+        self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(name, total=1.0, text="starting workers")
+        self._bar.start()
 
-    def show(self, state: State) -> None:
-        if not state.done:
-            return
-        failed = f"  [red]{state.failed} failed[/red]" if state.failed else ""
-        rate = state.done / max(state.elapsed, 1e-9)
-        left = "" if state.seconds_left is None else f"  {duration(state.seconds_left)} left"
-        text = f"{state.done}/{state.trials}{failed}  {rate:.0f} trials/s{left}"
-        self._progress.update(self._task, completed=state.share, text=text)
+    def show(self) -> None:
+        if self.done:
+            self._bar.update(self._task, completed=self.share, text=str(self))
 
     def print(self, text: str) -> None:
-        self._progress.console.print(text, markup=False, highlight=False)
+        self._bar.console.print(text, markup=False, highlight=False)
 
     def close(self) -> None:
-        self._progress.stop()
-
-
-class NotebookBar(Progress):
-    """Progress as a bar below the notebook cell."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        from IPython import display
-
-        html: Any = display.HTML
-        self._name, self._html, self._next = name, html, 0.0
-        shown: Any = display.display
-        self._place = shown(html(escape(f"{name}: starting workers")), display_id=True)
-
-    def show(self, state: State) -> None:
-        now = time.monotonic()
-        if not state.done or (now < self._next and state.done < state.trials):
-            return
-        self._next = now + NOTEBOOK_SECONDS
-        words = escape(f"{self._name}: {state}")
-        bar = f'<progress max="1" value="{state.share:.4f}"></progress>'
-        self._place.update(self._html(f"{bar} {words}"))
-
-    def print(self, text: str) -> None:
-        print(text)
+        self._bar.stop()
 
 
 def notebook_shell() -> Any:
@@ -192,9 +131,7 @@ def notebook_shell() -> Any:
 
 
 def display(name: str, *, quiet: bool) -> Progress:
-    """Return the progress of a run, shown in a notebook, on a terminal or in a file; not shown if quiet."""
+    """Return the progress of a run, shown as a bar where there is a terminal or a notebook; not shown if quiet."""
     if quiet:
         return Progress()
-    if notebook_shell() is not None:
-        return NotebookBar(name)
-    return Bar(name) if sys.stderr.isatty() else Lines(name)
+    return Bar(name) if notebook_shell() is not None or sys.stderr.isatty() else Lines(name)

@@ -72,11 +72,10 @@ def test_failed_trials_are_reported_with_the_first_error(tmp_path: Path) -> None
 
 def test_stored_timings_are_used_and_later_rounds_cost_as_much_as_the_first(tmp_path: Path) -> None:
     method, axes = {"act": "transition", "seconds": 0.1}, {"n": [4, 8], "d": [2]}
-    until = {"kind": "until", "rule": "threshold +-0.1", "ceiling": 10}
-    config = write_config(tmp_path, method=method, sampling=until, axes=axes)
-    found = time_sweep(load(config))
-    assert found.trials == 80
-    assert 8.0 <= found.work < 30.0
+    values = {"sampling": {"kind": "until", "rule": "threshold +-9", "ceiling": 10}, "report": {"value": "recovered"}}
+    found = time_sweep(load(write_config(tmp_path, method=method, axes={"n": [4, 8, 12], "d": [2]}, **values)))
+    assert found.trials == 120
+    assert 12.0 <= found.work < 50.0
     config = write_config(tmp_path, method=method, axes=axes)
     sweep(config, tmp_path / "out", shard=(1, 2))
     rest = forecast(plan(load(config), tmp_path / "out"), Options(Engine(2)))
