@@ -117,11 +117,12 @@ class Results:
         return main_figure(analysis)[1].draw() if ax is None else draw_into(ax, analysis, panel, key)
 
     def chart(self, value: str | None = None) -> "ConcatChart":
-        """Return the diagram as an Altair chart, with the numbers of each cell in a tooltip."""
-        from recovery.report.page.chart import chart  # imported here, because Altair takes half a second to import
+        """Return the diagram as an Altair chart, with the numbers of each cell in a tooltip. Raises `ParameterError` if
+        Altair, which is in the extra `notebook`, is not installed."""
+        from recovery.report.page.spec import altair_chart  # imported here, because few scripts need it
 
         analysis = self.analysis(value)
-        return chart(analysis, main_kind(analysis))
+        return altair_chart(analysis, main_kind(analysis))
 
     def _repr_png_(self) -> bytes:
         return render(self.plot(), "png")

@@ -44,7 +44,7 @@ LATE = {
     "recovery/runner/sweep_status.py": {"recovery.runner.rounds", "recovery.config"},
     "recovery/store/grid.py": {"recovery.config"},
     "recovery/config/header.py": {"recovery.theory"},
-    "recovery/api.py": {"recovery.report.page.chart"},
+    "recovery/api.py": {"recovery.report.page.spec"},
     "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
     "recovery/runner/loading.py": {"recovery.runner.pool"},
     "recovery/training/models.py": {"recovery.training.passes"},

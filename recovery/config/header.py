@@ -127,14 +127,13 @@ Length = Annotated[str, Field(pattern=f"^{LENGTH}$", description="a length such 
 class StyleSpec:
     """The style of figures. width: of a journal's column or page, of a slide, or a length; `auto` is a column for one
     panel and a page for more. fonts: `latex` imitates the fonts of a LaTeX article. font_size: of the axis labels in
-    points, which other text and lines follow. rc: the file of a style sheet of Matplotlib, whose settings come last.
+    points, which other text and lines follow.
     title: whether the title is drawn; by default unless the width is `column` or a length, because journals print
     captions. view: a map shows the `transition` of a fraction with a margin, or the `full` grid."""
 
     width: Literal["auto", "column", "page", "slide"] | Length = "auto"
     fonts: Literal["sans", "serif", "latex"] = "sans"
     font_size: Annotated[float, Interval(ge=4, le=40)] | None = None
-    rc: str | None = None
     colours: Literal["cividis", "viridis", "inferno", "gray"] = "cividis"
     title: bool | None = None
     view: Literal["transition", "full"] = "transition"

@@ -6,7 +6,7 @@ from pathlib import Path
 from recovery.errors import ReportError
 from recovery.store.parts import write_file
 
-PICTURES = ("png", "svg", "pdf", "eps", "pgf")
+PICTURES = ("png", "svg", "pdf")
 TABLES = ("csv", "json", "latex")
 REPORT = ("terminal", "html", *PICTURES, *TABLES)
 COMPARISON = ("csv", "json")

@@ -6,7 +6,7 @@ import pytest
 from coloraide import Color
 
 from recovery.report.figures.style import line_styles
-from recovery.report.page.encodings import series
+from recovery.report.page.encodings import dark_colours, series
 
 EYES = ("normal", "protan", "deutan")
 BACKGROUNDS = {"light": "#ffffff", "dark": "#0d1117"}
@@ -19,8 +19,9 @@ def seen(colour: str, eyes: str) -> Color:
 
 
 def of_page(count: int, theme: str, in_order: bool) -> list[str]:
-    colours: list[str] = series([str(i) for i in range(count)], theme, in_order)["scale"]["range"]
-    return colours
+    values = [*range(count)] if in_order else [str(i) for i in range(count)]
+    colours: list[str] = series([str(i) for i in range(count)], values)["color"]["scale"]["range"]
+    return colours if theme == "light" else [dark_colours(count)[colour] for colour in colours]
 
 
 def of_picture(values: list[object]) -> list[str]:

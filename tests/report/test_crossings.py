@@ -10,7 +10,8 @@ from recovery.api import Results
 from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
-from recovery.report.page import payload, report_page
+from recovery.report.page import report_page
+from recovery.report.page.spec import Chart
 from recovery.report.texts import as_json, as_latex
 
 from .grids import analysed, text_of, wendel_rows
@@ -133,8 +134,16 @@ def test_the_contour_is_in_picture_and_page() -> None:
         line for line in draw_map(analysis).axes[0].lines if line.get_marker() == "None" and line.get_linewidth() > 1
     ]
     np.testing.assert_allclose(lines[0].get_xydata(), contour(analysis, 0)[0])
-    (panel,) = payload(analysis, "map")["panels"]
-    assert [(row["x"], row["y"]) for row in panel["contour"]] == [tuple(point) for point in contour(analysis, 0)[0]]
+    assert [(row["x"], row["y"]) for row in charted(analysis, "line")] == [tuple(at) for at in contour(analysis, 0)[0]]
+
+
+def charted(analysis: Analysis, mark: str) -> list[dict[str, float]]:
+    """The rows of the layers of the map's chart with this mark and a table of their own."""
+    (view,) = Chart(analysis, "map").views(every=False)
+    layers = [layer for layer in view["spec"]["concat"][0]["layer"] if layer["mark"]["type"] == mark]
+    halo, line = (layer["data"]["values"] for layer in layers if "values" in layer["data"])
+    assert halo == line
+    return line
 
 
 def marked(analysis: Analysis):
@@ -150,8 +159,7 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
     analysis = drawn({0: [0, 10, 10], 1: [4, 10, 10], 2: [4, 6, 5]}, [10, 20, 30])
     ends = [(row.interval.low, row.interval.high) for row in analysis.slices[0]]
     assert ends == [(10, 20), (-np.inf, 20), (-np.inf, np.inf)]
-    half = payload(analysis, "map")["panels"][0]["half"]
-    assert half == [{"x": 10, "x2": 20, "y": m, "y2": m} for m in (0, 1)]
+    assert charted(analysis, "rule") == [{"x": 10, "x2": 20, "y": m, "y2": m} for m in (0, 1)]
     assert list(marked(analysis)) == [0, 1]
 
 

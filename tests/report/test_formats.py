@@ -1,7 +1,6 @@
 """The file ending of --out selects the format of reports, comparisons and bundles, or is refused."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from recovery.errors import ReportError
 from recovery.report.formats import COMPARISON, REPORT, format_of
 from tests.invoke import refused, said
 
-from ..needs import need_programs
 from .grids import store, wendel_rows
 from .test_command import run
 
@@ -62,15 +60,13 @@ def test_options_of_style_reach_the_figure_and_mistakes_are_named(results: Path,
     assert run(results, "--style", "wide").exit_code == 2
 
 
-def test_a_picture_has_the_width_the_font_size_and_the_style_sheet_asked_for(results: Path, tmp_path: Path) -> None:
+def test_a_picture_has_the_width_and_the_font_size_asked_for(results: Path, tmp_path: Path) -> None:
     def svg(*style: str) -> str:
         out = tmp_path / "x.svg"
         chosen = [word for one in style for word in ("--style", one)]
         said("report", results, "--out", out, *chosen)
         return out.read_text()
 
-    sheet = tmp_path / "mine.mplstyle"
-    sheet.write_text("axes.titlesize: large\naxes.facecolor: 123456\n")
     assert f'width="{72 * 86 / 25.4:.6f}pt"' in svg("width=86mm")
     assert f'width="{72 * 245 / 72.27:.6f}pt"' in svg("width=245 pt")
     assert "Drawn from the law" not in svg("width=9cm")  # journals print captions
@@ -78,38 +74,6 @@ def test_a_picture_has_the_width_the_font_size_and_the_style_sheet_asked_for(res
     for size, text in sizes.items():
         (label,) = re.findall(r"font-size: ([\d.]+)px[^<]*>fraction recovered<", text)
         assert float(label) == size
-    assert "#123456" in svg(f"rc={sheet}", "width=86mm")
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("no style sheet\n", "sets 'no style sheet'"),
-        ("# nothing\n\n", "has no setting"),
-        ("axes.grid: perhaps\n", "is no style sheet of Matplotlib"),
-        ("backend: module://evil\n", "sets 'backend'"),
-        ("figure.hooks: evil:hook\n", "sets 'figure.hooks'"),
-        ("axes.grid: True\n axes.prop_cycle : cycler('color', [().\t__class__])\n", "sets 'axes.prop_cycle'"),
-        ("animation.ffmpeg_path: /tmp/evil\n", "sets 'animation.ffmpeg_path'"),
-        ("ps.usedistiller: ghostscript\n", "sets 'ps.usedistiller'"),
-        ("text.usetex: True\n", "sets 'text.usetex'"),
-        ("axes.grid # a: 1\n", "sets 'axes.grid # a'"),
-        ("axes.\x1b[2Jgrid: True\n", "sets 'axes.?[2Jgrid'"),
-        ("axes.grid: \x1b[2J\n", "is no style sheet of Matplotlib"),
-        ("# " + 10**5 * "x" + "\nbackend: module://evil\n", "has more than 100000 bytes"),
-        (None, "no file"),
-    ],
-)
-def test_a_style_sheet_may_set_only_what_pictures_look_like(
-    results: Path, tmp_path: Path, content: str | None, words: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A stored folder may name the sheet: nothing of it is evaluated, imported, run or sent to the terminal."""
-    sheet = tmp_path / "mine.mplstyle"
-    if content is not None:
-        sheet.write_text(content)
-    wrong = run(results, "--out", tmp_path / "x.png", "--style", f"rc={sheet}")
-    assert (wrong.exit_code, words in wrong.output) == (2, True), wrong.output
-    assert "\x1b" not in wrong.output + "".join(capfd.readouterr())
 
 
 def test_latex_has_thresholds_beside_claims(tmp_path: Path) -> None:
@@ -147,24 +111,3 @@ def test_csv_has_the_shown_value_and_more_columns_on_request(tmp_path: Path) -> 
     wrong = run(results, "--format", "csv", "--columns", "secons")
     assert (wrong.exit_code, "did you mean 'seconds'" in wrong.output) == (2, True)
     assert "csv and latex" in run(results, "--format", "png", "--columns", "all").output
-
-
-def test_pgf_without_latex_is_refused(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    result = refused("report", results, "--out", tmp_path / "x.pgf")
-    assert "a pgf file needs LaTeX: install pdflatex with the package pgf, or choose pdf" in " ".join(result.split())
-    assert not (tmp_path / "x.pgf").exists()
-
-
-@pytest.mark.soak
-def test_latex_compiles_a_figure_as_pgf(results: Path, tmp_path: Path) -> None:
-    need_programs("LaTeX", "pdflatex")
-    assert run(results, "--out", tmp_path / "x.pgf").exit_code == 0
-    text = (tmp_path / "x.pgf").read_text()
-    assert "fraction recovered" in text  # text stays text
-    document = [r"\documentclass{article}\usepackage{pgf}\begin{document}", r"\input{x.pgf}", r"\end{document}"]
-    (tmp_path / "paper.tex").write_text("\n".join(document))
-    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    done = subprocess.run(latex, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "1 page" in done.stdout

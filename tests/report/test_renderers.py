@@ -82,7 +82,6 @@ KINDS = [
     ("png", b"\x89PNG"),
     pytest.param("svg", b"<?xml", marks=pytest.mark.deep),
     pytest.param("pdf", b"%PDF", marks=pytest.mark.deep),
-    pytest.param("eps", b"%!PS", marks=pytest.mark.deep),
 ]
 
 

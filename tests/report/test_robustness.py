@@ -86,14 +86,13 @@ def test_all_failed_shows_no_value_anywhere() -> None:
 
 
 @pytest.mark.deep
-def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
+def test_a_fine_grid_fits_one_page() -> None:
     size = 500
     rows = wendel_rows(n=range(1, size + 1), d=range(1, size + 1), replicates=1)
     analysis = analysed(rows)
     assert len(analysis.diagram.table) == size * size
     page = report_page([analysis])
-    assert len(page) < 3_000_000
-    assert "fitted at 40 of 500 d, evenly spaced" in page
+    assert len(page) < 1_500_000
     sizes = analysis.pooled[0].slices
     assert len(sizes) == 40
     within = [size.interval.low <= 2 * size.y <= size.interval.high for size in sizes if size.y <= 220]

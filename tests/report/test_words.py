@@ -1,8 +1,6 @@
-"""The picture, the page and the notebook's chart of a grid say the same words, and the page binds what Python made."""
+"""The picture and the chart of a grid say the same words."""
 
 import json
-import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,9 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import PLAIN, Diagram, shared_parts, unmarked
 from recovery.report.figures import main_kind
 from recovery.report.figures.style import MATH
-from recovery.report.page import payload
-from recovery.report.page.chart import Picture
-from recovery.report.page.template import templates
+from recovery.report.page.spec import Chart
 from recovery.store import read
 
-from ..needs import need_programs
 from .grids import analysed, drawn, wendel_rows
 
 ROOT = Path(__file__).parents[2]
@@ -53,83 +48,36 @@ def words_of_picture(analysis: Analysis) -> dict[str, set[str]]:
     }
 
 
-def text_of(title: Any) -> str:
-    return title if isinstance(title, str) else " ".join(title)
-
-
-def words_of_spec(spec: Json) -> dict[str, set[str]]:
-    """The same of a Vega-Lite specification. A key has what its layers' rows have, or a scale's domain, where given."""
-    found: dict[str, set[str]] = {name: set() for name in ("title", "panels", "thresholds", "axes", "key", "colours")}
-    for panel in spec["concat"]:
-        found["panels"].add(text_of(panel["title"]["text"]))
+def words_of_chart(chart: Chart) -> dict[str, set[str]]:
+    """The same of a Vega-Lite specification, whose keys have the domains of scales, or what rows of layers have."""
+    (view,) = chart.views(every=False)
+    found: dict[str, set[str]] = {name: set() for name in ("panels", "thresholds", "axes", "key", "colours")}
+    for panel in view["spec"]["concat"]:
+        found["panels"].add(panel["title"]["text"])
         found["thresholds"].add(panel["title"].get("subtitle", ""))
         for layer in panel["layer"]:
-            encoding, rows = layer.get("encoding", {}), layer.get("data", {}).get("values", [])
+            encoding, rows = layer["encoding"], layer["data"].get("values", [])
             found["axes"] |= {(encoding.get(axis, {}).get("axis") or {}).get("title", "") for axis in ("x", "y")}
             for channel in ("stroke", "shape", "color", "fill", "opacity"):
                 part = encoding.get(channel, {})
-                if not rows or part.get("legend") is None:
+                if part.get("legend") is None:
                     continue
-                if part.get("type") == "quantitative":
+                if part["type"] == "quantitative":
                     found["colours"].add(part["legend"]["title"])
                 elif channel == "opacity":
-                    (transform,) = layer["transform"]
-                    found["key"].add(json.loads(transform["calculate"]))
+                    found["key"].add(json.loads(layer["transform"][1]["calculate"]))
                 else:
-                    domain = part.get("scale", {}).get("domain")
+                    domain = part["scale"].get("domain")
                     found["key"] |= set(domain) if domain else {row[part["field"]] for row in rows}
-    found["title"] = {spec["title"]["text"]} if "title" in spec else set()
     return {name: words - {""} for name, words in found.items()}
 
 
-def page_of(grid: Json, **state: Any) -> Json:
-    """Return what the page's script makes of a grid."""
-    need_programs("Node", "node")
-    given = json.dumps({"grid": grid, "templates": templates(), "state": state})
-    script = ROOT / "tests" / "report" / "script" / "spec.js"
-    done = subprocess.run(["node", script], input=given, capture_output=True, text=True, check=True)
-    found: Json = json.loads(done.stdout, parse_int=float)
-    return found
-
-
-@pytest.fixture(scope="module")
-def page(analysis: Analysis) -> Json:
-    return page_of(json.loads(json.dumps(payload(analysis, main_kind(analysis)))))
-
-
 @pytest.mark.deep
-def test_the_page_the_picture_and_the_notebook_say_the_same_words(analysis: Analysis, page: Json) -> None:
+def test_the_chart_and_the_picture_say_the_same_words(analysis: Analysis) -> None:
     picture = words_of_picture(analysis)
-    chart = words_of_spec(Picture(payload(analysis, main_kind(analysis), every=False)).spec())
     assert all(picture[name] for name in ("title", "axes", "key"))
-    assert picture["panels"] == chart["panels"]
-    assert chart == picture
-    assert words_of_spec(page) | {"title": picture["title"]} == picture
+    assert words_of_chart(Chart(analysis, main_kind(analysis))) | {"title": picture["title"]} == picture
     assert analysis.diagram.heading in picture["title"]
-
-
-@pytest.mark.deep
-def test_the_page_binds_the_parts_that_the_notebook_binds(analysis: Analysis, page: Json) -> None:
-    """Layer by layer the same marks, encodings and rows; what only a notebook has are its tooltips."""
-    chart = json.loads(json.dumps(Picture(payload(analysis, main_kind(analysis), every=False)).spec()), parse_int=float)
-    ours, theirs = ([layer for panel in spec["concat"] for layer in panel["layer"]] for spec in (chart, page))
-    theirs = [layer for layer in theirs if not layer["data"].get("name", "").startswith("here")]
-    assert len(ours) == len(theirs)
-    for one, other in zip(ours, theirs, strict=True):
-        one["encoding"].pop("tooltip", None)
-        for layer in (one, other):
-            for part in layer["encoding"].values():
-                for layout in ("columns", "labelLimit"):  # follow the width of the page
-                    if part.get("legend"):
-                        part["legend"].pop(layout, None)
-        assert one["mark"] == other["mark"]
-        assert one["encoding"] == other["encoding"]
-        fields = sorted(set(re.findall(r'"field": "(\w+)"', json.dumps(one["encoding"]))) - {"bar"})
-        rows, same = (
-            sorted(json.dumps([row.get(name) for name in fields]) for row in layer["data"]["values"])
-            for layer in (one, other)
-        )
-        assert rows == same
 
 
 def test_words_differ_only_by_their_script() -> None:
@@ -158,14 +106,6 @@ def test_words_differ_only_by_their_script() -> None:
 def test_values_that_differ_have_different_words(value: Any, words: str) -> None:
     assert PLAIN.value(value) == words
     assert MATH.value("$x$") == r"\$x\$"
-
-
-def test_the_scripts_own_tests_pass() -> None:
-    need_programs("Node", "node")
-    files = sorted((ROOT / "tests" / "report" / "script").glob("*.test.js"))
-    done = subprocess.run(["node", "--test", *files], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    assert int(re.findall(r"# pass (\d+)", done.stdout)[0]) >= 16
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from recovery.extras.merging import merge_folders
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures.map import draw_map
-from recovery.report.page.chart import chart
-from recovery.report.page.payload import payload
+from recovery.report.page.spec import Chart
 from recovery.runner.plan import plan
 from recovery.runner.rerun import planned_trials
 from recovery.runner.sweep_status import sweep_status
@@ -176,14 +175,13 @@ def test_picture_and_page_draw_each_cell_from_its_neighbours(swept: tuple[Path, 
     analysis = Analysis(Diagram.of(read(swept[1])))
     assert analysis.pooled[0].interval.known
     assert "in doubt along n" in analysis.diagram.summary()
-    data = payload(analysis, "map")
-    spans, up = data["spans"], data["places"]["d"]
-    for row in range(5):
+    columns = Chart(analysis, "map").columns
+    for row in {*columns["y"]}:
         ends = sorted(
-            (start, stop) for start, stop, at in zip(spans["start"], spans["stop"], up, strict=True) if at == row
+            (start, stop)
+            for start, stop, at in zip(columns["x"], columns["x2"], columns["y"], strict=True)
+            if at == row
         )
         assert [start for start, _ in ends[1:]] == [stop for _, stop in ends[:-1]]
-        assert (ends[0][0], ends[-1][1]) == (0, len(analysis.diagram.panels[0].x))
-    (layer, *_) = chart(analysis, "map").to_dict()["concat"][0]["layer"]
-    assert layer
+        assert (ends[0][0], ends[-1][1]) == (min(columns["x"]), max(columns["x2"]))
     assert draw_map(analysis).axes

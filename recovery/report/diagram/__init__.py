@@ -1,12 +1,10 @@
 """A phase diagram as data: grid cells, layout, the quantity shown, its scale, and theory in its plane."""
 
 from recovery.report.diagram.axis import (
-    MOST_TICKS as MOST_TICKS,
     Axis as Axis,
     AxisKind as AxisKind,
     Scale as Scale,
     have_one_scale as have_one_scale,
-    log_ticks as log_ticks,
     scale_of as scale_of,
     scales_of as scales_of,
 )
@@ -28,6 +26,7 @@ from recovery.report.diagram.quantity import (
     is_measured as is_measured,
 )
 from recovery.report.diagram.theory_lines import (
+    TheoryLine as TheoryLine,
     lines as lines,
     named_curves as named_curves,
     theory_along as theory_along,

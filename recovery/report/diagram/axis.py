@@ -10,9 +10,8 @@ import numpy as np
 from recovery.config.values import log_spaced
 from recovery.errors import ReportError
 from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram.grid_cells import Panel
 from recovery.types import Array
-
-FEWEST_TICKS, MOST_TICKS = 3, 7
 
 AxisKind = Literal["linear", "log", "even"]
 
@@ -75,63 +74,6 @@ class Axis:
         low, high = np.exp(ends) if self.kind == "log" else ends
         return float(low), float(high)
 
-    @cached_property
-    def ticks(self) -> list[tuple[float, Any]]:
-        """(position, value) of the values with a label: all if few or `even`, otherwise round or distant values.
-
-        Where no round values are evenly spaced but the values are, every k-th value up to the last has a label.
-        """
-        pairs = list(zip(self.at.tolist(), self.values, strict=True))
-        if len(pairs) <= MOST_TICKS or self.kind == "even":
-            return pairs
-        if self.kind == "log":
-            decades = [pair for pair in pairs if np.isclose(np.log10(pair[0]) % 1, [0, 1], atol=1e-9).any()]
-            return decades[:: -(-len(decades) // MOST_TICKS)] if len(decades) >= 3 else self._apart(pairs)
-        for step in (s * 10.0**k for k in range(-9, 12) for s in (1, 2, 2.5, 5)):
-            if step > np.ptp(self.at):
-                break
-            multiples = self.at / step
-            round_ = [pairs[i] for i in np.flatnonzero(np.isclose(multiples, np.round(multiples), atol=1e-9))]
-            if 3 <= len(round_) <= MOST_TICKS and self._spanned([at for at, _ in round_]):
-                return round_
-        if np.allclose(np.diff(self.at), self.at[1] - self.at[0]):
-            return pairs[::-1][:: -(-len(pairs) // MOST_TICKS)][::-1]
-        return self._apart(pairs)
-
-    def _apart(self, pairs: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
-        """Return the first pair, and each pair at least one MOST_TICKS-th of the axis behind the last pair returned."""
-        where = np.log(self.at) if self.kind == "log" else self.at
-        gap, kept, last = float(np.ptp(where)) / MOST_TICKS, [], -np.inf
-        for pair, place in sorted(zip(pairs, where.tolist(), strict=True), key=lambda entry: entry[1]):
-            if place - last >= gap * (1 - 1e-9):
-                kept.append(pair)
-                last = place
-        return kept
-
-    def _spanned(self, ticks: Sequence[float]) -> bool:
-        """Return whether ticks have even steps and cover most of the axis."""
-        steps = np.diff(ticks)
-        return bool(np.allclose(steps, steps[0]) and np.ptp(ticks) >= 0.6 * np.ptp(self.at))
-
-
-def log_ticks(low: float, high: float) -> list[float]:
-    """Return at most `MOST_TICKS` ticks between two positive numbers.
-
-    They are powers of ten; over less than two decades, or with fewer than three powers, 1, 2 and 5 of each decade; with
-    fewer than three of those, multiples of the largest round step that occurs three times.
-    """
-    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
-    for steps in ((1.0,), (1.0, 2.0, 5.0))[0 if high >= 100 * low else 1 :]:
-        ticks = [step * 10.0**k for k in range(first, last + 1) for step in steps]
-        inside = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-        if len(inside) >= FEWEST_TICKS:
-            return inside[:: -(-len(inside) // MOST_TICKS)]
-    for step in (s * 10.0**k for k in range(last, last - 9, -1) for s in (5, 2, 1)):
-        multiples = step * np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)
-        if len(multiples) >= FEWEST_TICKS:
-            return [float(tick) for tick in multiples]
-    return [low, high]
-
 
 DECADES = 1e8
 """Span of a log scale without limits in the config; lower values are numerical noise."""
@@ -168,20 +110,19 @@ NARROW = 0.4
 """A panel whose values fill less than this share of a common log scale would have one shade."""
 
 
-def scales_of(diagram: Diagram) -> list[Scale]:
-    """Return the scale of each panel: a common one, or each panel's scale.
+def scales_of(diagram: Diagram, panels: Sequence[Panel] | None = None) -> list[Scale]:
+    """Return the scale of each panel: a common one, or each panel's scale. panels: those of another value, if known.
 
     Panels have separate scales if the common one is logarithmic, the config sets no limits, and some panel would have
     one shade.
     """
     common = scale_of(diagram)
-    same = [common] * len(diagram.panels)
+    panels = diagram.panels if panels is None else panels
+    same = [common] * len(panels)
     if not common.logarithmic or (_is_own(diagram) and diagram.sweep.report.limits):
         return same
-    own = [
-        _scale(diagram, panel.cells["value"].to_numpy(dtype=float)) if (panel.cells["value"] > 0).any() else common
-        for panel in diagram.panels
-    ]
+    values = [diagram.table["value"].loc[panel.cells.index].to_numpy(dtype=float) for panel in panels]
+    own = [_scale(diagram, one) if (one > 0).any() else common for one in values]
     spans = [np.log(scale.limits[1] / scale.limits[0]) for scale in own]
     return own if min(spans) < NARROW * np.log(common.limits[1] / common.limits[0]) else same
 

@@ -32,7 +32,6 @@ from recovery.report.diagram import (
     undecided_words,
     unfinished_words,
 )
-from recovery.report.figures.files import MOST_AREAS
 from recovery.report.figures.sheet import panel_sheet, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, STROKES, script_of, set_axis
 from recovery.report.statistics import Pairs, pair_cells, slices_in_words
@@ -44,6 +43,8 @@ LEVEL = 0.05
 """Significance level of the test in each grid cell."""
 OUTCOMES = ["convex_recovered", "recovered"]
 """Columns with the outcomes of the convex program and of training."""
+MOST_AREAS = 10_000
+"""Panels with more grid cells than this are embedded in vector files as bitmaps."""
 STUB = 0.05
 """Length of the open end of an interval, as a share of the axis."""
 

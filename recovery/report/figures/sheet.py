@@ -17,9 +17,10 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Diagram, Layout, Panel, Script, letters
+from recovery.report.diagram import NOT_MEASURED, Diagram, Layout, Panel, Script, letters
 from recovery.report.figures.style import (
     AROUND_PANELS,
+    MOST_TICKS,
     NO_BREAK_SPACE,
     Style,
     font_size,

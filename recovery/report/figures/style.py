@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 from numbers import Real
-from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
@@ -18,12 +17,13 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.mathtext import MathTextParser
 from matplotlib.path import Path as Outline
 from matplotlib.textpath import text_to_path
+from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
 from recovery.config.header import LENGTH, StyleSpec
 from recovery.errors import ReportError
-from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks, shared_parts
-from recovery.text import printable
+from recovery.report.diagram import Axis, Diagram, Script, shared_parts
 
+FEWEST_TICKS, MOST_TICKS = 3, 7
 NO_BREAK_SPACE = "\u00a0"
 WIDEST_LABELS = 1.7
 """Names below an x axis that take more inches than this in total are rotated; of numbers, some are left out."""
@@ -33,15 +33,6 @@ WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Width of a figure in inches: a journal column, a journal page, a 16:9 slide."""
 AROUND_PANELS = 1.1
 """Inches of a figure's width that labels at the left and a colour bar at the right take from all panels together."""
-APPEARANCE = (
-    "axes contour errorbar figure font grid hatch image legend lines markers mathtext patch path pcolor pcolormesh pdf "
-    "savefig svg text xaxis xtick yaxis ytick"
-)
-"""Groups of settings that a style sheet may have."""
-REFUSED = frozenset({"axes.prop_cycle", "figure.hooks", "savefig.directory", "text.latex.preamble", "text.usetex"})
-"""Settings of these groups that are evaluated, import modules, or run other programs."""
-LARGEST_SHEET = 10**5
-"""Bytes of the largest style sheet."""
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 """Length of a unit; a point is TeX's, in which LaTeX states the width of a column."""
 MAGNIFICATION = {"slide": 1.5}
@@ -70,7 +61,6 @@ SIZES = {
 FILES: Any = {
     "legend.frameon": False,
     "pdf.fonttype": 42,
-    "ps.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "recover",
     "savefig.dpi": 300,
@@ -118,42 +108,9 @@ class Style:
 
     @property
     def rc(self) -> Any:
-        """The settings as matplotlib's rcParams. Raises `ReportError` for a style sheet that cannot be used."""
+        """The settings as matplotlib's rcParams."""
         sizes = {name: size * self.magnification for name, size in SIZES.items()}
-        own = {**FILES, **FONTS[self.spec.fonts], **sizes, "lines.linewidth": 0.9 * self.magnification}
-        return own | (style_sheet(Path(self.spec.rc)) if self.spec.rc else {})
-
-
-def style_sheet(path: Path) -> dict[str, Any]:
-    """Return the settings of a style sheet of Matplotlib. Raises `ReportError`.
-
-    A stored folder may name the file, so Matplotlib parses it only if each line is a setting of the appearance: others
-    name programs, folders or modules, and some versions of Matplotlib evaluate `axes.prop_cycle`.
-    """
-    shown = printable(str(path))
-    if not path.is_file():
-        raise ReportError(f"report.style.rc: no file {shown!r}; give the path of a style sheet of Matplotlib")
-    try:
-        if path.stat().st_size > LARGEST_SHEET:
-            raise ReportError(f"report.style.rc: {shown} has more than {LARGEST_SHEET} bytes; give a style sheet")
-        lines = [line.strip() for line in path.read_text("utf-8").split("\n")]
-        names = [line.split(":")[0].strip() for line in lines if line and not line.startswith("#")]
-        if others := [printable(name) for name in names if not _is_appearance(name)]:
-            raise ReportError(
-                f"report.style.rc: {shown} sets {others[0][:60]!r}; remove it, because a style sheet may set only what "
-                f"text, lines and axes look like, such as `axes.grid: True`, without colour cycles and LaTeX"
-            )
-        if not names:
-            raise ReportError(f"report.style.rc: {shown} has no setting, such as `axes.grid: True`; add one")
-        params: Any = matplotlib.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
-    except (OSError, ValueError) as error:
-        words = printable(str(error))
-        raise ReportError(f"report.style.rc: {shown} is no style sheet of Matplotlib: {words}; correct it") from None
-    return dict(params)
-
-
-def _is_appearance(name: str) -> bool:
-    return name in matplotlib.rcParams and name.split(".")[0] in APPEARANCE.split() and name not in REFUSED
+        return {**FILES, **FONTS[self.spec.fonts], **sizes, "lines.linewidth": 0.9 * self.magnification}
 
 
 def font_size(name: str) -> float:
@@ -257,7 +214,7 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     shared = shared_parts(axis.values)
-    ticks = [] if list(axis.values) == [None] else [(at, MATH.value(value, shared)) for at, value in axis.ticks]
+    ticks = [] if list(axis.values) == [None] else [(at, MATH.value(value, shared)) for at, value in ticks_of(axis)]
     if which == "x":
         size = font_size("xtick.labelsize")
         if axis.kind != "even":
@@ -286,9 +243,35 @@ def _without_overlap(ticks: list[tuple[float, str]], axis: Axis, room: float, si
     return kept
 
 
+def ticks_of(axis: Axis) -> list[tuple[float, Any]]:
+    """Return (position, value) of the labels of an axis: all values of a short axis or of words, otherwise round
+    numbers."""
+    if len(axis.values) <= MOST_TICKS or axis.kind == "even":
+        return list(zip(axis.at.tolist(), axis.values, strict=True))
+    low, high = float(axis.at.min()), float(axis.at.max())
+    found = log_ticks(low, high) if axis.kind == "log" else _inside(_round_steps(), low, high)
+    return [(tick, tick) for tick in found]
+
+
+def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> list[float]:
+    """Return ticks between two positive numbers: powers of ten, with 1, 2 and 5 of each, or round steps if need be."""
+    for locator in (LogLocator(), LogLocator(subs=(1, 2, 5)), _round_steps()):
+        if len(ticks := _inside(locator, low, high)) >= FEWEST_TICKS:
+            break
+    return ticks[:: ceil(len(ticks) / most)] or [low, high]
+
+
+def _round_steps() -> MaxNLocator:
+    return MaxNLocator(MOST_TICKS - 1, steps=[1, 2, 5, 10])
+
+
+def _inside(locator: Locator, low: float, high: float) -> list[float]:
+    ticks = locator.tick_values(low, high)
+    return [float(f"{tick:.12g}") for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+
+
 def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS) -> None:
     """Set at most `most` ticks on a log axis from low to high, without minor ticks."""
-    ticks = log_ticks(low, high)
-    ticks = ticks[:: ceil(len(ticks) / most)]
+    ticks = log_ticks(low, high, most)
     drawn.set_ticks(ticks, [MATH.number(tick) for tick in ticks])
     drawn.set_ticks([], minor=True)

@@ -1,0 +1,171 @@
+"""The layers of one panel as Vega-Lite: grid cells with their marks, theory, thresholds, and lines with intervals.
+
+The tables `cells`, with one row per grid cell, and `lines` are datasets of the chart; others are part of a layer.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recovery.report.claims import Analysis, contour
+from recovery.report.diagram import (
+    PLAIN,
+    PRINTED,
+    UNFINISHED,
+    Axis,
+    Diagram,
+    Panel,
+    pooled_words,
+    theory_along,
+    undecided_words,
+    unfinished_words,
+)
+from recovery.report.figures.map import crossing_label, half_crossings
+from recovery.report.page.encodings import HALO, KEY, POINT_KEY, Json, rounded, strokes
+from recovery.report.statistics.means import printed_numbers
+
+STROKE, CROSS = "M-0.7,0.7L0.7,-0.7", "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7"
+PATH: Json = {"detail": {"field": "part"}, "order": {"field": "k"}}
+
+
+def _stored(name: str, *transform: Json) -> Json:
+    """Return the source of a dataset of the chart. Notebooks have the datasets as JSON text."""
+    return {"data": {"name": name, "format": {"type": "json"}}, "transform": list(transform)}
+
+
+def _layer(source: Json | list[Json], mark: str, encoding: Json, **style: Any) -> Json:
+    """Return a layer; a list is a table of its own."""
+    data = source if isinstance(source, dict) else {"data": {"values": source}}
+    return {**data, "mark": {"type": mark, "clip": True, **style}, "encoding": encoding}
+
+
+def _haloed(source: list[Json], mark: str, encoding: Json, width: float, halo: float, **style: Any) -> list[Json]:
+    """Return black marks on wider white ones, which are visible on every cell in both themes; none without rows."""
+    inks = [("white", halo), ("black", width)] if source else []
+    return [_layer(source, mark, encoding, stroke=ink, strokeWidth=wide, **style) for ink, wide in inks]
+
+
+def _at(at: Json, y: str = "y") -> Json:
+    return {"x": {"field": "x", **at["x"]}, "y": {"field": y, **at["y"]}}
+
+
+def _span(at: Json) -> Json:
+    return {**_at(at), "x2": {"field": "x2"}, "y2": {"field": "y2"}}
+
+
+def map_layers(
+    shown: Diagram, own: Analysis | None, panel: Panel, i: int, look: Json, theory: list[tuple[str, bool]]
+) -> list[Json]:
+    """Return the layers of map i. own: the analysis whose thresholds are drawn, if the value is the report's; look: the
+    encodings of x, y, fill and tooltip; theory: the label of each line, and whether it brackets another line."""
+    cells = _stored("cells", {"filter": f"datum.panel === {i}"})
+    result = [_layer(cells, "rect", {**_span(look), "fill": look["fill"], "tooltip": look["tooltip"]}, invalid="show")]
+    if theory:
+        strokes_, path = strokes(theory), {**_at(look), **PATH}
+        # the halo has the dashes of its line, because a solid one would show between the dashes
+        dashed, halo = {**path, "strokeDash": strokes_["strokeDash"]}, _stored("lines", {"filter": "!datum.secondary"})
+        result.append(_layer(halo, "line", dashed, stroke=HALO, strokeWidth=4))
+        result.append(_layer(_stored("lines"), "line", {**path, **strokes_}, strokeWidth=2))
+    table, totals = shown.table, shown.totals
+    points, shapes = list[Json](), dict[str, str]()
+    for words, symbol, marked in (
+        (unfinished_words(totals["failed"], totals["missing"]), STROKE, table["failed"] + table["missing"] > 0),
+        (UNFINISHED, CROSS, table["ok"] == 0),
+        (undecided_words(int(table["undecided"].sum())), "diamond", table["undecided"] > 0),
+    ):
+        shapes |= {words: symbol} if marked.any() else {}
+        here = panel.cells[marked.loc[panel.cells.index]]
+        places = zip(Axis(panel.x).at[here["ix"]].tolist(), Axis(panel.y).at[here["iy"]].tolist(), strict=True)
+        points += [{"x": x, "y": y, "mark": words} for x, y in places]
+    if own:
+        shapes |= {crossing_label(own, k): "circle" for k in range(len(own.diagram.panels)) if half_crossings(own, k)}
+        joined, bars, crossings = _thresholds(own, i)
+        result += _haloed(joined, "line", {**_at(look), **PATH}, 1.6, 3.2) + _haloed(bars, "rule", _span(look), 1.2, 3)
+        points += crossings
+    scale = {"domain": list(shapes), "range": list(shapes.values())}
+    shape = {"shape": {"field": "mark", "type": "nominal", "legend": POINT_KEY, "scale": scale}}
+    size = {"expr": f"clamp(pow(width / {len(panel.x)}, 2) / 6, 12, 36)"}
+    return result + _haloed(points, "point", {**_at(look), **shape}, 1.2, 4, size=size, filled=False, opacity=1)
+
+
+def _thresholds(analysis: Analysis, i: int) -> tuple[list[Json], list[Json], list[Json]]:
+    """Return contour, intervals and crossings of panel i; an open end of an interval is drawn to the axis' end."""
+    panel, across = analysis.diagram.panels[i], not analysis.diagram.along.transposed
+    axes = {"x": Axis(panel.x), "y": Axis(panel.y)}
+    along, other = ("x", "y") if across else ("y", "x")
+    parts = [line.tolist() for line in contour(analysis, i)]
+    joined = [{"x": x, "y": y, "k": k, "part": n} for n, part in enumerate(parts) for k, (x, y) in enumerate(part)]
+    bars, points = list[Json](), list[Json]()
+    for k, found in half_crossings(analysis, i) if axes[along].kind != "even" else []:
+        first, last = (float(axes[along].values[end]) for end in (0, -1))
+        low = found.low if np.isfinite(found.low) else min(first, found.high)
+        high = found.high if np.isfinite(found.high) else max(last, found.low)
+        place = float(axes[other].at[k])
+        bars.append({along: low, f"{along}2": high, other: place, f"{other}2": place})
+        points.append({along: found.estimate, other: place, "mark": crossing_label(analysis, i)})
+    return joined, bars, points
+
+
+def line_layers(own: Analysis | None, i: int, look: Json, bars: str, joined: bool, ratios: bool) -> list[Json]:
+    """Return the layers of measured lines with their intervals. own: the analysis whose pooled threshold is drawn along
+    n/d (`ratios`), or else whose theory is drawn along x, if any; look: the encodings of x, y, color and tooltip; bars:
+    the legend text of the intervals; joined: whether neighbouring points are joined."""
+    known = [{"filter": f"datum.panel === {i} && isValid(datum.v)"}, {"calculate": json.dumps(bars), "as": "bar"}]
+    cells, colours, result = _stored("cells", *known), {"color": look["color"]}, list[Json]()
+    point, key = {**_at(look, "v"), **colours}, POINT_KEY | {"symbolType": "M0,-1L0,1"}
+    faint = {"field": "bar", "type": "ordinal", "legend": key, "scale": {"type": "ordinal", "range": [0.6]}}
+    if own and ratios and (band := _band(own, i)):
+        grey = {"field": "label", "type": "nominal", "legend": KEY, "scale": {"range": ["#9a9a9a"]}}
+        span = {"x": {"field": "x", **look["x"]}, "x2": {"field": "x2"}, "fill": grey}
+        result.append(_layer(band, "rect", span, opacity=0.4))
+    if own and not ratios and (theory := _theory(own.diagram, own.diagram.panels[i], look["y"]["scale"]["domain"])):
+        looks = strokes([(row["label"], False) for row in theory])
+        result.append(_layer(theory, "line", {**_at(look), **PATH, **looks}, strokeWidth=1.4))
+    ends = {**_at(look, "low"), "y2": {"field": "high"}, **colours, "opacity": faint}
+    result.append(_layer(cells, "rule", ends, strokeWidth=1.2))
+    result += [_layer(cells, "line", point, strokeWidth=1.2)] if joined else []
+    result.append(_layer(cells, "point", {**point, "tooltip": look["tooltip"]}, filled=True, size=34, opacity=1))
+    if own and not ratios and (printed := _printed(own.diagram, own.diagram.panels[i])):
+        cross = {"field": "label", "type": "nominal", "legend": POINT_KEY, "scale": {"range": [CROSS]}}
+        where = {**_at(look), **colours, "shape": cross}
+        result.append(_layer(printed, "point", where, size=50, strokeWidth=1.4, opacity=1))
+    return result
+
+
+def _band(analysis: Analysis, i: int) -> list[Json]:
+    """Return the interval of the pooled threshold n/d of panel i as one row; empty without an estimate."""
+    along = analysis.diagram.along
+    if along.pool != "n/d" or not analysis.pooled or not analysis.pooled[i].interval.bounded:
+        return []
+    interval, label = analysis.pooled[i].interval, PLAIN.marked(pooled_words(along, analysis.levels))
+    return [{"x": interval.low, "x2": interval.high, "label": label}]
+
+
+def _theory(diagram: Diagram, panel: Panel, reach: Sequence[float]) -> list[Json]:
+    """Return the theory of a panel along x for each value of y; a ratio is a vertical line over `reach`."""
+    rows, part, axis = list[Json](), 0, Axis(panel.x)
+    for k, y in enumerate(panel.y):
+        present = np.sort(panel.cells.loc[panel.cells["iy"] == k, "ix"].to_numpy())
+        if axis.kind == "even" or len(present) < 2:
+            continue
+        for line in theory_along(diagram, panel, y, axis.at[present], axis.kind == "log"):
+            points = line.points.tolist()
+            points = points if len(points) > 1 else [[points[0][0], end] for end in reach]
+            at = [(rounded(x, 6), rounded(v, 5)) for x, v in points if np.isfinite(v)]
+            rows += [{"x": x, "y": v, "k": j, "part": part, "label": line.label} for j, (x, v) in enumerate(at)]
+            part += 1
+    return rows
+
+
+def _printed(diagram: Diagram, panel: Panel) -> list[Json]:
+    """Return the numbers that a source prints for the shown quantity of a panel."""
+    rows = list[Json]()
+    for k, y in enumerate(panel.y):
+        cells = panel.cells[panel.cells["iy"] == k]
+        look = {"series": diagram.script.words(str(diagram.layout.y), y), "label": PRINTED}
+        for numbers in printed_numbers(diagram, panel, y, cells):
+            places = zip(Axis(panel.x).at[cells["ix"]].tolist(), numbers, strict=True)
+            rows += [{"x": x, "y": value} | look for x, value in places if np.isfinite(value)]
+    return rows

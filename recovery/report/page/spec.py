@@ -1,0 +1,239 @@
+"""A diagram as Vega-Lite specifications of plain dictionaries: the one drawing of HTML pages and notebooks.
+
+A chart has a view per measured value. The rows of its dataset `cells` are the grid cells: columns that all views share,
+and the columns of the view.
+"""
+
+import json
+import re
+import shlex
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from recovery.errors import ParameterError
+from recovery.interval import LEVEL, percent
+from recovery.report.claims import Analysis
+from recovery.report.diagram import (
+    INTERVAL,
+    NOT_MEASURED,
+    RANGE,
+    STANDARD_ERROR,
+    Axis,
+    Diagram,
+    Quantity,
+    TheoryLine,
+    have_one_scale,
+    lettered,
+    levels,
+    lines,
+    scale_of,
+    scales_of,
+)
+from recovery.report.page.encodings import CONFIG, Json, colour, height, position, rounded, series
+from recovery.report.page.layers import line_layers, map_layers
+from recovery.report.statistics import exact_interval
+from recovery.report.statistics.means import means_of, shown_tables
+from recovery.types import Array
+
+if TYPE_CHECKING:
+    from altair import ConcatChart
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+"""Identifier of the Vega-Lite version; nothing is fetched from this address."""
+MOST_NUMBERS = 60_000
+"""Values times grid cells on a page, so that it stays small; the first values are kept."""
+SHARED = dict.fromkeys(("fill", "stroke", "strokeDash", "shape", "color", "opacity"), "shared")
+TAG_START = re.compile("<(?=[/!s])", re.IGNORECASE)
+"""Altair copies a specification into a script without escaping it, so `</script>` or `<!--` in a title would end the
+script. A zero-width space is inserted after each such `<`."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """An analysis and the form of its drawing: `map`, `profile` (lines along x), or `ratios` (lines along n/d)."""
+
+    analysis: Analysis
+    form: str
+
+    @property
+    def diagram(self) -> Diagram:
+        """The diagram."""
+        return self.analysis.diagram
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """The grid cells in the order of the panels; over n/d, `ix` is the index of the ratio."""
+        cells = pd.concat([panel.cells.assign(panel=i) for i, panel in enumerate(self.diagram.panels)])
+        if self.form == "ratios":
+            cells["n/d"] = np.round(cells["n"].astype(float) / cells["d"].astype(float), 9)
+            cells["ix"] = np.unique(cells["n/d"], return_inverse=True)[1]
+        return cells
+
+    @cached_property
+    def axes(self) -> tuple[str, Axis, str | None, list[Any]]:
+        """The name and the values of the x axis, then of the y axis or of the lines."""
+        layout, panel = self.diagram.layout, self.diagram.panels[0]
+        if self.form == "ratios":
+            sizes = levels(self.diagram.frame, self.diagram.sweep, "d")
+            return "n/d", Axis(np.unique(self.cells["n/d"]).tolist()), "d", sizes
+        return layout.x, Axis(panel.x), layout.y, list(panel.y)
+
+    @cached_property
+    def columns(self) -> Json:
+        """The columns that all views share: panel, coordinates, place, counts, and a command that repeats a trial."""
+        diagram, cells, script = self.diagram, self.cells, self.diagram.script
+        _, x, by, values = self.axes
+        ix, words = cells["ix"].to_numpy(), [script.words(by, value) if by else "" for value in values]
+        keys = {f"c{k}": [_shown(value) for value in cells[name]] for k, name in enumerate(diagram.layout.keys)}
+        place = {"x": x.at[ix]}
+        if self.form == "map":
+            start, stop, y = cells.get("start", cells["ix"]), cells.get("stop", cells["ix"] + 1), Axis(values)
+            place = {
+                "x": x.edges[start],
+                "x2": x.edges[stop],
+                "y": y.edges[cells["iy"]],
+                "y2": y.edges[cells["iy"] + 1],
+            }
+        else:
+            rank = cells["iy"] if by == diagram.layout.y else cells[by].map(values.index)
+            keys["series"] = [words[k] for k in rank]
+        # the trial that is repeated is a failed one of the cell, if there is one
+        order = np.argsort(diagram.cells.finished, kind="stable")
+        codes, first = np.unique(diagram.cells.code[order], return_index=True)
+        trial = dict(zip(codes, diagram.frame["trial_id"].iloc[order[first]], strict=True))
+        command = f"recover replay {shlex.quote(diagram.grid.path.as_posix())} "
+        return {
+            **{name: cells[name].tolist() for name in ("panel", "ok", "failed", "missing")},
+            **keys,
+            **{name: [rounded(value, 6) for value in at.tolist()] for name, at in place.items()},
+            "replay": [f"{command}{trial[code]}" for code in cells.index],
+        }
+
+    @cached_property
+    def _lines(self) -> list[TheoryLine]:
+        return lines(self.diagram) if self.form == "map" else []
+
+    @property
+    def datasets(self) -> Json:
+        """The tables that the views share besides the grid cells: the theory lines of a map."""
+        rows = [
+            {"x": rounded(x, 6), "y": rounded(y, 6), "k": k, "part": part, "label": one.label} | secondary
+            for part, one in enumerate(self._lines)
+            for secondary in [{"secondary": one.secondary}]
+            for k, (x, y) in enumerate(one.points[np.isfinite(one.points).all(axis=1)].tolist())
+        ]
+        return {"lines": rows}
+
+    @cached_property
+    def _plane(self) -> Json:
+        """The encodings of the axes (of y for maps only), and of the lines' colours."""
+        (across, x, by, values), script = self.axes, self.diagram.script
+        if self.form == "map":
+            y, up = Axis(values), script.axis(by) if by else ""
+            return {"x": position(x, script.axis(across), x.edges[[0, -1]]), "y": position(y, up, y.edges[[0, -1]])}
+        return {"x": position(x, script.axis(across), x.reach)} | series(
+            [script.words(by, value) if by else "" for value in values], values
+        )
+
+    def views(self, every: bool = True) -> list[Json]:
+        """Return a view of each measured value, the report's first; otherwise only this view.
+
+        A view has its label, the columns that only it has, the column and heading of each number in tooltips and tables
+        (`facts`), and the specification, which refers to the datasets of the chart.
+        """
+        count = MOST_NUMBERS // max(len(self.cells), 1) if every else 1
+        return [self._view(one) for one in self.diagram.measured[: max(count, 1)]]
+
+    def _view(self, quantity: Quantity) -> Json:
+        shown, panels = replace(self.diagram, quantity=quantity), self.diagram.panels
+        own = self.analysis if quantity == self.diagram.quantity else None
+        label, bars, heads, numbers = _numbers(shown, self.form)
+        counts = [name for name in ("yes", "no", "count", "undecided") if name in shown.table]
+        columns = {
+            name: _rounded(values[self.cells.index]) for name, values in zip(("v", "low", "high"), numbers, strict=True)
+        }
+        columns |= {name: shown.table[name].to_numpy()[self.cells.index].tolist() for name in counts}
+        facts = {f"c{k}": self.diagram.script.axis(name) for k, name in enumerate(self.diagram.layout.keys)}
+        facts |= {"v": label, "low": heads[0], "high": heads[1]} | {name: name for name in counts}
+        facts |= {"ok": "finished", "failed": "failed", "missing": "missing", "replay": "repeat a trial"}
+        look = self._plane | {"tooltip": [{"field": name, "title": words} for name, words in facts.items()]}
+        resolve = SHARED
+        if self.form == "map":
+            scales, theory = scales_of(shown, panels), [(line.label, line.secondary) for line in self._lines]
+            resolve = SHARED | ({} if have_one_scale(scales) else {"fill": "independent"})
+            looks = {scale: look | {"fill": colour(scale)} for scale in scales}
+            layers = [map_layers(shown, own, panels[i], i, looks[one], theory) for i, one in enumerate(scales)]
+        else:
+            values = None if shown.proportion else np.concatenate(numbers)
+            look["y"], x = height(label, values, scale_of(shown).logarithmic), self.axes[1].values
+            joined = len(x) > 2 and not isinstance(x[0], str)
+            layers = [line_layers(own, i, look, bars, joined, self.form == "ratios") for i in range(len(panels))]
+        spec = {"concat": [self._panel(shown, own, i, layers[i]) for i in range(len(panels))]}
+        return {"label": quantity.label, "columns": columns, "facts": facts} | {
+            "spec": spec | {"resolve": {"scale": resolve}}
+        }
+
+    def _panel(self, shown: Diagram, own: Analysis | None, i: int, layers: list[Json]) -> Json:
+        """Return the chart of a panel: its title with its letter, its threshold, and its layers."""
+        panel, drawn = self.diagram.panels[i], self.diagram.drawn
+        words = self.diagram.script.title(panel.where)
+        title: Json = {"text": lettered(drawn.index(i), len(drawn), words) if i in drawn else words}
+        if own and (threshold := own.caption(i)):
+            title["subtitle"] = threshold
+        values = shown.table.loc[panel.cells.index]
+        if not len(values) or (values["value"].isna().all() and values["ok"].any()):
+            note = NOT_MEASURED if len(values) else "no trials yet"
+            mark = {"type": "text", "fontSize": 14, "color": CONFIG["title"]["color"]}
+            layers = [*layers, {"data": {"values": [{}]}, "mark": mark, "encoding": {"text": {"value": note}}}]
+        return {"title": title, "width": 340, "height": 245 if self.form == "map" else 205, "layer": layers}
+
+
+def _numbers(shown: Diagram, form: str) -> tuple[str, str, tuple[str, str], list[Array]]:
+    """Return of a value: its label, the legend text and the headings of its error bars, and value and ends of the bar
+    for each grid cell."""
+    table = shown.table
+    value = table["value"].to_numpy(dtype=float)
+    if shown.proportion:
+        heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
+        return shown.measured_label, INTERVAL, heads, [value, *exact_interval(table["yes"], table["no"])]
+    if form == "profile" and shown_tables(shown):
+        value, error = means_of(shown, table)
+        heads = ("mean - standard error", "mean + standard error")
+        return f"mean {shown.quantity.label}", STANDARD_ERROR, heads, [value, value - error, value + error]
+    quartiles = [table[name].to_numpy(dtype=float) for name in ("lower", "upper")]
+    return shown.measured_label, RANGE, ("lower quartile", "upper quartile"), [value, *quartiles]
+
+
+def _rounded(values: Array) -> list[float | None]:
+    """Round numbers to four significant digits; NaN and infinities become None."""
+    return [rounded(value) if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _shown(value: Any) -> Any:
+    """Return a coordinate's value as JSON can hold it."""
+    return None if pd.isna(value) else value.item() if isinstance(value, np.generic) else value
+
+
+def altair_chart(analysis: Analysis, form: str) -> "ConcatChart":
+    """Return the first view as an Altair chart, on white. Raises `ParameterError` if Altair is not installed."""
+    try:
+        import altair
+    except ImportError as error:
+        raise ParameterError("chart needs the package altair: pip install 'recovery-lab[notebook]'") from error
+    chart = Chart(analysis, form)
+    (view,) = chart.views(every=False)
+    columns = {**chart.columns, **view["columns"]}
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    title = {"text": analysis.diagram.heading, "fontSize": 15}
+    spec = {"$schema": SCHEMA, "title": title, "config": CONFIG | {"background": "white"}, "columns": 2, **view["spec"]}
+    # nothing is validated here, because Altair validates a chart when it displays it; tables are JSON text, because it
+    # takes seconds to validate every number
+    safe = json.loads(TAG_START.sub("<\u200b", json.dumps(spec)))
+    result: ConcatChart = altair.ConcatChart.from_dict(safe, validate=False)
+    tables = {"cells": rows, **chart.datasets}
+    result.datasets = {name: TAG_START.sub("<\u200b", json.dumps(table)) for name, table in tables.items()}
+    return result
