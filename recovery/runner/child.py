@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -63,9 +63,12 @@ class Child:
             signal.signal(number, signal.SIG_DFL)
         os.dup2(2, 1)  # redirect stdout to stderr, because what a trial prints is not output of the program
         server: Any = forkserver._forkserver
+        tracker: Any = resource_tracker._resource_tracker
         os.close(server._forkserver_alive_fd)  # the fork server ends with the sweep, not with this process
+        os.close(tracker._fd)  # what user code writes into any file must not reach the sweep's resource tracker
         (descriptor,) = server.get_inherited_fds()
         server.__init__()
+        tracker.__init__()
         with suppress(EOFError, OSError):
             serve(Connection(descriptor))
         os._exit(0)  # at once, whatever user code has registered
