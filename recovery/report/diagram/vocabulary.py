@@ -22,15 +22,8 @@ LETTERS = {
     "k": "$k$",
     "noise": r"noise $\sigma$",
     "learning_rate": r"learning rate $\eta$",
-    "degrees": "angle (degrees)",
-    "tilt": "tilt (degrees)",
-    "scale": "scale of the start",
-    "center": "centre of the start",
-    "ratio": "ratio of the norms",
 }
-"""Last part of a coordinate's path -> its name on an axis."""
-SYMBOLS = {"noise": r"$\sigma$", "learning_rate": r"$\eta$", "degrees": "angle", "tilt": "tilt", "scale": "scale"}
-"""Short forms in front of a value."""
+"""Last part of a coordinate's path -> its name on an axis; before a value, the letter alone."""
 VALUES = {
     "gd": "gradient descent",
     "scaled_gd": "scaled gradient descent",
@@ -54,8 +47,12 @@ VALUES = {
     "forest": "random forest",
     "boosting": "gradient boosting",
     "lm": "LM",
+    **{f"patterns.kind={kind}": f"{kind} patterns" for kind in ("sampled", "searched", "all")},
+    "patterns.kind=exhaustive": "all patterns",
+    **{f"geometry={kind}": f"{kind} weights" for kind in ("opposite", "random")},
+    "geometry=basis": "orthonormal weights",
 }
-"""Values whose name in a config is not readable text."""
+"""Value, or coordinate and value, whose name in a config is not readable text -> its words."""
 COLUMNS = {
     "holds": "condition holds",
     "all_ones": "all-ones pattern exists",
@@ -66,32 +63,6 @@ COLUMNS = {
 """Measured columns whose words differ from their names."""
 BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector", "event")
 """Coordinates whose values need no name."""
-NOUNS = {
-    "patterns.kind": "patterns",
-    "patterns.count": "patterns",
-    "geometry": "weights",
-    "outer": "outer weights",
-    **{name: name for name in ("cutoff", "polish", "start", "norm", "biases", "refit", "samples")},
-    **{name: name for name in ("decomposition", "signs", "regression", "averages")},
-}
-"""Coordinate -> the noun that follows its value in a title: `free outer weights`, `no polish`."""
-PHRASES = {
-    "geometry=basis": "orthonormal weights",
-    "patterns.kind=exhaustive": "all patterns",
-    "outer=signs": "outer weights ±1",
-    "biases=range": "biases in a range",
-    "start=both": "both starts",
-    "cutoff=kmeans": "k-means cutoff",
-    "signs=first_moment": "signs by first moment",
-    "regression=split": "split sample",
-    "rank=noise": "units counted",
-    "patterns.count=auto": "default number of patterns",
-    "count=none": "unknown number of variables",
-    "count=planted": "planted number of variables",
-    "standardize=true": "all standardised",
-    "standardize=inputs": "inputs standardised",
-}
-"""Coordinate and value -> words of a title that noun and value do not give."""
 NOT_MEASURED = "not measured"
 UNFINISHED = "no trial finished"
 INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
@@ -178,54 +149,18 @@ class Script:
         return self.marked(f"${power}$" if factor == "1" else rf"${factor} \times {power}$")
 
     def pair(self, name: str, value: Any) -> str:
-        """Return a coordinate with its value, `n = 50`; values that need no name stand alone."""
+        """Return a coordinate with its value, `n = 50`; values that need no name stand alone: `Gaussian`."""
         last = name.split(".")[-1]
+        if words := VALUES.get(f"{name}={value}", VALUES.get(f"{last}={value}")):
+            return self.own(words)
         if last in BARE and isinstance(value, str):
-            return self.value(value)
-        symbol = SYMBOLS.get(last, LETTERS.get(last))
-        return f"{self.own(last.replace('_', ' ')) if symbol is None else self.marked(symbol)} = {self.value(value)}"
+            return self.value(value, self.shared.get(name, frozenset()))
+        letter = _MATHEMATICS.search(LETTERS.get(last, ""))
+        return f"{self.marked(letter[0]) if letter else self.own(last.replace('_', ' '))} = {self.value(value)}"
 
     def where(self, where: Mapping[str, Any]) -> str:
-        """Return the coordinates of a panel: `σ = 0.1, Gaussian`."""
+        """Return the coordinates of a panel: `σ = 0.1, Gaussian, all patterns`."""
         return ", ".join(self.pair(name, value) for name, value in where.items())
-
-    def words(self, name: str, value: Any) -> str:
-        """Return a coordinate with its value for a title or a key: `n = 50`, `no polish`, `k = 2, opposite weights`.
-
-        Claims and tables use `pair`, which has the names of the config.
-        """
-        if isinstance(value, str) and name.split(".")[-1] in BARE and _OF_PARTS.fullmatch(value):
-            head, *parts = value.split()
-            named = [part.partition("=")[::2] for part in parts if part not in self.shared.get(name, ())]
-            kept = [self.words(key, _number(text)) for key, text in named]
-            kept[:0] = [] if head in self.shared.get(name, ()) else [self._phrase(name, head) or self.value(head)]
-            return ", ".join(kept) or "default"
-        return self._phrase(name, value) or self.pair(name, value)
-
-    def _phrase(self, name: str, value: Any) -> str:
-        """Return the words of a value that is no number; empty if the name has none."""
-        if value is None or isinstance(value, bool | np.bool_):
-            value = "true" if value else "none"
-        if not isinstance(value, str):
-            return ""
-        for key in (name, name.split(".")[-1]):
-            if words := PHRASES.get(f"{key}={value}"):
-                return self.own(words)
-            if key in NOUNS:
-                first = {"none": "no ", "true": ""}.get(value, f"{self.value(value)} ")
-                return first + self.own(NOUNS[key])
-        return ""
-
-    def title(self, where: Mapping[str, Any]) -> str:
-        """Return the title of a panel: `σ = 0.1, Gaussian, all patterns`."""
-        return ", ".join(self.words(name, value) for name, value in where.items())
-
-
-def _number(text: str) -> Any:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def shared_parts(values: Iterable[Any]) -> frozenset[str]:

@@ -153,7 +153,7 @@ def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
     """Draw several quantities side by side: a row per panel of the diagram, a column per (analysis, kind)."""
     first, count = shown[0][0].diagram, len(shown)
     places = [(i, k) for i in range(len(first.panels)) for k in range(count)]
-    rows = [script_of(first).title(panel.where) for panel in first.panels]
+    rows = [script_of(first).where(panel.where) for panel in first.panels]
     titles = [plain(shown[k][0].diagram.quantity.label) if i == 0 else "" for i, k in places]
     grid = NamedGrid(rows, count, places, titles)
     maps = all(name == "map" for _, name in shown)

@@ -69,8 +69,8 @@ def draw_profile(diagram: Diagram) -> Figure:
         handles = []
         for i, (panel, ax) in enumerate(zip(panels, sheet.axes, strict=True)):
             handles += draw_lines(ax, diagram, panel)
-            sheet.name(i, script_of(diagram).title(panel.where))
-        order = [script_of(diagram).words(str(diagram.layout.y), y) for y in panels[0].y]
+            sheet.name(i, script_of(diagram).where(panel.where))
+        order = [script_of(diagram).pair(str(diagram.layout.y), y) for y in panels[0].y]
         sheet.add(
             sorted(handles, key=lambda one: order.index(one.get_label()) if one.get_label() in order else len(order))
         )
@@ -102,7 +102,7 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
             continue
         exact = axis.at[[index[panel.x[k]] for k in cells["ix"]]]
         x = _shifted(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
-        label = None if len(panel.y) == 1 else script_of(diagram).words(str(diagram.layout.y), y)
+        label = None if len(panel.y) == 1 else script_of(diagram).pair(str(diagram.layout.y), y)
         joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
         line = {"lw": 0.6} if joined else {"linestyle": "none"}
         value, low, high = _summary(diagram, cells, means=bool(tables))
@@ -234,7 +234,7 @@ def draw_ratios(analysis: Analysis) -> Figure:
                 ax.set_xscale("log")
                 ax.set_xlim(ratios.reach)
                 label_log(ax.xaxis, *ratios.reach)
-            sheet.name(place, script_of(diagram).title(diagram.panels[i].where), analysis.caption(i))
+            sheet.name(place, script_of(diagram).where(diagram.panels[i].where), analysis.caption(i))
         sheet.label(MATH.axis("n/d"), diagram.measured_label)
         last = {MATH.marked(pooled_words(analysis.diagram.along, analysis.levels)): 1, INTERVAL: 2}
         order = sorted(entries, key=lambda label: (last.get(label, 0), len(label), label))

@@ -60,7 +60,7 @@ def draw_map(analysis: Analysis) -> Figure:
             mesh, handles = draw_panel(ax, analysis, i, scales[i], shown)
             sheet.add(handles)
             threshold = analysis.caption(i)
-            sheet.name(place, script_of(diagram).title(diagram.panels[i].where), threshold)
+            sheet.name(place, script_of(diagram).where(diagram.panels[i].where), threshold)
             if own_scales:
                 sheet.bar(mesh, scales[i].label, scales[i].extend, panel=place)
         sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
@@ -78,7 +78,7 @@ def draw_trials(diagram: Diagram) -> Figure:
         for i, (panel, ax) in enumerate(zip(diagram.panels, sheet.axes, strict=True)):
             mesh = draw_cells(ax, panel, panel.matrix("trials"), norm, "Greys")
             sheet.add(_draw_theory(ax, diagram))
-            sheet.name(i, script_of(diagram).title(panel.where))
+            sheet.name(i, script_of(diagram).where(panel.where))
         sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
         sheet.bar(mesh, "trials per grid cell, log scale")
     return sheet.figure
@@ -284,7 +284,7 @@ def draw_paired(diagram: Diagram) -> Figure:
             ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
             counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
-            sheet.name(i, script_of(diagram).title(panel.where), counts)
+            sheet.name(i, script_of(diagram).where(panel.where), counts)
         sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
         sheet.bar(mesh, "fraction recovered: convex minus training")
         sheet.add([Line2D([], [], linestyle="none", label="titles: number of trials that only one recovers")])

@@ -75,7 +75,7 @@ class NamedGrid:
             return None
         cut = len(layout.panels) - layout.columns
         down, across = (
-            [script.title({name: panel.where[name] for name in names}) for panel in panels]
+            [script.where({name: panel.where[name] for name in names}) for panel in panels]
             for names in (layout.panels[:cut], layout.panels[cut:])
         )
         rows, columns = list(dict.fromkeys(down)), list(dict.fromkeys(across))
@@ -89,8 +89,8 @@ class NamedGrid:
     @classmethod
     def _packed(cls, layout: Layout, panels: Sequence[Panel], script: Script) -> "NamedGrid":
         first, *others = layout.panels
-        names = [script.title({first: panel.where[first]}) for panel in panels]
-        titles = [script.title({name: panel.where[name] for name in others}) for panel in panels]
+        names = [script.where({first: panel.where[first]}) for panel in panels]
+        titles = [script.where({name: panel.where[name] for name in others}) for panel in panels]
         rows, places = list[str](), list[tuple[int, int]]()
         for name in names:
             if not rows or rows[-1] != name or places[-1][1] == MOST_COLUMNS - 1:

@@ -50,7 +50,7 @@ class Run:
     @property
     def cell(self) -> str:
         """The grid cell in words."""
-        return MATH.title(self.where)
+        return MATH.where(self.where)
 
     @property
     def signs(self) -> Array:

@@ -164,7 +164,7 @@ def _printed(diagram: Diagram, panel: Panel) -> list[Json]:
     rows = list[Json]()
     for k, y in enumerate(panel.y):
         cells = panel.cells[panel.cells["iy"] == k]
-        look = {"series": diagram.script.words(str(diagram.layout.y), y), "label": PRINTED}
+        look = {"series": diagram.script.pair(str(diagram.layout.y), y), "label": PRINTED}
         for numbers in printed_numbers(diagram, panel, y, cells):
             places = zip(Axis(panel.x).at[cells["ix"]].tolist(), numbers, strict=True)
             rows += [{"x": x, "y": value} | look for x, value in places if np.isfinite(value)]

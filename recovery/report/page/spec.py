@@ -87,7 +87,7 @@ class Chart:
         """The columns that all views share: panel, coordinates, place, counts, and a command that repeats a trial."""
         diagram, cells, script = self.diagram, self.cells, self.diagram.script
         _, x, by, values = self.axes
-        ix, words = cells["ix"].to_numpy(), [script.words(by, value) if by else "" for value in values]
+        ix, words = cells["ix"].to_numpy(), [script.pair(by, value) if by else "" for value in values]
         keys = {f"c{k}": [_shown(value) for value in cells[name]] for k, name in enumerate(diagram.layout.keys)}
         place = {"x": x.at[ix]}
         if self.form == "map":
@@ -136,7 +136,7 @@ class Chart:
             y, up = Axis(values), script.axis(by) if by else ""
             return {"x": position(x, script.axis(across), x.edges[[0, -1]]), "y": position(y, up, y.edges[[0, -1]])}
         return {"x": position(x, script.axis(across), x.reach)} | series(
-            [script.words(by, value) if by else "" for value in values], values
+            [script.pair(by, value) if by else "" for value in values], values
         )
 
     def views(self, every: bool = True) -> list[Json]:
@@ -180,7 +180,7 @@ class Chart:
     def _panel(self, shown: Diagram, own: Analysis | None, i: int, layers: list[Json]) -> Json:
         """Return the chart of a panel: its title with its letter, its threshold, and its layers."""
         panel, drawn = self.diagram.panels[i], self.diagram.drawn
-        words = self.diagram.script.title(panel.where)
+        words = self.diagram.script.where(panel.where)
         title: Json = {"text": lettered(drawn.index(i), len(drawn), words) if i in drawn else words}
         if own and (threshold := own.caption(i)):
             title["subtitle"] = threshold
