@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from recovery.extras.reproduction import Figure
-    from recovery.runner.forecast import Forecast
+    from recovery.runner.plan import Plan
     from recovery.runner.run import Options
     from recovery.runner.stop import Stop
 
@@ -27,7 +25,6 @@ PAPERS = ("P1", "P2", "P3", "P4")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one per core]")
 @click.option("--replicates", type=click.IntRange(min=1), metavar="N", help="At most N draws per cell.")
 @click.option("--max-time", type=options.Seconds(), help="Stop after this time: 90 (seconds), 30m, 2h; exit status 75.")
-@click.option("--max-time-each", type=options.Seconds(), help="Run as many draws per cell of a figure as fit.")
 @click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
 @click.option("--gallery-only", is_flag=True, help="Run nothing; draw the stored rows.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
@@ -37,16 +34,14 @@ def command(
     jobs: int | None,
     replicates: int | None,
     max_time: float | None,
-    max_time_each: float | None,
     dry_run: bool,
     gallery_only: bool,
     quiet: bool,
 ) -> None:
     """Run the shipped figures of P1, P2, P3, P4 or all (the default), or the named configs, and write a gallery.
 
-    Each figure has a results folder in --out. The fastest figures run first, and the same command continues where it
-    stopped. The gallery has a page per paper, with the claim, the result and the time of every figure that is stored in
-    --out; README.md links to the pages.
+    Each figure has a results folder in --out. The same command continues where it stopped. The gallery has a page per
+    paper, with the claims, results and time of every figure that is stored in --out; README.md links to the pages.
 
     Exit status: 0 if all requested trials are stored; 1 if a trial or a figure failed; 75 if it stopped early: run it
     again.
@@ -58,25 +53,23 @@ def command(
     recover reproduce P2                       every figure of P2
     recover reproduce --replicates 1 -q        one draw per cell of every figure
     recover reproduce all --max-time 8h        run for a night, then repeat the command
-    recover reproduce all --max-time-each 5m   every figure, with the draws that fit in 5 minutes
     """
     from joblib import cpu_count
 
-    from recovery.extras.reproduction import Figure
     from recovery.runner.engine import Engine
     from recovery.runner.run import Options
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
 
-    figures = [Figure(name, out / name, replicates) for name in chosen(papers)]
+    names, failed, early = chosen(papers), False, ""
     settings = Options(Engine(jobs or cpu_count(), "processes"))
-    failed, early = False, ""
     if not gallery_only:
         try:
             with Stop(max_time) as stop:
-                order, failed = forecasts(figures, settings, stop, max_time_each, only=dry_run)
+                plans, failed = planned(names, out, replicates, stop)
                 if dry_run:
+                    print_forecasts(plans, settings)
                     sys.exit(int(failed))
-                some_failed, early = run_all(order, settings, stop, max_time_each, quiet)
+                some_failed, early = run_all(plans, settings, stop, quiet)
                 failed |= some_failed
         except StopRequested as request:
             click.echo(f"stopped by {request} before the first trial; run the same command to continue", err=True)
@@ -86,9 +79,8 @@ def command(
     from recovery.extras.gallery import gallery_table, in_short, write_gallery
 
     click.echo(f"drawing the gallery in {out}", err=True)
-    requested = {one.name for one in figures}
     before = set("".join(page.read_text() for page in sorted(out.glob("*.md"))).split())
-    shown = write_gallery([name for name in chosen(()) if name in requested | before or (out / name).is_dir()], out)
+    shown = write_gallery([name for name in chosen(()) if name in {*names} | before or (out / name).is_dir()], out)
     heads, rows = gallery_table(shown)
     click.echo(tabulate(rows, headers=heads, disable_numparse=True))
     click.echo(f"{out / 'README.md'}: {in_short(shown)}")
@@ -118,69 +110,61 @@ def chosen(papers: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def forecasts(
-    figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, *, only: bool
-) -> tuple[list[Figure], bool]:
-    """Print the forecast of each figure and their sum.
-
-    Returns the figures that can run, the fastest first, and whether others failed, except those whose data file is
-    missing. only: forecast more precisely, because nothing is run afterwards.
-    """
-    from recovery.config import MissingFileError
+def planned(names: Sequence[str], out: Path, replicates: int | None, stop: Stop) -> tuple[list[Plan], bool]:
+    """Return the plans of the figures that can run, and whether others cannot."""
     from recovery.errors import RecoverError
-    from recovery.runner.forecast import MOST_SECONDS, SECONDS, forecast
-    from recovery.text import duration
+    from recovery.extras.reproduction import figure_plan
 
-    forecast_of: list[tuple[Figure, Forecast]] = []
-    failed = False
-    for figure in figures:
+    plans: list[Plan] = []
+    for name in names:
         try:
             with stop.held():
-                plan = figure.plan()
-            one = forecast(plan, settings, MOST_SECONDS if only else SECONDS)
-        except MissingFileError:
-            click.echo(f"{figure.name}: left out; `recover check {figure.name}` says which file it needs", err=True)
-            continue
+                plans.append(figure_plan(name, out / name, replicates))
         except RecoverError as error:
-            click.echo(f"{figure.name}: {error}", err=True)
-            failed = True
-            continue
-        forecast_of.append((figure, one))
-        about = f", {one}" if one.trials else f": all {len(plan.trials)} are stored in {figure.folder}"
-        click.echo(f"{figure.name:20}{one.trials:>7} trials to run{about}", err=not only)
-    seconds = [one.seconds for _, one in forecast_of]
-    trials, jobs = sum(one.trials for _, one in forecast_of), settings.engine.jobs
-    total = f"{trials} trials to run, about {duration(sum(seconds))} with {jobs} jobs, the fastest figure first"
-    if each is not None:
-        total += f"; {duration(sum(min(one, each) for one in seconds))} with at most {duration(each)} for each"
-    if 0 in [one.trials for _, one in forecast_of]:
-        total += "\nstored trials are not run again; to run them anew, give another --out"
-    click.echo(total, err=not only)
-    return [figure for figure, one in sorted(forecast_of, key=lambda pair: pair[1].seconds)], failed
+            click.echo(f"{name}: {error}", err=True)
+    return plans, len(plans) < len(names)
 
 
-def run_all(
-    figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, quiet: bool
-) -> tuple[bool, str]:
+def print_forecasts(plans: Sequence[Plan], settings: Options) -> None:
+    """Print the forecast of each figure and their sum."""
+    from recovery.runner.forecast import forecast
+    from recovery.text import duration
+
+    seconds, trials = 0.0, 0
+    for plan in plans:
+        one = forecast(plan, settings)
+        about = f", {one}" if one.trials else f": all {len(plan.trials)} are stored in {plan.folder.path}"
+        click.echo(f"{plan.sweep.name:20}{one.trials:>7} trials to run{about}")
+        seconds, trials = seconds + one.seconds, trials + one.trials
+    click.echo(f"{trials} trials to run, about {duration(seconds)} with {settings.engine.jobs} jobs")
+
+
+def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -> tuple[bool, str]:
     """Run the figures in turn; return whether a figure or a trial failed, and why trials are missing, or ''."""
     from recovery.errors import RecoverError
-    from recovery.extras.reproduction import run_figure
     from recovery.runner.progress import display
+    from recovery.runner.run import run
+    from recovery.runner.stop import StopRequested
+    from recovery.store.compaction import compact
 
-    failed, unfinished = False, []
-    for figure in figures:
+    failed, unfinished = False, ""
+    for plan in plans:
+        name, folder = plan.sweep.name, plan.folder
         try:
-            summary = run_figure(figure, settings, stop, each, partial(display, quiet=quiet))
+            summary = run(plan, settings, display(name, quiet=quiet), stop)
+            compact(folder)
+        except StopRequested as request:
+            return failed, str(request)
         except RecoverError as error:
-            click.echo(f"{figure.name}: {error}", err=True)
+            click.echo(f"{name}: {error}", err=True)
             failed = True
             continue
         failed |= sum(summary.stored.values()) > summary.stored["ok"]
         if summary.gave_up:
-            click.echo(f"{figure.name}: {summary.gave_up}; `recover status {figure.folder}` says why", err=True)
+            click.echo(f"{name}: {summary.gave_up}; `recover status {folder.path}` says why", err=True)
         elif summary.stopped:
-            unfinished.append(figure.name)
-            click.echo(f"{figure.name}: {summary.stopped}", err=True)
+            unfinished = summary.stopped
+            click.echo(f"{name}: {summary.stopped}", err=True)
         if stop.reason is not None:
             return failed, stop.reason
-    return failed, f"{len(unfinished)} figures have more trials to run" if unfinished else ""
+    return failed, unfinished

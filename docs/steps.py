@@ -14,7 +14,7 @@ INSTEAD = {
         "recover sweep p1-fig06 --set data.ensemble=gaussian --set replicates=1"
     ),
     "recover sweep p1-fig04": "recover sweep p1-fig04 --dry-run",
-    "recover reproduce all": "recover reproduce p2-fig01 --max-time-each 5m",
+    "recover reproduce all": "recover reproduce p2-fig01 --replicates 2 --out results/mine",
     "recover verify --rigorous": "recover verify results/quickstart --sample 2 --rigorous",
     "recover verify": "recover verify results/quickstart --sample 2",
     "recover sweep CONFIG --until 'threshold +-0.05'": (

@@ -13,9 +13,9 @@ from pathlib import Path
 from PIL import Image
 from tabulate import tabulate
 
-from recovery.config import Even, MissingFileError, load
+from recovery.config import Even, load
 from recovery.errors import RecoverError
-from recovery.extras.reproduction import Figure
+from recovery.extras.reproduction import figure_plan
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
@@ -117,16 +117,12 @@ def show(name: str, place: Path) -> Shown:
     If it cannot be read or drawn, the remark of the returned entry says why.
     """
     folder = place / name
-    try:
-        sweep = load(name)
-    except MissingFileError as error:
-        remark = f"its data file is missing; `recover check {name}` says what it must contain"
-        return Shown(name, error.title, error.source, folder, Extent(0, words="needs a file"), remark=remark)
+    sweep = load(name)
     head, size = (name, sweep.title, sweep.source, folder), Extent(sweep.size)
     if not folder.is_dir():
         return Shown(*head, size)
     try:
-        size = Extent.of(Figure(name, folder).plan(), sweep.replicates)
+        size = Extent.of(figure_plan(name, folder), sweep.replicates)
         if not size.stored:
             return Shown(*head, size)
         analysis = Analysis(Diagram.of(read(folder)))
@@ -216,9 +212,9 @@ def _counts(verdicts: Counter[str]) -> list[str]:
     return [str(verdicts[verdict] or "") for verdict in VERDICTS]
 
 
-def paper_title(paper: str, otherwise: str = "Questions of ours") -> str:
-    """Return the heading of a paper's sweeps; `otherwise` is the heading of sweeps that are not from a paper."""
-    return f"{paper}: {PAPERS[paper]}" if paper in PAPERS else otherwise
+def paper_title(paper: str) -> str:
+    """Return the heading of a page."""
+    return f"{paper}: {PAPERS[paper]}" if paper in PAPERS else "Questions of ours"
 
 
 def _front(by_paper: dict[str, list[Shown]]) -> str:
