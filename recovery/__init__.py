@@ -5,7 +5,7 @@ From a script or a notebook:
     results = recovery.run(sweep)            what `recover sweep` does; the same folder, the same guarantees
     results = recovery.read("results/x")     stored results: .frame, .cells(), .thresholds(), .claims(), .plot()
     instance = recovery.draw(recovery.Setting(n=100, d=20), numpy.random.default_rng(0))
-    recovery.certificate("results/x", "3f2a")   one trial: .X, .y, .program, .W, .lam, .gap, .verdict, .save(FILE)
+    recovery.certificate("results/x", "3f2a")   one trial: .instance, .program, .solution, .numbers, .row, .save()
     recovery.compare("results/x", by="method")  differences with intervals: .overall, .thresholds, .cells
     recovery.METHODS["min_norm"]()(instance, recovery.ARCHITECTURES["relu_skip"])
 Each name is imported when it is first used, so importing `recovery` alone is fast.

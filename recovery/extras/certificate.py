@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from recovery.conditions.oracle import Bounds
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError, StoreError
 from recovery.instances.draw import Instance
 from recovery.methods.columns import checked
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.method import Evidence
 from recovery.methods.min_norm import ConvexMethod
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate, Certified
@@ -35,61 +35,33 @@ CHECK = "check.py"
 
 @dataclass(frozen=True)
 class TrialCertificate:
-    """The convex program of a trial with weights W and a dual lam, what these prove, and the row of the trial.
+    """The convex program of a trial with its weights and dual, what these prove, and the row of the trial.
 
-    evidence: the program, its weights and dual, and bounds on the dual norms over all patterns. row: computed again.
-    stored: the stored row, if there is one. differences: of the two rows. agrees: whether rounding explains them.
+    instance: `X`, `y` and the planted model. program: as it was solved, gated or exact. solution: the weights `W` in
+    the variables of the program, and the dual `lam` (n,), before it is scaled to be feasible. numbers: objectives,
+    gap, residuals and active groups. bounds: on the dual norms over all patterns, if they were computed. row: computed
+    again, with `verdict` and `reason`. stored: the stored row, if there is one. differences: of the two rows. agrees:
+    whether rounding explains them.
     """
 
     trial: Trial
     instance: Instance
     architecture: Architecture
     method: ConvexMethod
-    evidence: Evidence
-    found: Certified
+    program: Program
+    bounds: Bounds | None
+    solution: Solution
+    numbers: Certificate
     row: Row
     stored: Row | None
     differences: Sequence[Difference]
     agrees: bool
 
     @property
-    def program(self) -> Program:
-        """The program as it was solved: `groups`, `y` and `beta`, gated or exact."""
-        return self.evidence.program
-
-    @property
-    def solution(self) -> Solution:
-        """The certified weights and the dual."""
-        return self.found.solution
-
-    @property
-    def numbers(self) -> Certificate:
-        """The certificate as numbers: objectives, gap, residuals and active groups."""
-        return self.found.certificate
-
-    @property
-    def X(self) -> Array:
-        return self.instance.X
-
-    @property
-    def y(self) -> Array:
-        return self.instance.y
-
-    @property
     def patterns(self) -> Mask:
         """The patterns of the program (n, p), without the skip connection."""
         groups = self.program.groups
         return groups.patterns[:, int(groups.linear) :]
-
-    @property
-    def W(self) -> Array:
-        """The weights in the variables of the program."""
-        return self.solution.W
-
-    @property
-    def lam(self) -> Array:
-        """The dual (n,), before it is scaled to be feasible."""
-        return self.solution.lam
 
     @cached_property
     def _norms(self) -> tuple[Array, Multipliers]:
@@ -111,35 +83,12 @@ class TrialCertificate:
     @property
     def beyond(self) -> float:
         """The proved bound on the dual norms over all patterns; 0 without one, or if it leaves planted patterns out."""
-        bounds = self.evidence.bounds
-        return 0.0 if bounds is None or self._leaves_out_planted else bounds.upper
+        return 0.0 if self.bounds is None or self._leaves_out_planted else self.bounds.upper
 
     @property
     def _leaves_out_planted(self) -> bool:
         """Whether a dual of the planted weights is the certificate; bounds over all patterns then leave theirs out."""
         return bool(self.row.get("certificate") == "dual")
-
-    @property
-    def gap(self) -> float:
-        return self.numbers.gap
-
-    @property
-    def objective(self) -> float:
-        return self.numbers.objective
-
-    @property
-    def dual_objective(self) -> float:
-        return self.numbers.dual_objective
-
-    @property
-    def verdict(self) -> str | None:
-        """The verdict of the row; None with noise or a penalty, where the gap alone says whether W is optimal."""
-        return self.row.get("verdict")
-
-    @property
-    def reason(self) -> str | None:
-        """Reason why the verdict is undecided, or what it does not settle."""
-        return self.row.get("reason")
 
     def arrays(self) -> dict[str, Any]:
         """Return the instance, the program and the certificate as named arrays.
@@ -150,11 +99,11 @@ class TrialCertificate:
         """
         program, groups, members = self.program, self.program.groups, self.program.members
         own = members % groups.count
-        V = self.W[members] if program.has_cones else groups.base_weights(self.W)
+        V = self.solution.W[members] if program.has_cones else groups.base_weights(self.solution.W)
         place = np.full(program.size, -1)
         place[members] = np.arange(len(members))
         ratios, worst = self.dual_ratios, int(np.argmax(self.dual_ratios))
-        features = self.architecture.features(self.X)
+        features = self.architecture.features(self.instance.X)
         numbers = {name: np.array(value) for name, value in vars(self.numbers).items()}
         return {
             **instance_arrays(self.instance.with_patterns(self.patterns)),
@@ -176,7 +125,7 @@ class TrialCertificate:
             "free": (own == 0) & groups.linear,
             "V": V,
             "weights": V @ np.linalg.pinv(groups.coordinates).T,
-            "lam": self.lam,
+            "lam": self.solution.lam,
             "multiplier_rows": place[self.multipliers.chosen],
             "multipliers": self.multipliers.values,
             **numbers,
@@ -184,8 +133,8 @@ class TrialCertificate:
             "largest_dual_ratio": np.array(max(float(ratios[worst]), self.beyond / program.penalty)),
             "largest_dual_row": np.array(worst),
             "beyond": np.array(self.beyond),
-            "verdict": np.array(self.verdict or ""),
-            "reason": np.array(self.reason or ""),
+            "verdict": np.array(self.row.get("verdict") or ""),
+            "reason": np.array(self.row.get("reason") or ""),
             "architecture": np.array(self.architecture.name),
             "solver": np.array(self.solution.solver),
         }
@@ -212,12 +161,12 @@ class TrialCertificate:
             f"trial     {trial.id}: replicate {trial.replicate} of {where}",
             f"program   {self._program()}",
             f"weights   {self.numbers.active_groups} of {groups.count} groups active, by {self.solution.solver}",
-            f"objective {self.objective:.12g}, at least {self.dual_objective:.12g}: {self._proof()}",
+            f"objective {self.numbers.objective:.12g}, at least {self.numbers.dual_objective:.12g}: {self._proof()}",
             f"dual      {self._dual()}",
             f"verdict   {self._verdict()}",
         ]
-        if self.reason:
-            lines.append(f"reason    {self.reason}")
+        if reason := self.row.get("reason"):
+            lines.append(f"reason    {reason}")
         lines += [f"differs   in {difference}" for difference in self.differences]
         if self.stored is None:
             lines.append("row       it has no stored row yet")
@@ -254,17 +203,17 @@ class TrialCertificate:
         if self.program.groups.linear:
             name = "the skip connection" if worst == 0 else f"pattern {worst - 1}"
         words = f"largest norm {ratios.max(initial=0.0):.9g} of its bound, at {name}"
-        if (bounds := self.evidence.bounds) is not None:
+        if (bounds := self.bounds) is not None:
             scope = "all patterns but the planted ones" if self._leaves_out_planted else "all patterns"
             low, high = (value / self.program.penalty for value in (bounds.lower, bounds.upper))
             words += f"; over {scope} between {low:.9g} and {high:.9g} (branch and bound, {bounds.cones} nodes)"
         return words
 
     def _verdict(self) -> str:
-        if self.verdict is None:
+        if self.row.get("verdict") is None:
             return "none: with noise or a penalty the gap alone says whether W is optimal"
         scope = self.row.get("patterns_proved")
-        return f"{self.verdict}, certificate {self.row.get('certificate')}" + (
+        return f"{self.row['verdict']}, certificate {self.row.get('certificate')}" + (
             f", for {scope} patterns" if scope else ""
         )
 
@@ -295,9 +244,9 @@ def certify_trial(grid: Grid, trial: Trial) -> TrialCertificate:
         raise StoreError(f"{trial.id}: the trial fails: {error}; `recover replay` shows its row") from error
     evidence = result.evidence
     assert evidence is not None, "convex methods form a program"
-    found = evidence.found
+    program, found = evidence.program, evidence.found
     if found is None:  # the verdict needed no weights, or no dual
-        found = Certified(*PlantedProgram(instance, architecture, evidence.program).solve(method.solver))
+        found = Certified(*PlantedProgram(instance, architecture, program).solve(method.solver))
     row: Row = {"trial_id": trial.id, "status": "ok", **checked(result, method.columns)}
     stored, agrees = stored_rows(grid, [trial]).get(trial.id), True
     differences: Sequence[Difference] = ()
@@ -306,4 +255,5 @@ def certify_trial(grid: Grid, trial: Trial) -> TrialCertificate:
         if not replayed.agrees:
             replayed = next(replay(grid, [trial]))
         differences, agrees = replayed.differences, replayed.agrees
-    return TrialCertificate(trial, instance, architecture, method, evidence, found, row, stored, differences, agrees)
+    proof = program, evidence.bounds, found.solution, found.certificate
+    return TrialCertificate(trial, instance, architecture, method, *proof, row, stored, differences, agrees)

@@ -77,13 +77,13 @@ def test_every_certificate_is_its_row_and_numpy_alone_recomputes_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert {one.verdict for one in certified} >= {None, "recovered", "not_optimal"}
+    assert {one.row.get("verdict") for one in certified} >= {None, "recovered", "not_optimal"}
     for one in certified:
         assert one.agrees, str(one)
         one.save(tmp_path / "trial.npz")
         assert checked(tmp_path / "trial.npz", monkeypatch, "--cvxpy"), str(one)
         (optimum,) = (line.split()[-1] for line in capsys.readouterr().out.splitlines() if "by cvxpy" in line)
-        assert float(optimum) == pytest.approx(one.objective, rel=1e-5), str(one)
+        assert float(optimum) == pytest.approx(one.numbers.objective, rel=1e-5), str(one)
 
 
 def test_a_program_is_the_one_that_the_method_forms(certified: list[TrialCertificate]) -> None:
@@ -94,7 +94,7 @@ def test_a_program_is_the_one_that_the_method_forms(certified: list[TrialCertifi
         assert program.kind == one.program.kind
         assert (program.beta, program.groups.confined) == (one.program.beta, one.program.groups.confined)
         np.testing.assert_array_equal(program.groups.patterns, one.program.groups.patterns)
-        assert one.objective == program.objective(one.W)
+        assert one.numbers.objective == program.objective(one.solution.W)
 
 
 @pytest.mark.parametrize("interpolates", [True, False])
@@ -124,7 +124,7 @@ def test_the_command_prints_and_writes_and_sees_a_changed_row(tmp_path: Path) ->
     assert "optimal" in result.stdout
     assert not (tmp_path / "check.py").exists()
     saved = scipy.io.loadmat(tmp_path / "trial.mat", squeeze_me=True)
-    np.testing.assert_array_equal(saved["V"], recovery.certificate(folder, trial).W)
+    np.testing.assert_array_equal(saved["V"], recovery.certificate(folder, trial).solution.W)
     (tmp_path / "check.py").write_text("print('mine')\n")
     assert "is another program" in refused("certificate", folder, trial, "--out", tmp_path / "trial.npz")
     assert recover("certificate", folder, trial, "--out", "trial.txt").exit_code == 2
