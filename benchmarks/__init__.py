@@ -1,5 +1,5 @@
 """Measurements that are too slow for tests, one script per subject: speed as ratios within one run, coverage of
-intervals and claims, verdicts on difficult matrices, every config on contact sheets."""
+intervals and claims, verdicts on difficult matrices."""
 
 import argparse
 import json

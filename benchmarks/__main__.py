@@ -2,8 +2,7 @@
 
     python -m benchmarks [NAME ...] [--minutes M]      begins no table after M minutes: run it again to go on
 
-Some run only if you name them: `peers`, `drawn` and `roots` need the extra `peers`; `contact` makes pictures, and
-`pairs` needs a second checkout.
+`peers`, `drawn` and `roots` run only if you name them: they need the extra `peers`.
 """
 
 import argparse
@@ -22,7 +21,7 @@ COUNTED = (
     "growth",
 )
 """Scripts that count, or that measure processor time; the longest first."""
-NAMED = ("contact", "drawn", "pairs", "peers", "roots")
+NAMED = ("drawn", "peers", "roots")
 COMMIT = re.compile(r"commit (\w+(?:-dirty)?)\.")
 
 

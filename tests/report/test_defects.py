@@ -11,7 +11,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from benchmarks.contact import faults
 from recovery.api import Results
 from recovery.config import load
 from recovery.instances.draw import Setting, draw
@@ -34,6 +33,7 @@ from recovery.report.figures.training_plots import (
 )
 
 from .grids import analysed, drawn, grid, text_of, wendel_rows
+from .text_faults import faults
 
 STYLE = Style(load("quickstart").report.style)
 

@@ -10,7 +10,6 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from benchmarks.contact import faults
 from recovery.api import Results
 from recovery.config import ConfigError, load
 from recovery.errors import ReportError
@@ -23,6 +22,7 @@ from tests.invoke import refused, said
 
 from .grids import analysed, drawn, grid, store, wendel_rows
 from .test_command import run
+from .text_faults import faults
 
 REPORT: dict[str, Any] = {"value": "recovered", "x": "n", "y": "d", "curves": [{"ratio": 2.0}]}
 THREE = ["recovered", "absolute_distance", "seconds"]

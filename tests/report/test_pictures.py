@@ -11,7 +11,6 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from benchmarks.contact import faults
 from recovery.config.header import StyleSpec
 from recovery.report.diagram import Axis, log_ticks
 from recovery.report.figures import figures_beside
@@ -20,6 +19,7 @@ from recovery.report.figures.style import MATH, Style, set_axis
 from recovery.report.page.payload import payload
 
 from .grids import analysed, drawn, fail, wendel_rows
+from .text_faults import faults
 
 FOUR = ["gaussian", "cubic_gaussian", "haar", "whitened_cubic"]
 BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
