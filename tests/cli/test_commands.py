@@ -86,7 +86,7 @@ LIGHT = {
     "status": (["status", "grid"], {"pandas", "matplotlib", "altair", "numba", "cvxpy", "joblib", "scipy.special"}),
     "csv": (
         ["report", "grid", "--format", "csv"],
-        {"matplotlib", "altair", "numba", "cvxpy", "scipy.special", "rich.console"},
+        {"matplotlib", "altair", "numba", "cvxpy", "rich.console"},
     ),
     "map": (["report", "grid", "--format", "terminal"], {"matplotlib", "altair", "numba", "cvxpy", "scipy.stats"}),
 }
