@@ -30,6 +30,4 @@ def command(results: tuple[Path, ...], out: Path) -> None:
     for one in merge_folders(results, out):
         repeated = f", {one.repeated} of them already in {out}" if one.repeated else ""
         click.echo(f"{one.path}: {one.trials} trials{repeated}")
-        if one.other:
-            click.echo(f"warning: {one.other} of them differ from the stored rows, which are kept", err=True)
     click.echo(status_text(sweep_status(out)))

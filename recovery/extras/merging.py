@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.errors import StoreError
-from recovery.methods.columns import Columns, columns_document, union
-from recovery.runner.rerun import differences as unequal_columns, measured_by_version
+from recovery.methods.columns import columns_document, union
 from recovery.store.folder import Folder, shown_differences
 from recovery.store.grid import own_rows
 from recovery.store.parts import merge, read_parts, refuse
@@ -52,13 +51,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Merged:
-    """The result for one source. trials: its number of trials; repeated: trials that the target already had with status
-    `ok`; other: repeated trials whose values differ from the target's by more than rounding."""
+    """The result for one source: its number of trials, and how many of them the target already had with status `ok`."""
 
     path: Path
     trials: int
     repeated: int
-    other: int
 
 
 def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
@@ -124,23 +121,4 @@ def _take(source: Source, into: Folder) -> Merged:
             into.write(new)
     rows = merge(list(source.rows))
     repeated = rows.filter(pc.is_in(rows["trial_id"], stored))
-    other = _count_other(repeated, into, stored_columns(source.content.get("columns")))
-    return Merged(source.folder.path, len(rows), len(repeated), other)
-
-
-def _count_other(rows: pa.Table, into: Folder, columns: Columns) -> int:
-    """Count the `ok` rows that differ by more than rounding from the rows of the same trials in `into`."""
-    rows = rows.filter(pc.equal(rows["status"], "ok"))
-    stored_rows = merge([table for _, table in read_parts(into.trials)[0]])
-    measured = measured_by_version(pa.concat_tables([rows, stored_rows], promote_options="permissive"), columns)
-    same = pc.is_in(stored_rows["trial_id"], pa.array(rows["trial_id"].to_pylist(), pa.string()))
-    pairs = zip(*(table.sort_by("trial_id").to_pylist() for table in (rows, stored_rows.filter(same))), strict=True)
-    found = [
-        unequal_columns(
-            stored,
-            again,
-            {name: columns[name] for name in measured[again["made_by"]] if name in measured[stored["made_by"]]},
-        )
-        for again, stored in pairs
-    ]
-    return sum(any(not one.rounding for one in unequal) for unequal in found)
+    return Merged(source.folder.path, len(rows), len(repeated))

@@ -112,7 +112,7 @@ def test_every_flipped_byte_of_sweep_json_is_seen_and_mended(out: Path, tmp_path
     assert recover("verify", out).exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "", "a\nb", 3])
+@pytest.mark.parametrize("name", ["../../x", 3])
 def test_a_name_that_leads_elsewhere_is_refused(out: Path, name: Any) -> None:
     for part in list_parts(out / "trials"):
         part.unlink()
@@ -120,13 +120,6 @@ def test_a_name_that_leads_elsewhere_is_refused(out: Path, name: Any) -> None:
     Folder(out).update({**content, "name": name})
     Folder(out).update({**content, "config": {**content["config"], "name": name}})
     assert recover("report", out).exit_code == 2
-
-
-def test_escape_sequences_do_not_reach_the_terminal(out: Path) -> None:
-    for part in list_parts(out / "trials"):
-        part.unlink()
-    edit(out, title="\x1b]0;owned\x07")
-    assert recover("status", out).exit_code == 2
 
 
 def test_what_is_no_part_is_named(out: Path) -> None:
@@ -146,24 +139,10 @@ def test_what_is_no_part_is_named(out: Path) -> None:
     assert rows(out).equals(before)
 
 
-def test_parts_of_another_sweep_are_a_message(out: Path) -> None:
-    (part,) = list_parts(out / "trials")
-    table = pq.read_table(part)
-    write_part(part.parent, table.set_column(table.schema.get_field_index("n"), "n", pa.array(["a"] * len(table))))
-    assert "its column 'n' is string" in recover("report", out).stderr
-    assert json.loads((out / "sweep.json").read_text())["checksum"]
-
-
-def test_a_config_of_another_shape_is_a_message(out: Path) -> None:
-    edit(out, sampling={"kind": "everywhere"})
-    assert "found 'everywhere'; allowed: kind uniform, boundary or until" in refused("status", out)
-
-
-@pytest.mark.parametrize("field", ["folder", "files"])
-def test_a_place_that_is_none_is_mended_from_the_parts(out: Path, field: str) -> None:
-    edit(out, **{field: 5})
+def test_a_place_that_is_none_is_mended_from_the_parts(out: Path) -> None:
+    edit(out, folder=5)
     result = recover("verify", out, "--sample", 1)
-    assert f"sweep.json: its field '{field}' is invalid" in result.stdout
+    assert "sweep.json: its field 'folder' is invalid" in result.stdout
     assert "1 the same" in result.stdout
 
 
@@ -246,16 +225,11 @@ def test_a_text_where_the_rows_have_numbers_is_a_message(out: Path) -> None:
     assert "noise: the config has '../../x', where the rows have numbers" in refused("report", out)
 
 
-@pytest.mark.parametrize("column", ["n", "status", "seconds", "started_at", "sweep"])
-@pytest.mark.parametrize("command", ["report", "status", "compact", "trials"])
-def test_a_part_without_a_column_of_all_parts_is_named(out: Path, command: str, column: str) -> None:
-    less = without(column, out)
-    assert f"{less}: has no column {column!r}" in refused(command, out).replace("\n", "")
-
-
-def test_a_sweep_runs_the_trials_of_a_part_without_a_column_again(out: Path) -> None:
+def test_a_part_without_a_column_is_named_and_its_trials_run_again(out: Path) -> None:
     before = len(read(out).frame)
     less = without("status", out)
+    for command in ("report", "status", "compact", "trials"):
+        assert f"{less}: has no column 'status'" in refused(command, out).replace("\n", "")
     assert [damaged.path.name for damaged in Folder(out).prepare()] == [less.name]
     assert len(read(out).frame) < before
 
@@ -267,13 +241,12 @@ def without(column: str, out: Path) -> Path:
     return write_part(part.parent, table)
 
 
-@pytest.fixture(params=["program", "own"])
-def mixed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
     """The results of a sweep of 24 trials, and 24 rows of the same with another seed among them."""
-    fields = PROGRAM if request.param == "program" else {}
     out = tmp_path / "out"
-    sweep(write_config(tmp_path, **fields), out)
-    sweep(write_config(tmp_path, **fields, seed=8), tmp_path / "other")
+    sweep(write_config(tmp_path, **PROGRAM), out)
+    sweep(write_config(tmp_path, **PROGRAM, seed=8), tmp_path / "other")
     for part in list_parts(tmp_path / "other" / "trials"):
         shutil.copy(part, out / "trials")
     return out
@@ -293,9 +266,6 @@ def test_rows_of_another_seed_do_not_count(mixed: Path) -> None:
     counts = json.loads(recover("status", mixed, "--json").stdout)
     assert (counts["stored"], counts["missing"]) == (24, 0)
     assert "24 rows of another sweep" in counts["left_out"]
-
-
-def test_reports_and_verification_name_what_they_leave_out(mixed: Path) -> None:
     result = recover("report", mixed, "--format", "json")
     assert result.exit_code == 0, result.output
     assert "24 rows of another sweep" in result.stderr
