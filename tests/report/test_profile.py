@@ -10,7 +10,6 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.figures.line_plots import draw_profile, draw_ratios, is_profile, is_ragged
-from recovery.report.figures.sheet import legend_columns
 from recovery.theory import CURVES
 
 from .grids import analysed, grid, wendel_rows
@@ -79,11 +78,6 @@ def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_have_the_axis_n_ov
     points = np.concatenate([np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if len(line.get_xdata())])
     assert points.min() == pytest.approx(1.0)
     assert points.max() == pytest.approx(3.8)
-
-
-@pytest.mark.parametrize(("labels", "columns"), [(["a" * 30] * 4, 2), (["short"] * 3, 3), (["a" * 90], 1)])
-def test_legends_fit_their_width(labels: list[str], columns: int) -> None:
-    assert legend_columns(labels, 7.1, 7.0) == columns
 
 
 def test_points_of_many_lines_stay_inside_and_values_above_the_limits_are_arrows_at_the_edge() -> None:

@@ -149,27 +149,19 @@ class Sheet:
         ax.text(1.03, 0.5, text, transform=ax.transAxes, rotation=270, va="center", ha="left", fontsize=size)
 
     def write_titles(self) -> list[int]:
-        """Write the titles, and return the number of lines above each panel.
-
-        The right-hand texts share the line of the titles, or are all placed below them if one panel is too narrow.
-        """
-        size, small = (font_size("axes.titlesize"), 6.5 * self.style.magnification)
+        """Write the titles and, below them at the right, the other texts; return the number of lines of each panel."""
+        size, small = font_size("axes.titlesize"), 6.5 * self.style.magnification
         around = AROUND_PANELS * self.style.magnification * (1.0 if self.grid is None else 1.6)
         bars = PANEL_BAR * self.style.magnification if self.rows_with_bars and self.grid is None else 0.0
         room = (float(self.figure.get_figwidth()) - around) / self.columns - 0.1 - bars
-        named = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
-        one_line = all(text_width(title, size) + text_width(right, small) + 0.1 <= room for title, right in named)
-        lines = [wrapped(title, size, room) if title else [] for title, _ in named]
-        unbroken = [re.sub("(?<!,) ", NO_BREAK_SPACE, right) for _, right in named]
-        right_lines = [wrapped(right, small, room) if right else [] for right in unbroken]
-        below = dict.fromkeys((row for row, _ in self.places), 0)
-        for (row, _), right in zip(self.places, right_lines, strict=True):
-            below[row] = 0 if one_line else max(below[row], len(right))
         heights = []
-        for ax, (row, _), left, right in zip(self.axes, self.places, lines, right_lines, strict=True):
-            ax.set_title("\n".join(left + [""] * below[row]), loc="left")
-            ax.set_title("\n".join(right), loc="right", fontsize=small)
-            heights.append(max(len(left) + below[row], len(right)))
+        for i, ax in enumerate(self.axes):
+            title, right = self.titles.get(i, ("", ""))
+            above = wrapped(title, size, room) if title else []
+            below = wrapped(re.sub("(?<!,) ", NO_BREAK_SPACE, right), small, room) if right else []
+            ax.set_title("\n".join(above + [""] * len(below)), loc="left")
+            ax.set_title("\n".join(below), loc="right", fontsize=small)
+            heights.append(len(above) + len(below))
         return heights
 
     def label(self, x: str, y: str) -> None:
@@ -286,21 +278,13 @@ def _draw_legend(drawn: Sheet) -> float:
         return 0.0
     size = font_size("legend.fontsize")
     room = 0.97 * float(drawn.figure.get_figwidth())
-    texts = [wrapped(label, size, room - LEGEND_MARK * size / 72) for label in drawn.legend]
-    columns = legend_columns([max(lines, key=len) for lines in texts], room, size)
+    mark = LEGEND_MARK * size / 72
+    texts = [wrapped(label, size, room - mark) for label in drawn.legend]
+    widest = max(text_width(line, size) for lines in texts for line in lines) + mark
+    columns = min(MOST_COLUMNS + 2, len(texts), max(1, int(room / widest)))
     labels = ["\n".join(lines) for lines in texts]
     drawn.figure.legend(drawn.legend.values(), labels, loc="outside lower center", ncols=columns)
     return 1.3 * max(sum(map(len, part)) for part in np.array_split(np.array([*texts], dtype=object), columns))
-
-
-def legend_columns(labels: Sequence[str], room: float, size: float) -> int:
-    """Return the number of columns, at most five and equally long, in which a legend fits into `room` inches."""
-    widths = [text_width(label, size) + LEGEND_MARK * size / 72 for label in labels]
-    for columns in range(min(5, len(labels)), 1, -1):
-        full = ceil(len(labels) / ceil(len(labels) / columns)) == columns  # all columns but the last have equal length
-        if full and sum(float(part.max()) for part in np.array_split(np.array(widths), columns)) <= room:
-            return columns
-    return 1
 
 
 def interval_handle(words: str) -> ErrorbarContainer:

@@ -15,8 +15,7 @@ from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.cbook import is_math_text
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.mathtext import MathTextParser
-from matplotlib.path import Path as Outline
-from matplotlib.textpath import text_to_path
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
 from recovery.config.header import LENGTH, StyleSpec
@@ -181,14 +180,11 @@ def text_width(text: str, size: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _text_width(text: str, size: float, family: str) -> float:
-    if not text.strip():
+    if not re.search(r"[^\s\u200b]", text):  # nothing has no outlines
         return 0.0
     shown = text.replace(NO_BREAK_SPACE, " ")
-    points, codes = text_to_path.get_text_path(FontProperties(family=[family]), shown, is_math_text(shown))
-    # the width of a text is measured from the points of its path. Control points lie within the extent of the glyphs;
-    # the point stored with CLOSEPOLY is arbitrary and left out
-    across = np.reshape(points, (-1, 2))[np.not_equal(codes, Outline.CLOSEPOLY), 0]
-    return float(np.ptp(across)) * size / text_to_path.FONT_SCALE / 72 if len(across) else 0.0
+    outlines = TextPath((0, 0), shown, size=size, prop=FontProperties(family=[family]))
+    return float(outlines.get_extents().width) / 72
 
 
 MATH = Script(own=plain, marked=str)
