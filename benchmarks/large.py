@@ -97,7 +97,7 @@ def store(sweep: Sweep, out: Path) -> None:
     folder.create(content)
     schema = Recorder(folder, sweep, sweep.cells, content, print).schema
     trials = sweep.trials()
-    n, d = (np.array(trials.coordinates(name).values)[trials.coordinates(name).codes] for name in ("n", "d"))
+    n, d = (np.array(trials.coordinates(name), np.float64) for name in ("n", "d"))
     for start in range(0, len(trials), ROWS_A_PART):
         part = slice(start, start + ROWS_A_PART)
         some = trials[part]
@@ -105,11 +105,10 @@ def store(sweep: Sweep, out: Path) -> None:
             "trial_id": some.ids,
             "sweep": [sweep.name] * len(some),
             "replicate": some.replicate,
-            **{name: pa.array(list(some.coordinates(name))) for name in sweep.cells.coordinates},
+            **{name: pa.array(some.coordinates(name)) for name in sweep.cells[0].coordinates},
             "status": ["ok"] * len(some),
             "seconds": np.full(len(some), 1e-5),
             "started_at": [datetime.now(UTC)] * len(some),
-            "own_code": [next(iter(sweep.cells.codes))] * len(some),
             "recovered": n[part] > 2 * d[part],
         }
         arrays = [pa.array(columns.get(field.name, [None] * len(some)), field.type) for field in schema]

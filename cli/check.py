@@ -10,7 +10,6 @@ from . import options
 
 if TYPE_CHECKING:
     from recovery.config import Sweep
-    from recovery.config.precision import Precision
 
 
 @click.command()
@@ -25,7 +24,6 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
     without --forecast. Exit status: 0 if the config is valid; 2 if it is not, with the position of every error.
     """
     from recovery.config import find
-    from recovery.config.precision import precision
     from recovery.runner.loading import load
 
     sweep = load(config, overrides)
@@ -35,14 +33,11 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
         from recovery.runner.forecast import time_sweep
 
         expected = time_sweep(sweep)
-    interval = precision(sweep)
     if as_json:
         facts = {"name": sweep.name, "title": sweep.title, "source": sweep.source, "axes": sweep.axes}
         more: dict[str, float] = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
         if expected is not None:
             more |= {"seconds": expected.work, "timed": expected.timed, "failed": expected.failed}
-        if interval is not None:
-            more |= {"half_width": interval.half, "least_half_width": interval.least}
         click.echo(json.dumps({"file": str(find(config)), **facts, **more}))
         return
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
@@ -50,7 +45,6 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
     lines += [
         ("cells", f"{len(sweep.cells)}"),
         ("trials", _trials(sweep)),
-        ("interval", "" if interval is None else _interval(sweep, interval)),
         ("memory", options.largest_matrix(sweep)[1]),
         ("time", "" if expected is None else str(expected)),
         ("claims", f"{len(sweep.claims)}"),
@@ -62,13 +56,9 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
 
 
 def _trials(sweep: "Sweep") -> str:
-    from recovery.config import Boundary, Until
+    from recovery.config import Until
 
     each = f"{sweep.replicates} replicate{'s' * (sweep.replicates > 1)} of each cell"
-    if isinstance(sweep.sampling, Boundary):
-        more, rounds = sweep.size - sweep.replicates * len(sweep.cells), sweep.sampling.rounds - 1
-        where = f"where the threshold along {sweep.slicing.x} is uncertain"
-        each += f", then {more} in {rounds} round{'s' * (rounds > 1)} {where}"
     if isinstance(sweep.sampling, Until):
         each += f", then more until {sweep.sampling.rule}, at most {sweep.sampling.ceiling} times as many"
         if sweep.sampling.refine:
@@ -76,16 +66,10 @@ def _trials(sweep: "Sweep") -> str:
     return f"{sweep.size} ({each})"
 
 
-def _interval(sweep: "Sweep", expected: "Precision") -> str:
-    """Describe the half width that the replicates give, and the least one if success jumps within a step of x."""
-    half = f"{sweep.slicing.what} to about +-{expected.half:.2g} from {sweep.replicates} per cell"
-    smooth = f"if success changes from 16 % to 84 % over {expected.rise}"
-    return f"{half} {smooth}; if it jumps between two {sweep.slicing.x}, to +-{expected.least:.2g} at best"
-
-
 def _axes(sweep: "Sweep") -> Iterator[str]:
     """Yield a line such as `n: 10 .. 400 (40 values)` for each axis."""
     for axis in sweep.axes:
-        shown = [str(value) for value in sweep.cells.coordinates[axis].distinct if value is not None]
+        values = dict.fromkeys(cell.coordinates[axis] for cell in sweep.cells)
+        shown = [str(value) for value in values if value is not None]
         text = ", ".join(shown) if len(shown) <= 6 else f"{shown[0]} .. {shown[-1]} ({len(shown)} values)"
         yield f"{axis}: {text}"

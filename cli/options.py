@@ -51,7 +51,7 @@ def largest_matrix(sweep: "Sweep") -> tuple[int, str]:
     """Return the bytes of X in the largest grid cell, and a text about them."""
     from recovery.config.checks import in_bytes
 
-    n, d = sweep.cells.largest
+    n, d = max(((cell.setting.n, cell.setting.d) for cell in sweep.cells), key=lambda size: size[0] * size[1])
     return 8 * n * d, f"X of the largest cell, n = {n} and d = {d}, takes {in_bytes(8 * n * d)}"
 
 

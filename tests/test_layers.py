@@ -19,7 +19,7 @@ LAYERS = [
     {"conditions", "instances", "selection", "solvers", "tensors"},
     {"training"},
     {"programs", "sampling", "theory"},
-    {"expressions", "notebook", "user"},
+    {"expressions", "user"},
     {"backends", "compiled", "errors", "interval", "text", "types"},
 ]
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
@@ -31,7 +31,6 @@ MODULES = {
     "errors",
     "expressions",
     "interval",
-    "notebook",
     "text",
     "types",
     "user",

@@ -1,6 +1,5 @@
 """From YAML to a validated sweep, and from a sweep to its trials."""
 
-from recovery.config.axes import user_code_choices as user_code_choices
 from recovery.config.header import ReportSpec as ReportSpec
 from recovery.config.load import (
     find as find,
@@ -10,14 +9,8 @@ from recovery.config.load import (
     shipped as shipped,
 )
 from recovery.config.refinement import divided as divided, refined as refined
-from recovery.config.sampling import Boundary as Boundary, Even as Even, Until as Until
+from recovery.config.sampling import Even as Even, Until as Until
 from recovery.config.sweep import Sweep as Sweep, from_document as from_document
 from recovery.config.tree import ConfigError as ConfigError, MissingFileError as MissingFileError
-from recovery.config.trials import (
-    Cell as Cell,
-    SweepCells as SweepCells,
-    Trial as Trial,
-    Trials as Trials,
-    trials_of as trials_of,
-)
+from recovery.config.trials import Cell as Cell, Trial as Trial, Trials as Trials
 from recovery.config.user_axes import user_axes as user_axes, user_code_in as user_code_in

@@ -7,41 +7,34 @@
       planted: [{kind: linear}, {kind: relu, k: 2}]           # whole mappings are values too
       zip:                                                    # paths of a group advance together, as one axis
         - {architecture: [relu, relu_norm], planted.kind: [relu, normalized_relu]}
-      include: [{data.ensemble: haar}, {noise: [0.001, 1]}]   # keep points that agree with at least one of these
-      exclude: [{data.ensemble: haar, d: 100}]                # then drop every point that agrees with one of these
 
 Instead of `n: [...]`, `n: {times: d, values: [1.5, 2, 2.5]}` takes multiples of d, rounded to the nearest integer,
 halves up, at least 1 (and `d` likewise multiples of n). A list of such blocks is their union; a point of several
 blocks counts once. An axis overrides a value that the config sets at the same path.
 
-      delta: {start: 0.1, stop: 0.9, step: 0.1}               # a user axis, for expressions, or passed by name to a
-      n: delta * d                                            # method, planted model or ensemble that is user code
-      planted.k: round(rho * n)                               # an axis computed from others, exactly
-
-n and d are rounded as multiples are, and so is a field that holds integers, unless `floor(...)` or `ceil(...)` is used.
+      delta: {start: 0.1, stop: 0.9, step: 0.1}               # a user axis, for expressions
+      n: delta * d                                            # an axis computed from others, exactly; n and d are
+      planted.k: round(rho * n)                               # rounded as multiples are, other fields by round(...)
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from itertools import product
-from math import prod
 from typing import Any
 
 from recovery.config.components import COMPONENTS, Choice
-from recovery.config.points import BROKEN, SIZES, Agreement, AxisValue, Block, Computed, Inputs, Point
-from recovery.config.tree import Invalid, Path, Problem, Tree, as_shown
+from recovery.config.points import BROKEN, FACTOR, SIZES, AxisValue, Block, Computed, Point
+from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
 from recovery.config.user_axes import TAKEN, is_user_axis, user_code_in
 from recovery.config.validate import build
-from recovery.config.values import Times, is_range, listed, same_as
+from recovery.config.values import Times, listed
 from recovery.expressions import Expression, ExpressionError, parse as parse_expression
 from recovery.text import did_you_mean
-from recovery.user import user_names
 
-RESERVED = ("zip", "include", "exclude")
+ZIP = "zip"
 ZIPPED = "a mapping of paths to lists of one length"
-MOST_POINTS = 1_000_000
+MOST_POINTS = 200_000
 MOST_LISTED = 20
 """Most keys that a message lists if it also suggests one."""
 
@@ -54,16 +47,15 @@ def all_paths() -> list[str]:
 def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
     """Return the reason why `path` cannot be an axis, or None if it can. used: the names that occur in expressions."""
     root, _, rest = path.partition(".")
-    user_code = bool(user_code_in(tree.value))
-    if is_user_axis(path) and (path in used or user_code):
+    if is_user_axis(path) and path in used:
         if path in TAKEN:
             return f"is a name of the program's own; choose another{did_you_mean(path, all_paths())}"
         return None
     if root not in COMPONENTS:
-        allowed = f"{', '.join(COMPONENTS)} and what is in them"
+        allowed = f"{', '.join(COMPONENTS)}, what is in them, and names that expressions use"
         return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, all_paths())}"
     kind = COMPONENTS[root]
-    may_be_user = user_code and isinstance(kind, Choice) and kind.user is not None
+    may_be_user = isinstance(kind, Choice) and kind.user is not None and bool(user_code_in(tree.value))
     if rest and rest.split(".")[0] not in kind.keys and not may_be_user:
         hint = did_you_mean(path, all_paths())
         if hint and len(kind.keys) > MOST_LISTED:
@@ -83,21 +75,6 @@ def parse(tree: Tree) -> tuple[list[Block], list[Problem]]:
     return [reader.block() for reader in readers], [problem for reader in readers for problem in reader.problems]
 
 
-def user_code_choices(document: Mapping[str, Any]) -> set[frozenset[str]]:
-    """Return every set of user code that one cell of a stored sweep may run, found without composing the cells.
-
-    The result may contain sets that no cell runs.
-    """
-    given = {name: frozenset(user_names(document.get(name))) for name in COMPONENTS}
-    choices = set[frozenset[str]]()
-    for block in parse(Tree(dict(document), "document"))[0]:
-        on_axes = {path.partition(".")[0] for path in block.paths}
-        options = [{frozenset(user_names([axis.value for axis in row])) for row in rows} for rows in block.dimensions]
-        options += [{names, frozenset()} if name in on_axes else {names} for name, names in given.items()]
-        choices |= {frozenset[str]().union(*chosen) for chosen in product(*options)}
-    return choices - {frozenset()}
-
-
 class _BlockReader:
     """Reads one block of axes and collects its problems."""
 
@@ -114,24 +91,27 @@ class _BlockReader:
 
     def block(self) -> Block:
         """Read the block, and add its problems to `problems`."""
-        axes = {name: spec for name, spec in self.spec.items() if name not in RESERVED}
+        axes = {name: spec for name, spec in self.spec.items() if name != ZIP}
         for name, spec in axes.items():
             if isinstance(spec, str):
                 self._expression(name, spec)
         for name, spec in axes.items():
             if not isinstance(spec, str):
                 self._axis(name, spec)
-        for i, group in self._entries("zip", "a list of groups, such as [{n: [10, 20], d: [5, 9]}]", ZIPPED):
-            self._zip((*self.path, "zip", i), group)
+        groups = self.spec.get(ZIP, [])
+        if not isinstance(groups, list):
+            self._found((*self.path, ZIP), groups, "a list of groups, such as [{n: [10, 20], d: [5, 9]}]")
+            groups = []
+        for i, group in enumerate(groups):
+            if isinstance(group, dict) and group:
+                self._zip((*self.path, ZIP, i), group)
+            else:
+                self._found((*self.path, ZIP, i), group, "a mapping of paths to lists of one length")
         computed = self._computed()
-        include, exclude = self._conditions("include"), self._conditions("exclude")
-        if prod(len(rows) for rows in self.dimensions) > MOST_POINTS:
+        block = Block(tuple(self.paths), tuple(self.dimensions), computed)
+        if block.count > MOST_POINTS:
             self._problem(self.path, f"more than {MOST_POINTS} points; coarsen an axis or split the sweep")
-            self.dimensions = [rows[:1] for rows in self.dimensions]
-        block = Block(tuple(self.paths), tuple(self.dimensions), computed, include, exclude)
-        if not self.problems and not block.count:
-            at = (*self.path, "include" if include else "exclude")
-            self._problem(at, "leaves no point of this block; loosen it")
+            block = Block(block.paths, tuple(rows[:1] for rows in self.dimensions), computed)
         return block
 
     def _expression(self, name: str, text: str) -> None:
@@ -143,7 +123,11 @@ class _BlockReader:
             python = re.fullmatch(r"\s*range\(\s*(\d+)\s*,\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\s*", text)
             step = f", step: {python[3]}" if python and python[3] else ""
             hint = f"did you mean {{start: {python[1]}, stop: {python[2]}{step}}}?" if python else ""
-            self._problem((*self.path, name), f"{error}; {hint or f'values are a list: [{text}]'}")
+            at = (*self.path, name)
+            self._problem(at, f"{error}; {hint or f'values are a list: [{text}]'}")
+            self.used.add(name)
+            if self._claim(name, at):
+                self.dimensions.append(({name: AxisValue(BROKEN, at, at)},))
 
     def _axis(self, name: str, spec: Any) -> None:
         at = (*self.path, name)
@@ -164,7 +148,7 @@ class _BlockReader:
         else:
             values = self._values(at, partial(listed, spec))
         if self._claim(name, at):
-            self.dimensions.append(tuple((value,) for value in values))
+            self.dimensions.append(tuple({name: value} for value in values))
 
     def _zip(self, at: Path, group: dict[str, Any]) -> None:
         columns = {
@@ -174,9 +158,10 @@ class _BlockReader:
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
             self._problem(at, f"zipped axes need equally many values: {counts}")
-        claimed = [values for name, values in columns.items() if self._claim(name, (*at, name))]
+        claimed = {name: values for name, values in columns.items() if self._claim(name, (*at, name))}
         if claimed:
-            self.dimensions.append(tuple(zip(*claimed, strict=False)))
+            rows = zip(*claimed.values(), strict=False)
+            self.dimensions.append(tuple(dict(zip(claimed, row, strict=True)) for row in rows))
 
     def _claim(self, name: str, at: Path) -> bool:
         """Add a path to the axes if it can be one; otherwise add a problem and return False."""
@@ -191,40 +176,36 @@ class _BlockReader:
 
     def _computed(self) -> tuple[Computed, ...]:
         """Return the axes that expressions or multiples compute, each after the axes that it uses."""
-        computed: dict[str, Computed] = {}
         claimed = {name: one for name, one in self.expressions.items() if self._claim(name, (*self.path, name))}
+        computed: dict[str, Computed] = {}
+        problems = len(self.problems)
         for name, times in self.times.items():
             at, base = (*self.path, name), times.times
             if base in self.times:
                 self._problem((*at, "times"), f"{base!r} is a multiple too; give one of them values")
-                return ()
-            inputs: Inputs = (("factor", self.paths.index(name), 0), (base, *self._input(base)))
-            computed[name] = Computed(self.paths.index(name), parse_expression(f"factor * {base}"), inputs, at, True)
+                break
+            given: dict[str, int | float] = {} if base in self.paths else {base: self._given(base) or 1}
+            computed[name] = Computed(name, parse_expression(f"{FACTOR} * {base}"), given, at, multiple=True)
         for name, expression in claimed.items():
-            at = (*self.path, name)
-            for used in expression.names:
-                if used not in self.paths and self._given(used) is None:
-                    known = [*self.paths, *(size for size in SIZES if self._given(size) is not None)]
-                    hint = did_you_mean(used, known) or f"; values are a list: [{self.spec[name]}]"
-                    text = f"{expression.text!r} uses {used!r}, which is neither an axis nor a number"
-                    self._problem(at, f"{text}: the axes here are {', '.join(known)}{hint}")
-                    return ()
-            inputs = tuple((used, *self._input(used)) for used in expression.names)
-            computed[name] = Computed(self.paths.index(name), expression, inputs, at, name in SIZES)
-        order = TopologicalSorter({name: {used for used, _, _ in one.inputs} for name, one in computed.items()})
+            at, others = (*self.path, name), [used for used in expression.names if used not in self.paths]
+            numbers = {used: value for used in others if (value := self._given(used)) is not None}
+            if unknown := [used for used in others if used not in numbers]:
+                known = [*self.paths, *(size for size in SIZES if self._given(size) is not None)]
+                hint = did_you_mean(unknown[0], known) or f"; values are a list: [{self.spec[name]}]"
+                text = f"{expression.text!r} uses {unknown[0]!r}, which is neither an axis nor a number"
+                self._problem(at, f"{text}: the axes here are {', '.join(known)}{hint}")
+                continue
+            computed[name] = Computed(name, expression, numbers, at)
+        order = TopologicalSorter({name: one.operands for name, one in computed.items()})
         try:
-            return tuple(computed[name] for name in order.static_order() if name in computed)
+            ordered = tuple(computed[name] for name in order.static_order() if name in computed)
         except CycleError as error:
             circle = " -> ".join(error.args[1])
             self._problem((*self.path, error.args[1][0]), f"is computed from itself: {circle}; give one of them values")
-            return ()
-
-    def _input(self, name: str) -> tuple[int | None, int | float]:
-        """Return the source of a name in an expression: a position in the point, or a number of the config."""
-        if name in self.paths:
-            return self.paths.index(name), 0
-        value = self._given(name)
-        return None, 1 if value is None else value
+        if len(self.problems) == problems:
+            return ordered
+        self.dimensions.append(({name: AxisValue(BROKEN, (), ()) for name in (*claimed, *self.times)},))
+        return ()
 
     def _given(self, path: str) -> int | float | None:
         """Return the number that the config has at a path, if it has one."""
@@ -233,57 +214,17 @@ class _BlockReader:
             value = value.get(key) if isinstance(value, dict) else None
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
-    def _conditions(self, name: str) -> tuple[Agreement, ...]:
-        """Return the filters under `include` or `exclude`."""
-        conditions = []
-        entries = self._entries(name, "a list of partial points, such as [{n: 10}]", "a partial point, such as {n: 10}")
-        for i, entry in entries:
-            agreements = [self._agreement((*self.path, name, i, path), path, spec) for path, spec in entry.items()]
-            if None not in agreements:
-                conditions.append(tuple(item for item in agreements if item is not None))
-        return tuple(conditions)
-
-    def _agreement(self, at: Path, name: str, spec: Any) -> tuple[int, frozenset[object]] | None:
-        if name not in self.paths:
-            text = f"is no axis of this block; its axes are {', '.join(self.paths)}{did_you_mean(name, self.paths)}"
-            self.problems.append(self.tree.problem(at, text, key=True))
-            return None
-        if isinstance(spec, list) or is_range(spec):
-            values = self._values(at, partial(listed, spec))
-            if values[0].value is BROKEN:
-                return None
-        else:
-            values = [AxisValue(spec, at, at)]
-        if name not in self.times and name not in self.expressions:
-            given = Block(tuple(self.paths), tuple(self.dimensions)).given(name)
-            present = {same_as(value.value) for value in given}
-            for value in values:
-                if same_as(value.value) not in present and given[0].value is not BROKEN:
-                    self._problem(value.source, f"found {as_shown(value.value)}, which is no value of the axis {name}")
-        return self.paths.index(name), frozenset(same_as(value.value) for value in values)
-
-    def _entries(self, name: str, allowed: str, each: str) -> list[tuple[int, dict[str, Any]]]:
-        """Return the mappings in the list under a reserved key, numbered."""
-        entries = self.spec.get(name, [])
-        if not isinstance(entries, list):
-            self._found((*self.path, name), entries, allowed)
-            return []
-        for i, entry in enumerate(entries):
-            if not isinstance(entry, dict) or not entry:
-                self._found((*self.path, name, i), entry, each)
-        return [(i, entry) for i, entry in enumerate(entries) if isinstance(entry, dict) and entry]
-
     def _values(self, at: Path, read: Callable[[], list[tuple[Any, Path]]]) -> list[AxisValue]:
-        """Return the values that `read` returns, with their places; one BROKEN value if it raises `Invalid`."""
+        """Return the values that `read` returns, with their places; one BROKEN value if it raises `ConfigError`."""
         found = self._checked(at, read)
         return [AxisValue(BROKEN, at, at)] if found is None else [AxisValue(v, (*at, *inner), at) for v, inner in found]
 
     def _checked(self, at: Path, read: Callable[[], Any]) -> Any:
-        """Return the result of `read`; None if it raises `Invalid`, which becomes a problem."""
+        """Return the result of `read`; None if it raises `ConfigError`, which becomes a problem."""
         try:
             return read()
-        except Invalid as error:
-            self.problems += self.tree.problems(at, error.faults)
+        except ConfigError as error:
+            self.problems += [self.tree.placed(problem, at) for problem in error.problems]
             return None
 
     def _found(self, path: Path, value: object, allowed: str) -> None:

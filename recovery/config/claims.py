@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt, Interval, MaxLen, MinLen
 from pydantic import Field
 
-from recovery.config.tree import Fault, Invalid, Path, as_shown
+from recovery.config.tree import ConfigError, Path, Problem, as_shown, invalid
 from recovery.config.validate import build_kind
 from recovery.errors import ParameterError
 from recovery.expressions import ExpressionError, is_expression, parse
@@ -264,23 +264,23 @@ CLAIMS: dict[str, type[Any]] = {
 
 
 def build_claims(value: object) -> tuple[Claim, ...]:
-    """Build the claims of a config. Raises `Invalid` with the faults of all of them."""
+    """Build the claims of a config. Raises `ConfigError` with the problems of all of them."""
     if not isinstance(value, list):
-        raise Invalid.value(f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")
-    claims, faults = [], list[Fault]()
+        raise invalid(f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")
+    claims, problems = [], list[Problem]()
     for i, item in enumerate(value):
         try:
             claims.append(build_kind(CLAIMS, item))
-        except Invalid as error:
-            faults += [Fault((i, *fault.path), fault.text, fault.key) for fault in error.faults]
-    if faults:
-        raise Invalid(*faults)
+        except ConfigError as error:
+            problems += [problem.inside((i,)) for problem in error.problems]
+    if problems:
+        raise ConfigError(problems)
     return tuple(claims)
 
 
 def claim_faults(
     claims: Sequence[Claim], axes: Sequence[str], columns: Columns, curves: Callable[[], Sequence[str]]
-) -> Iterator[Fault]:
+) -> Iterator[Problem]:
     """Yield a fault for each unknown name of a column, coordinate or theory curve; `curves` is called if needed."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
     for i, claim in enumerate(claims):
@@ -313,18 +313,18 @@ def column_of(value: str) -> str:
         return value
 
 
-def unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bool = False) -> Iterator[Fault]:
+def unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bool = False) -> Iterator[Problem]:
     """Yield the fault of a name that is not among the allowed ones."""
     if name not in allowed:
-        yield Fault(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)
+        yield Problem(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)
 
 
-def expression_faults(path: Path, text: str, coordinates: Sequence[str]) -> Iterator[Fault]:
+def expression_faults(path: Path, text: str, coordinates: Sequence[str]) -> Iterator[Problem]:
     """Yield the fault of an expression that cannot be read or has an unknown name."""
     try:
         parse(text, coordinates)
     except ExpressionError as error:
-        yield Fault(path, str(error))
+        yield Problem(path, str(error))
 
 
 def _two_sided_or_one(value: float | None, least: float | None, most: float | None) -> None:

@@ -13,18 +13,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
-from recovery.config.tree import Fault, Invalid, as_shown, canonical_json
-from recovery.config.user_code import (
-    HOLDS,
-    UserValue,
-    accept_method,
-    accept_planted,
-    user_architecture,
-    user_errors,
-    user_parameters,
-    user_value,
-)
-from recovery.config.validate import build, build_scalar, keys_of, names_of
+from recovery.config.tree import ConfigError, Problem, Tree, as_shown, canonical_json, invalid, zip_groups
+from recovery.config.user_code import UserValue, accept_method, accept_planted, user_architecture, user_value
+from recovery.config.validate import build, build_scalar, names_of
 from recovery.errors import ParameterError
 from recovery.instances.draw import NoiseScale
 from recovery.instances.ensembles import ENSEMBLES
@@ -74,15 +65,13 @@ class Component:
 class Context:
     """The surroundings of a config. Relative paths start in its folder, then in the current folder.
 
-    digests: file path -> the SHA-256 that a stored sweep recorded, which the file must still have.
-    needs: what a missing data file must hold, in the words of the config. code: the source of modules that come with
-    the config.
+    digests: file path -> the SHA-256 that a stored sweep recorded, which the file must still have when it is read.
+    imports: user code may be imported, so that it is checked.
     """
 
     folder: Path = Path()
     digests: Mapping[str, str] = field(default_factory=dict)
-    needs: str = ""
-    code: Mapping[str, str] = field(default_factory=dict)
+    imports: bool = False
 
     def locate(self, path: str) -> str:
         """Return the absolute path of an existing file; the path as it was written if there is no such file."""
@@ -100,7 +89,7 @@ class Single:
     keys: ClassVar[tuple[str, ...]] = ()
 
     def make(self, value: object, context: Context) -> Component:
-        """Validate a value, and return its component. Raises `Invalid`."""
+        """Validate a value, and return its component. Raises `ConfigError`."""
         scalar = build_scalar(self.annotation, value)
         return Component.of(scalar, None, scalar, scalar)
 
@@ -114,17 +103,18 @@ class Named:
     keys: ClassVar[tuple[str, ...]] = ()
 
     def make(self, value: object, context: Context) -> Component:
-        """Validate a name, and return the component of its value. Raises `Invalid`."""
+        """Validate a name, and return the component of its value. Raises `ConfigError`."""
         if is_user_name(value):
             try:
-                self.imported(value)
+                if context.imports:
+                    self.imported(value)
             except ParameterError as error:
-                raise Invalid.value(str(error)) from error
+                raise invalid(str(error)) from error
             return Component.of(UserValue(self.component, canonical_json(value)), str(value), value, value)
         if isinstance(value, str) and value in self.table:
             return Component.of(self.table[value], value, value, value)
         allowed = f"{choices(self.table)}, or your own as module:NAME"
-        raise Invalid.value(f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, self.table)}")
+        raise invalid(f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, self.table)}")
 
     def imported(self, name: Any) -> Any:
         """Import the user's architecture of this name. Raises `ParameterError`."""
@@ -151,69 +141,59 @@ class Choice:
         return (self.tag, *dict.fromkeys(key for cls in self.table.values() for key in names_of(cls)))
 
     def make(self, value: object, context: Context) -> Component:
-        """Validate a mapping, and return the component of the class that its tag names. Raises `Invalid`."""
+        """Validate a mapping, and return the component of the class that its tag names. Raises `ConfigError`."""
         if not isinstance(value, dict):
             example = f"{{{self.tag}: {next(iter(self.table))}}}"
             hint = f"; did you mean {{{self.tag}: {value}}}?" if value in list(self.table) else ""
-            raise Invalid.value(f"found {as_shown(value)}; allowed: a mapping such as {example}{hint}")
+            raise invalid(f"found {as_shown(value)}; allowed: a mapping such as {example}{hint}")
         allowed = choices(self.table) + (f", or your own as module:{self.user}" if self.user else "")
         if self.tag not in value:
-            raise Invalid.value(f"`{self.tag}` is missing; add one of {allowed}")
+            raise invalid(f"`{self.tag}` is missing; add one of {allowed}")
         name = value[self.tag]
         if self.user and is_user_name(name):
-            return self._make_user(name, {self.tag: name, **value})
+            return self._make_user(name, {self.tag: name, **value}, context)
         if not isinstance(name, str) or name not in self.table:
             text = f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, self.table)}"
-            raise Invalid.value(text, self.tag)
+            raise invalid(text, self.tag)
         cls, filled = self.table[name], {}
         if _is_file(cls) and isinstance(value.get("path"), str):
             path = context.locate(value["path"])
-            if not Path(path).is_file():
+            if path not in context.digests and not Path(path).is_file():
                 text = f"no file {path!r}; relative paths start in {context.folder}, then in the current folder"
-                needs = f". It must hold: {context.needs}" if context.needs else ""
-                raise Invalid(Fault(("path",), text + needs, missing=True))
+                raise ConfigError([Problem(("path",), text, missing=True)])
             value, filled = {**value, "path": path}, {"digest": context.digests.get(path, "")}
         try:
             return _component(build(cls, value, tag=self.tag, name=name, filled=filled), name, {self.tag: name})
-        except Invalid as error:
-            raise Invalid(*(self._with_owner(name, fault) for fault in error.faults)) from error
+        except ConfigError as error:
+            raise ConfigError(self._with_owner(name, problem) for problem in error.problems) from error
 
-    def _make_user(self, name: str, value: dict[str, Any]) -> Component:
+    def _make_user(self, name: str, value: dict[str, Any], context: Context) -> Component:
+        """Return the component of user code, whose identity is what the config says of it, without defaults."""
+        text = canonical_json(value)
         columns: Columns = {}
         try:
-            made = self.imported(value)
-            if self.user == "class":
-                with user_errors(f"{name} cannot be made ({HOLDS})"):
-                    built = _component(made, name, {self.tag: name})
-                resolved, identity = built.resolved, built.identity
+            if context.imports:
+                made = self.imported(value)
                 columns = columns_of(made) if self.table is METHODS else {}
-            else:
-                resolved = identity = value
         except ParameterError as error:
-            raise Invalid.value(str(error), self.tag) from error
+            raise invalid(str(error), self.tag) from error
         # raised, for example, for a function written in C that has no signature
         except (TypeError, ValueError) as error:
-            raise Invalid.value(f"{name}(rng, n, d, ...): {error}") from error
-        return Component.of(UserValue(self.component, canonical_json(value), columns), name, resolved, identity)
+            raise invalid(f"{name}(rng, n, d, ...): {error}", self.tag) from error
+        return Component(UserValue(self.component, text, columns), name, value, value, text)
 
-    def _with_owner(self, name: str, fault: Fault) -> Fault:
-        """Return a fault; for an unknown key, its text also names the other members of the table that have this key."""
-        key = fault.path[-1] if fault.path else ""
-        others = [other for other, cls in self.table.items() if fault.key and key in names_of(cls)]
+    def _with_owner(self, name: str, problem: Problem) -> Problem:
+        """Return a problem; for an unknown key, its text names the other members of the table that have this key."""
+        key = problem.path[-1] if problem.path else ""
+        others = [other for other, cls in self.table.items() if problem.key and key in names_of(cls)]
         if name in others or not others:
-            return fault
-        return replace(fault, text=f"{fault.text}; {key} belongs to {choices(others)}")
+            return problem
+        return replace(problem, text=f"{problem.text}; {key} belongs to {choices(others)}")
 
     def imported(self, value: Mapping[str, Any]) -> Any:
-        """Make the user's value for this mapping. Raises `Invalid`, `ParameterError`, TypeError or ValueError."""
+        """Make the user's value for this mapping. Raises `ConfigError`, `ParameterError`, TypeError or ValueError."""
         rest = {key: item for key, item in value.items() if key != self.tag}
         return user_value(value[self.tag], rest, self.user, self.accept)
-
-    def parameters(self, name: object) -> dict[str, Any]:
-        """Return parameter -> annotation of the class or function of this name; empty if they cannot be determined."""
-        if isinstance(name, str) and name in self.table:
-            return keys_of(self.table[name])
-        return user_parameters(str(name), self.user) if self.user and is_user_name(name) else {}
 
 
 @dataclass(frozen=True)
@@ -228,7 +208,7 @@ class Record:
         return names_of(self.cls)
 
     def make(self, value: object, context: Context) -> Component:
-        """Validate a mapping, and return the component of the class. Raises `Invalid`."""
+        """Validate a mapping, and return the component of the class. Raises `ConfigError`."""
         return _component(build(self.cls, value), None, {})
 
 
@@ -259,6 +239,18 @@ ABSENT = Component(NONE, NONE.name, None, None, "null")
 def is_left_out(name: str, part: Component) -> bool:
     """Return whether a component is left out of ids and documents."""
     return name in LATER and part.value == DEFAULTS[name]
+
+
+def only_user_methods(tree: Tree) -> bool:
+    """Return whether every method that the config names, also on its axes, is user code."""
+    methods = [tree.value.get("method")]
+    for _, block in tree.axis_blocks():
+        for axes in (block, *zip_groups(block)):
+            whole, kinds = axes.get("method"), axes.get("method.kind")
+            methods += whole if isinstance(whole, list) else []
+            methods += [{"kind": kind} for kind in kinds] if isinstance(kinds, list) else []
+    named = [one["kind"] for one in methods if isinstance(one, dict) and "kind" in one]
+    return bool(named) and all(map(is_user_name, named))
 
 
 def imported(value: Any) -> Any:

@@ -1,19 +1,14 @@
 """Coordinates: the flat, short values by which rows name their grid cell."""
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields, replace
-from functools import partial
-from itertools import accumulate
+from dataclasses import dataclass, field
 from typing import Any
 
-from recovery.config.categorical import CategoricalColumn, concatenated, constant, distinct
 from recovery.config.components import COMPONENTS, Choice, Component
-from recovery.config.points import AxisValue, Block, axes_of
+from recovery.config.points import Block, Point, axes_of
 from recovery.config.values import same_as
 from recovery.methods.columns import FIXED
-from recovery.types import Index, Scalar
+from recovery.types import Scalar
 
 TAGGED = {"ensemble": "data", "planted": "planted", "method": "method"}
 """Fixed column -> the science field whose tag it holds."""
@@ -21,54 +16,46 @@ NUMBERS = {int, float, type(None)}
 """Types that one numeric column can hold together."""
 
 
-@dataclass(frozen=True)
-class ValidPoints:
-    """The points of a block that have no fault: their rows in the columns of the block, and their components."""
-
-    block: Block
-    row: Index
-    parts: Mapping[str, CategoricalColumn[Component]]
-
-    def axis(self, path: str) -> CategoricalColumn[AxisValue]:
-        """Return the values of an axis at these points."""
-        return self.block.columns[path].take(self.row)
-
-
-class Labels:
+@dataclass
+class Coordinates:
     """Makes the coordinates of grid cells: the fixed columns (n, d, noise, ...), then one column for each axis.
 
     A mapping is labelled by its kind, and by its other keys if several mappings have this kind: `relu k=2`.
     """
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self.axes = axes_of(blocks)
-        self.names = tuple(dict.fromkeys([*FIXED, *self.axes]))
-        self.text = {path: _mapping_labels(path, blocks) for path in self.axes}
+    blocks: Sequence[Block]
+    known: dict[tuple[str, Component], Scalar] = field(default_factory=dict)
 
-    def column(self, name: str, points: ValidPoints) -> CategoricalColumn[Scalar]:
-        """Return the coordinate `name` of each of these points."""
-        root, inside = name.partition(".")[0], name in points.block.paths
-        if name in self.axes and root not in COMPONENTS:  # the column `name` is a user axis
-            axis = points.axis(name) if inside else None
-            return constant(None, len(points.row)) if axis is None else axis.map(lambda value: value.value)
-        if name not in self.axes:
-            part = points.parts[TAGGED.get(name, name)]
-            return part.map(lambda part: part.value if part.tag is None else part.tag)
-        part, labels = points.parts[root], self.text[name]
-        if not (labels and inside):
-            return part.map(lambda part: part.tag if name == root and part.tag is not None else _inside(part, name))
-        axis = points.axis(name)
-        first, number = distinct([axis, part])
-        known = [labels.get(same_as(axis[row].value)) for row in first]
-        values = [_inside(part[row], name) if one is None else one for row, one in zip(first, known, strict=True)]
-        return CategoricalColumn(values, number)
+    def __post_init__(self) -> None:
+        axes = axes_of(self.blocks)
+        self.names = tuple(dict.fromkeys([*FIXED, *axes]))
+        self._fields = {name: name.partition(".")[0] if name in axes else TAGGED.get(name, name) for name in self.names}
+        self._labels = {path: labels for path in axes if (labels := _mapping_labels(path, self.blocks))}
+
+    def of(self, point: Point, parts: Mapping[str, Component]) -> dict[str, Scalar]:
+        """Return the coordinates of the cell at a point with these components."""
+        return {name: self._value(name, field, point, parts) for name, field in self._fields.items()}
+
+    def _value(self, name: str, field: str, point: Point, parts: Mapping[str, Component]) -> Scalar:
+        if field not in COMPONENTS:  # a user axis
+            return point[name].value if name in point else None
+        if name in self._labels and name in point:
+            label = self._labels[name].get(same_as(point[name].value))
+            if label is not None:
+                return label
+        part = parts[field]
+        if (name, part) not in self.known:
+            self.known[name, part] = _inside(part, name)
+        return self.known[name, part]
 
 
-def of_one_type(column: CategoricalColumn[Scalar]) -> CategoricalColumn[Scalar]:
-    """Return a coordinate, converted to text if its values have several types (`auto` and 30, `inputs` and true)."""
-    types = {type(value) for value in column.distinct}
-    mixed = len(types - {type(None)}) > 1 and not types <= NUMBERS
-    return (column.map(as_text) if mixed else column).merged()
+def unify(rows: Sequence[dict[str, Scalar]]) -> None:
+    """Convert to text each coordinate whose values have several types (`auto` and 30, `inputs` and true)."""
+    for name in rows[0] if rows else ():
+        types = {type(row[name]) for row in rows}
+        if len(types - {type(None)}) > 1 and not types <= NUMBERS:
+            for row in rows:
+                row[name] = as_text(row[name])
 
 
 def as_text(value: Scalar) -> Scalar:
@@ -78,85 +65,12 @@ def as_text(value: Scalar) -> Scalar:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def combinations(
-    blocks: Sequence[Block], document: Mapping[str, Any], names: Sequence[str]
-) -> list[tuple[Scalar, ...]]:
-    """Return the combinations of values that these coordinates take, in the config's order, without composing cells.
-
-    A block is skipped if one of the coordinates is neither an axis of it nor given by the document.
-    """
-    text = {path: _mapping_labels(path, blocks) for block in blocks for path in block.paths}
-    tables = []
-    for block in blocks:
-        paths = [(name, _tag_path(name), TAGGED.get(name), name.partition(".")[0]) for name in names]
-        part = _with_axes(block, [path for some in paths for path in some])
-        with suppress(KeyError):
-            tables.append([_coordinate(part, document, name, text) for name in names])
-    if not (tables and names):
-        return [()] if tables else []
-    columns = [of_one_type(concatenated(column)) for column in zip(*tables, strict=True)]
-    return [tuple(column[row] for column in columns) for row in distinct(columns)[0]]
-
-
-def _tag_path(name: str) -> str | None:
-    """Return the path of the tag that a fixed column holds: `data.ensemble` for `ensemble`; None without a tag."""
-    kind = COMPONENTS.get(TAGGED.get(name, ""))
-    return f"{TAGGED[name]}.{kind.tag}" if isinstance(kind, Choice) else None
-
-
-def _with_axes(block: Block, paths: Sequence[str | None]) -> Block:
-    """Return the block reduced to the axes with these paths, unless expressions or filters connect them to others."""
-    if block.computed or block.include or block.exclude:
-        return block
-    ends = list(accumulate(len(rows[0]) for rows in block.dimensions))
-    groups = [block.paths[end - len(rows[0]) : end] for rows, end in zip(block.dimensions, ends, strict=True)]
-    kept = [i for i, group in enumerate(groups) if not set(group).isdisjoint(paths)]
-    kept_paths = tuple(path for i in kept for path in groups[i])
-    return replace(block, paths=kept_paths, dimensions=tuple(block.dimensions[i] for i in kept))
-
-
-def _coordinate(
-    block: Block, document: Mapping[str, Any], name: str, text: Mapping[str, Mapping[object, str]]
-) -> CategoricalColumn[Scalar]:
-    """Return the coordinate `name` of each point of a block. Raises `KeyError` if only the composed cell has it."""
-    for path in (name, _tag_path(name)):
-        if path in block.paths:
-            return block.columns[path].map(partial(_labelled, text[path]))
-    root, tag = TAGGED.get(name), (_tag_path(name) or ".").split(".")[1]
-    if root in block.paths:
-        return block.columns[root].map(lambda one: _flat(one.value[tag]))
-    head, _, field = name.partition(".")
-    kind = COMPONENTS.get(head)
-    if head in block.paths and field and isinstance(kind, Choice):
-        return block.columns[head].map(lambda one: _flat(one.value.get(field, _default(kind, one.value, field))))
-    value: Any = document
-    for key in (_tag_path(name) or name).split("."):
-        if not isinstance(value, Mapping):
-            raise KeyError(name)
-        value = value[key]
-    return constant(_flat(value), block.count)
-
-
-def _default(kind: Choice, value: Mapping[str, Any], name: str) -> Any:
-    """Return the default of a field of the class that a mapping names, as JSON data; None if it has no such field.
-
-    Raises `KeyError` if the field has no default, or if the class is user code.
-    """
-    cls = kind.table[value[kind.tag]]
-    default = next((field.default for field in fields(cls) if field.name == name), None)
-    if default is MISSING:
-        raise KeyError(name)
-    return json.loads(json.dumps(default))
-
-
-def _labelled(labels: Mapping[object, str], axis: AxisValue) -> Scalar:
-    return labels.get(same_as(axis.value)) or _flat(axis.value)
-
-
-def _inside(part: Component, path: str) -> Scalar:
-    """Return the value at a path inside a component, flat."""
-    value = part.resolved
-    for key in path.split(".")[1:]:
+def _inside(part: Component, name: str) -> Scalar:
+    """Return the tag of a component, or the value at a path inside it, flat."""
+    value, keys = part.resolved, name.split(".")[1:]
+    if not keys and part.tag is not None:
+        return part.tag
+    for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return _flat(value)
 
@@ -172,7 +86,7 @@ def _flat(value: Any) -> Scalar:
 
 def _mapping_labels(path: str, blocks: Sequence[Block]) -> dict[object, str]:
     """Return the label of each mapping among the values of an axis."""
-    values = [one.value for block in blocks if path in block.paths for one in block.given(path)]
+    values = [one.value for block in blocks for one in block.given(path)]
     mappings = {same_as(value): value for value in values if isinstance(value, dict)}
     kind = COMPONENTS.get(path)
     tag = kind.tag if isinstance(kind, Choice) else None

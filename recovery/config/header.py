@@ -1,22 +1,21 @@
 """The fields of a config that no trial depends on: names, counts, and the specification of the report."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, Interval, Le, Len, MaxLen, MinLen
+from annotated_types import Ge, Gt, Interval, Le, MaxLen, MinLen
 from pydantic import Field
 
 from recovery.backends import Backend
 from recovery.config.claims import column_of, expression_faults, unknown
-from recovery.config.tree import ConfigError, Fault, Invalid, Place, Problem, refusal
+from recovery.config.tree import ConfigError, Place, Problem
 from recovery.config.trials import MOST_TRIALS
 from recovery.config.validate import build, keys_of
 from recovery.errors import ParameterError
 from recovery.expressions import is_expression
 from recovery.methods.columns import FIXED, Columns
 from recovery.text import FOLDER_NAME
-from recovery.user import is_user_name
 
 if TYPE_CHECKING:
     from recovery.theory import Curve
@@ -26,10 +25,7 @@ LONGEST_TITLE = 1000
 
 @dataclass(frozen=True)
 class Header:
-    """The name of a sweep, its source, the number of trials per grid cell, and where trials run by default.
-
-    needs: the content and origin of the data file, for a user who does not have it.
-    """
+    """The name of a sweep, its source, the number of trials per grid cell, and where trials run by default."""
 
     name: Annotated[
         str,
@@ -43,7 +39,6 @@ class Header:
     seed: Annotated[int, Ge(0)] = 0
     replicates: Annotated[int, Ge(1), Le(MOST_TRIALS)] = 1
     backend: Backend = "processes"
-    needs: str = ""
 
 
 HEADER = (*keys_of(Header), "sampling", "claims", "report", "axes")
@@ -66,23 +61,6 @@ class NamedCurve:
 
 
 @dataclass(frozen=True)
-class FileCurve:
-    """The line through the points of a CSV file whose first line names two coordinates: `delta,rho`."""
-
-    file: Annotated[str, MinLen(1)]
-    label: str = ""
-
-
-@dataclass(frozen=True)
-class ExpressionCurve:
-    """The line given by an expression. An expression of one coordinate, {expression: 2 * d}, gives the other coordinate
-    of the plane; an expression of both, {expression: n - 2 * d}, is drawn where it is 0."""
-
-    expression: Annotated[str, MinLen(1)]
-    label: str = ""
-
-
-@dataclass(frozen=True)
 class FunctionCurve:
     """The line that your function of one coordinate gives: {function: module:NAME}."""
 
@@ -91,16 +69,8 @@ class FunctionCurve:
 
 
 @dataclass(frozen=True)
-class AtCurve:
-    """The line at one value of a coordinate: {at: {alpha: 2}}."""
-
-    at: Annotated[Mapping[str, float], Len(1, 1)]
-    label: str = ""
-
-
-@dataclass(frozen=True)
 class PointsCurve:
-    """The line through points (x, y), as which a stored sweep keeps the curve of a file or of a function."""
+    """The line through points (x, y), as which a stored sweep keeps the curve of a function."""
 
     points: Annotated[tuple[tuple[float, float], ...], MinLen(2)]
     x: str
@@ -109,14 +79,10 @@ class PointsCurve:
 
 
 CurveSpec = Annotated[
-    str | NamedCurve | RatioCurve | FileCurve | ExpressionCurve | FunctionCurve | AtCurve | PointsCurve,
-    Field(
-        description="a theory curve's name, {name, level}, {ratio: 2.0}, {at: {alpha: 2}}, {expression: 2 * d}, "
-        "{file: curve.csv}, or your own function, {function: module:NAME} or module:NAME; all but the first three "
-        "take a label"
-    ),
+    str | NamedCurve | RatioCurve | FunctionCurve | PointsCurve,
+    Field(description="a theory curve's name, {name, level}, {ratio: 2.0}, or {function: module:NAME} with a label"),
 ]
-Line = NamedCurve | RatioCurve | FileCurve | ExpressionCurve | FunctionCurve | AtCurve | PointsCurve
+Line = NamedCurve | RatioCurve | FunctionCurve | PointsCurve
 
 
 LENGTH = r"(\d+(?:\.\d+)?) ?(mm|cm|in|pt)"
@@ -144,15 +110,14 @@ def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
     value: dict[str, Any] = asdict(style)
     for text in options:
         key, equals, chosen = text.partition("=")
-        source = f"--style {text}"
+        place = Place(source=f"--style {text}")
         if not equals:
-            raise refusal(source, "allowed: KEY=VALUE, such as `--style width=slide`")
+            raise ConfigError([Problem((), "allowed: KEY=VALUE, such as `--style width=slide`", place=place)])
         value[key.strip()] = _plain(chosen.strip())
         try:
             style = build(StyleSpec, value)
-        except Invalid as error:
-            place = Place(0, 0, 0, source)
-            raise ConfigError(Problem(place, ".".join(map(str, f.path)), f.text) for f in error.faults) from None
+        except ConfigError as error:
+            raise ConfigError(replace(one, place=place) for one in error.problems) from None
     return style
 
 
@@ -180,10 +145,10 @@ class ReportSpec:
     if x and y are n and d, otherwise, and with `none`, each y has a threshold of its own. Without `panel`, each
     combination of the remaining axes has a panel. rows, columns: coordinates whose values are the rows and the columns
     of panels; if one is not given, the remaining axes are used for it. curves: drawn into the diagram: a theory curve's
-    name, {ratio: 2.0}, {at: {alpha: 2}}, {expression: 2 * d}, {file: curve.csv}, or a function of one coordinate as
-    module:NAME or {function: module:NAME}; the last four take a label. labels: names of axes, measured columns and
-    theory curves in pictures, pages and the terminal, such as {alpha: "$\\alpha = n/d$"}; tables keep the names of the
-    config. scale, limits: of the colours; the default scale depends on the kind of the value. figure: a map of the
+    name, {ratio: 2.0}, or your function of one coordinate as {function: module:NAME}, with a label. labels: names of
+    axes, measured columns and theory curves in pictures, pages and the terminal, such as {alpha: "$\\alpha = n/d$"};
+    tables keep the names of the config.
+    scale, limits: of the colours; the default scale depends on the kind of the value. figure: a map of the
     plane, fractions against the `ratios` n/d, or a profile (a line along x for each y); `auto` chooses the most
     informative one. The name of a figure of training records, such as `landscape`, puts that one first.
     """
@@ -227,7 +192,7 @@ class ReportSpec:
             raise ParameterError(f"limits are [low, high] with low < high, found {list(self.limits)}")
 
 
-def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Fault]:
+def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Problem]:
     """Yield a fault for each unknown name of a column, coordinate or theory curve, and for a coordinate used twice."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
     for i, value in enumerate(report.values):
@@ -245,13 +210,13 @@ def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> 
         name = getattr(report, key)
         if name is not None and any(getattr(report, other) == name for other in others.split()):
             text = f"found {name!r}, which {' or '.join(others.split())} shows already; give another coordinate"
-            yield Fault(("report", key), text)
+            yield Problem(("report", key), text)
     for name in report.labels:
         if name not in (*coordinates, *measured, report.x, report.y):
             allowed = (*coordinates, *measured, *curve_names())
             yield from unknown(("report", "labels", name), name, allowed, "a coordinate, column or curve", key=True)
     for i, curve in enumerate(report.lines):
-        if isinstance(curve, NamedCurve) and not is_user_name(curve.name):
+        if isinstance(curve, NamedCurve):
             yield from unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")
 
 

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from recovery.config.axes import RESERVED, all_paths, path_fault
+from recovery.config.axes import ZIP, all_paths, path_fault
 from recovery.config.claims import Claim, build_claims, claim_faults
 from recovery.config.components import COMPONENTS, Context, Single
 from recovery.config.header import HEADER, curve_names
@@ -14,8 +14,6 @@ from recovery.config.reader import as_overrides, as_text, read, read_text, read_
 from recovery.config.sweep import Sweep, composed
 from recovery.config.tree import (
     ConfigError,
-    Fault,
-    Invalid,
     MissingFileError,
     Place,
     Problem,
@@ -62,10 +60,9 @@ def read_config(
     refine: bool = True,
 ) -> ConfigSource:
     """Read a config as `load` does, without composing it. Raises `ConfigError` if it cannot be read."""
-    folder, code = Path.cwd(), dict[str, str]()
+    folder = Path.cwd()
     if isinstance(config, Mapping):
-        text, code = as_text(config)
-        tree, problems = read_text(text, "config")
+        tree, problems = read_text(as_text(config), "config")
     elif isinstance(config, str) and "\n" in config:
         tree, problems = read_text(config, "config")
     else:
@@ -81,7 +78,7 @@ def read_config(
         tree.put(("sampling", "refine"), False, Place(1, 0, 0, "--no-refine"))
     for rank, text in enumerate(as_overrides(overrides), start=1):
         problems += override(tree, text, rank)
-    return ConfigSource(tree, Context(folder, needs=str(tree.value.get("needs", "")), code=code), problems)
+    return ConfigSource(tree, Context(folder), problems)
 
 
 def load(
@@ -141,15 +138,15 @@ def read_claims(path: Path, axes: Sequence[str], columns: Columns) -> tuple[Clai
     The file is YAML with the key `claims` alone, whose claims are written as in a config.
     """
     tree, problems = read(path)
-    faults = [Fault((key,), "unknown key; allowed: claims", key=True) for key in tree.value if key != "claims"]
+    found = [Problem((key,), "unknown key; allowed: claims", key=True) for key in tree.value if key != "claims"]
     if not tree.value.get("claims"):
-        faults.append(Fault((), "found no claims; write `claims:` and a list such as [{kind: threshold, ...}]"))
+        found.append(Problem((), "found no claims; write `claims:` and a list such as [{kind: threshold, ...}]"))
     try:
         claims = build_claims(tree.value.get("claims", []))
-        faults += claim_faults(claims, axes, columns, curve_names)
-    except Invalid as error:
-        faults += [Fault(("claims", *fault.path), fault.text, fault.key) for fault in error.faults]
-    problems += tree.problems((), faults)
+        found += claim_faults(claims, axes, columns, curve_names)
+    except ConfigError as error:
+        found += [problem.inside(("claims",)) for problem in error.problems]
+    problems += map(tree.placed, found)
     if problems:
         raise ConfigError(problems)
     return claims
@@ -169,24 +166,27 @@ def override(tree: Tree, text: str, rank: int) -> list[Problem]:
     path, equals, value_text = text.partition("=")
     path = path.strip()
     if not equals or not path:
-        return [Problem(place, "", "allowed: PATH=VALUE in one word, such as `--set data.ensemble=haar`")]
+        return [Problem((), "allowed: PATH=VALUE in one word, such as `--set data.ensemble=haar`", place=place)]
+
+    def refused(text: str) -> list[Problem]:
+        return [Problem((path,), text, place=place)]
+
     try:
         value = read_value(value_text, "VALUE")
     except ConfigError as error:
-        return [Problem(place, path, f"{problem.text} (column {problem.place.column})") for problem in error.problems]
+        return refused("; ".join(f"{problem.text} (column {problem.place.column})" for problem in error.problems))
     if fault := _fault(tree, path, value, value_text):
-        return [Problem(place, path, fault)]
+        return refused(fault)
     if _fix(tree, path, value, place):
         return []
     for _, block in tree.axis_blocks():
-        for axis in (*(name for name in block if name not in RESERVED), *(n for g in zip_groups(block) for n in g)):
+        for axis in (*(name for name in block if name != ZIP), *(n for g in zip_groups(block) for n in g)):
             if path.startswith(axis + "."):
-                text = f"lies in the axis {axis}, whose values are mappings; fix {axis} itself"
-                return [Problem(place, path, text)]
+                return refused(f"lies in the axis {axis}, whose values are mappings; fix {axis} itself")
     head, _, axis = path.partition(".")
     parts = ("axes", axis) if head == "axes" and axis else tuple(path.split("."))
     if isinstance(tree.value.get(head), list) and len(parts) > 1:
-        return [Problem(place, path, f"{head} is a list here; set it as a whole: --set {head}=[...]")]
+        return refused(f"{head} is a list here; set it as a whole: --set {head}=[...]")
     tree.put(parts, value, place)
     return []
 

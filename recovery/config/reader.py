@@ -16,9 +16,7 @@ from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from recovery.config.tree import ConfigError, Path as TreePath, Place, Problem, Tree, as_shown, dotted, refusal
-from recovery.errors import RecoverError
-from recovery.notebook import module_text, name_of
+from recovery.config.tree import ConfigError, Path as TreePath, Place, Problem, Tree, as_shown, refusal
 from recovery.text import is_plain
 
 MOST_BYTES = 1_000_000
@@ -212,62 +210,47 @@ class _Walk:
         return Place(0, node.start_mark.line + 1, node.start_mark.column + 1, self.source)
 
     def _problem(self, node: Node, path: TreePath, text: str) -> None:
-        self.problems.append(Problem(self._place(node), dotted(path), text))
+        self.problems.append(Problem(path, text, place=self._place(node)))
 
     def _fatal(self, node: Node, text: str) -> ConfigError:
-        return ConfigError([*self.problems, Problem(self._place(node), "", text)])
+        return ConfigError([*self.problems, Problem((), text, place=self._place(node))])
 
 
-def as_text(config: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return a mapping from Python as JSON, which is YAML, and modules for functions and classes of `__main__` in it.
-
-    Raises `ConfigError` for values that are not plain data, and `ParameterError` for a function whose source cannot be
-    stored as text.
-    """
+def as_text(config: Mapping[str, Any]) -> str:
+    """Return a mapping from Python as JSON, which is YAML. Raises `ConfigError` for values that are not plain data."""
     try:
-        defined = _from_main(config)
-        code = {name_of(text): text for text in [module_text(defined)]} if defined else {}
-        return json.dumps(_plain(config, "", next(iter(code), "")), indent=1, allow_nan=False), code
+        return json.dumps(_plain(config, ()), indent=1, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        if isinstance(error, RecoverError):
-            raise
         raise refusal("config", f"cannot be a config: {error}; use plain text, numbers, lists and mappings") from error
 
 
 def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
     """Return overrides as a list of `PATH=VALUE`. Raises `ConfigError`."""
     if isinstance(overrides, Mapping):
-        if _from_main(overrides):
-            raise refusal("overrides", "give a function of the notebook in the config itself, not in an override")
-        return [f"{path}={json.dumps(_plain(value, str(path), ''))}" for path, value in overrides.items()]
+        return [f"{path}={json.dumps(_plain(value, (path,)))}" for path, value in overrides.items()]
     return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
-def _from_main(value: Any) -> list[Any]:
-    """Return the functions and classes in `value` that a notebook or script defines."""
+def _plain(value: Any, path: TreePath) -> Any:
+    """Return `value` as JSON data; a function or class of a module as `module:NAME`."""
     if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        return [one for inner in value for one in _from_main(inner)]
-    return [value] if isinstance(value, FunctionType | type) and value.__module__ == "__main__" else []
-
-
-def _plain(value: Any, path: str, module: str) -> Any:
-    """Return `value` as JSON data; `module` is the name under which the functions of `__main__` are stored."""
-    if isinstance(value, Mapping):
-        return {key: _plain(inner, f"{path}.{key}" if path else str(key), module) for key, inner in value.items()}
+        return {key: _plain(inner, (*path, str(key))) for key, inner in value.items()}
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        return _plain(value.tolist(), path, module)
+        return _plain(value.tolist(), path)
     if isinstance(value, list | tuple | range):
-        return [_plain(inner, f"{path}[{i}]", module) for i, inner in enumerate(value)]
+        return [_plain(inner, (*path, i)) for i, inner in enumerate(value)]
     if isinstance(value, Path):
         return str(value)
+    what = f"{type(value).__name__} {getattr(value, '__qualname__', '')}".strip()
     if isinstance(value, FunctionType | type):
-        place = module if value.__module__ == "__main__" else value.__module__
-        if place == module or getattr(sys.modules.get(place), value.__name__, None) is value:
-            return f"{place}:{value.__name__}"
+        if value.__module__ == "__main__":
+            text = f"found {what}, which this notebook or script defines; write it to a file, in a notebook by a cell"
+            text += f" that begins with `%%writefile my.py`, and name it my:{value.__name__}"
+            raise refusal("config", text, *path)
+        module, name = str(value.__module__), value.__name__
+        if getattr(sys.modules.get(module), name, None) is value:
+            return f"{module}:{name}"
     elif isinstance(value, str | int | float | type(None)):
         return value
-    what = f"{type(value).__name__} {getattr(value, '__qualname__', '')}".strip()
     text = f"found {what}, which no config holds; allowed: text, numbers, true, false, lists, mappings and functions"
-    raise refusal("config", text, path)
+    raise refusal("config", text, *path)

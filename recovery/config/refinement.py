@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from recovery.config.axes import parse
-from recovery.config.points import BROKEN, Block
+from recovery.config.points import BROKEN, Point
 from recovery.config.slicing import given_axes
 from recovery.config.sweep import Sweep, plain_document
 from recovery.config.tree import Tree, canonical_json, refusal
-from recovery.config.trials import SweepCells
+from recovery.config.trials import Cell
 from recovery.config.user_axes import user_code_in
 from recovery.config.values import log_spaced
 
@@ -42,7 +42,7 @@ def _blocks_of(document: Mapping[str, Any]) -> list[Axes]:
 
 
 def divided(
-    sweep: Sweep, added: Sequence[Axes], cells: SweepCells, steps: Iterable[tuple[int, int]]
+    sweep: Sweep, added: Sequence[Axes], cells: Sequence[Cell], steps: Iterable[tuple[Cell, Cell]]
 ) -> tuple[list[Axes], list[bool]]:
     """Return blocks of axes with one value inside each step, and which steps have one.
 
@@ -54,17 +54,16 @@ def divided(
     assert moving is not None
     specs, blocks = _blocks_of(document), parse(Tree(plain_document(document), "document"))[0]
     starts = list(accumulate((block.count for block in blocks[:-1]), initial=0))
-    values = cells.coordinates[moving]
-    given: list[Any] = [value for value in values.distinct if value is not None]
-    whole, numbers = all(type(value) is int for value in given), np.sort(np.array(given, float))
+    given: set[Any] = {cell.coordinates[moving] for cell in cells} - {None}
+    whole, numbers = all(type(value) is int for value in given), np.sort(np.array(list(given), float))
     log = bool((numbers > 0).all()) and log_spaced(numbers)
     found, mask = dict[str, dict[str, Any]](), list[bool]()
     for step in steps:
-        low, high = sorted(values[cell] for cell in step)  # type: ignore[type-var]
+        low, high = sorted(cell.coordinates[moving] for cell in step)  # type: ignore[type-var]
         value = middle(low, high, whole=whole, log=log)  # type: ignore[arg-type]
-        k = bisect_right(starts, place := int(cells.point[step[0]])) - 1
-        template = _through(specs[k], blocks[k], place - starts[k], moving)
-        mask.append(value is not None and _differs(document, {**template, moving: [value]}, moving, cells, step))
+        k = bisect_right(starts, step[0].point) - 1
+        template = _through(specs[k], blocks[k].point(step[0].point - starts[k]), moving)
+        mask.append(value is not None and _differs(document, {**template, moving: [value]}, moving, step))
         if mask[-1]:
             found.setdefault(canonical_json(template), {**template, moving: []})[moving].append(value)
     return list(found.values()), mask
@@ -79,17 +78,16 @@ def middle(low: float, high: float, *, whole: bool, log: bool) -> float | None:
     return next(value for digits in range(1, 18) if abs((value := float(f"{half:.{digits}g}")) - half) <= room)
 
 
-def _through(spec: Axes, block: Block, row: int, moving: str) -> dict[str, Any]:
+def _through(spec: Axes, point: Point, moving: str) -> dict[str, Any]:
     """Return the axes of a block with their values at one of its points, without the moving axis."""
     texts = {path: text for path, text in spec.items() if isinstance(text, str)}
-    fixed = {path: [block.columns[path][row].value] for path in block.paths if path not in {moving, *texts}}
-    return {**fixed, **texts}
+    return {**{path: [one.value] for path, one in point.items() if path not in {moving, *texts}}, **texts}
 
 
-def _differs(document: Mapping[str, Any], axes: Axes, moving: str, cells: SweepCells, step: tuple[int, int]) -> bool:
+def _differs(document: Mapping[str, Any], axes: Axes, moving: str, step: tuple[Cell, Cell]) -> bool:
     """Return whether the values that are computed from the moving axis differ from those of both neighbours."""
     (block,) = parse(Tree(plain_document({**document, "axes": [axes]}), "document"))[0]
-    operands = {block.paths[one.position]: one.expression.names for one in block.computed}
+    operands = {one.path: one.expression.names for one in block.computed}
     names = [path for path in operands if moving in given_axes(path, operands)]
-    new = [block.columns[name][0].value for name in names]
-    return not names or (BROKEN not in new and new not in [[cells.coordinates[n][c] for n in names] for c in step])
+    new = [block.point(0)[name].value for name in names]
+    return not names or (BROKEN not in new and new not in [[cell.coordinates[name] for name in names] for cell in step])

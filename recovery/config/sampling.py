@@ -1,5 +1,7 @@
-"""Allocation of trials to grid cells: uniform, in rounds near the estimated boundary, or adaptive until a stopping rule
-is met. Sampling, claims and report values that no trial of a config can decide are refused before anything runs."""
+"""Allocation of trials to grid cells: uniform, or adaptive until a stopping rule is met.
+
+Sampling, claims and report values that no trial of a config can decide are refused before anything runs.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,13 +12,12 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pydantic import Field
 
-from recovery.config.categorical import distinct
 from recovery.config.claims import Claim, PowerClaim, Statement, ThresholdClaim, column_of
 from recovery.config.coordinates import TAGGED
 from recovery.config.header import Header, ReportSpec
 from recovery.config.slicing import Slicing, least_step
-from recovery.config.tree import Fault, Path, as_shown
-from recovery.config.trials import MOST_TRIALS, SweepCells
+from recovery.config.tree import Path, Problem, as_shown
+from recovery.config.trials import MOST_TRIALS, Cell
 from recovery.config.values import same_as
 from recovery.errors import ParameterError
 from recovery.expressions import is_expression, parse
@@ -27,17 +28,6 @@ from recovery.text import choices, did_you_mean
 @dataclass(frozen=True)
 class Even:
     """Every cell gets `replicates` trials."""
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """The first of `rounds` rounds has `replicates` trials of each cell; the other rounds bring the total to `budget`.
-
-    They place trials where the threshold of the report along x is uncertain, given the earlier rounds.
-    """
-
-    rounds: Annotated[int, Ge(2)]
-    budget: Annotated[int, Ge(1)]
 
 
 RULE = re.compile(r"(?:threshold *(?:\+-|\+/-|\xb1) *(\d*\.?\d+(?:[eE][+-]?\d+)?)|decided) *")
@@ -68,9 +58,11 @@ class Until:
         return float(found[1]) if found and found[1] else None
 
 
-Sampling = Even | Boundary | Until
+Sampling = Even | Until
 
-SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary, "until": Until}
+WITH_UNTIL = "with sampling: {kind: until}"
+
+SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "until": Until}
 
 
 @dataclass(frozen=True)
@@ -82,63 +74,48 @@ class Sections(Header):
     report: ReportSpec = field(kw_only=True)
 
 
-def _size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fault]:
-    """Yield the fault of more trials than a sweep can have."""
+def sampling_faults(sections: Sections, slicing: Slicing, cells: Sequence[Cell], columns: Columns) -> Iterator[Problem]:
+    """Yield the problems of the sampling: too many trials, or adaptive sampling that is impossible.
+
+    Adaptive sampling needs an event and several numbers along x in some slice; the rule `decided` needs a claim about
+    the threshold.
+    """
+    sampling, event, trials = sections.sampling, sections.report.event, len(cells) * sections.replicates
     at: Path = ("replicates",)
-    trials = cells * replicates
-    if isinstance(sampling, Boundary) and sampling.budget > trials:
-        trials, at = sampling.budget, ("sampling", "budget")
     if isinstance(sampling, Until) and trials <= MOST_TRIALS:
         trials, at = trials * sampling.ceiling, ("sampling", "ceiling")
     if trials > MOST_TRIALS:
-        yield Fault(at, f"{trials} trials; at most {MOST_TRIALS} are allowed: lower it, or split the sweep")
-
-
-def sampling_faults(sections: Sections, slicing: Slicing, cells: SweepCells, columns: Columns) -> Iterator[Fault]:
-    """Yield the faults of the sampling: too many trials, or adaptive sampling that is impossible.
-
-    Adaptive sampling needs an event, several numbers along x in some slice, and a budget beyond the first round; the
-    rule `decided` needs a claim about the threshold.
-    """
-    sampling, event, replicates = sections.sampling, sections.report.event, sections.replicates
-    yield from _size_faults(sampling, replicates, len(cells))
+        yield Problem(at, f"{trials} trials; at most {MOST_TRIALS} are allowed: lower it, or split the sweep")
     if isinstance(sampling, Even):
         return
-    kind = next(name for name, made in SAMPLINGS.items() if isinstance(sampling, made))
     numbers = [name for name, column in columns.items() if column.kind in (bool, int, float)]
     truths = [name for name in numbers if columns[name].kind is bool]
     if event not in truths and ("<" not in event or column_of(event) not in numbers):
         allowed = choices([*truths, "COLUMN<=NUMBER"])
-        text = f"found {event!r}; allowed with sampling: {{kind: {kind}}}: {allowed}"
-        yield Fault(("report", "value"), text + did_you_mean(event, truths))
-    yield from _slicing_faults(kind, slicing, cells)
-    if isinstance(sampling, Until):
-        yield from _until_faults(sampling, sections, slicing, cells)
-        return
-    coarse = len(cells) * replicates
-    if sampling.budget <= coarse:
-        text = f"allowed: more than the {coarse} trials of the first round, {replicates} of each of"
-        yield Fault(("sampling", "budget"), f"found {sampling.budget}; {text} {len(cells)} cells")
+        text = f"found {event!r}; allowed {WITH_UNTIL}: {allowed}"
+        yield Problem(("report", "value"), text + did_you_mean(event, truths))
+    slicing_problems = list(_slicing_faults(slicing, cells))
+    yield from slicing_problems
+    yield from _until_faults(sampling, sections, slicing, [] if slicing_problems else cells)
 
 
-def _slicing_faults(kind: str, slicing: Slicing, cells: SweepCells) -> Iterator[Fault]:
-    """Yield the fault of an x without several numbers in any slice."""
-    x, with_sampling = slicing.x, f"allowed with sampling: {{kind: {kind}}}"
+def _slicing_faults(slicing: Slicing, cells: Sequence[Cell]) -> Iterator[Problem]:
+    """Yield the problem of an x without several numbers in any slice."""
+    x = slicing.x
     if slicing.moving is None:
-        text = f"found a threshold along {x}, which has one value here; {with_sampling}: an axis of several numbers"
-        yield Fault(("report", "x"), text)
-    elif x in cells.coordinates:
-        words = [one for one in cells.coordinates[x].distinct if isinstance(one, bool | str | None)]
-        if words:
-            yield Fault(("report", "x"), f"found {x!r}, which has the value {words[0]}; {with_sampling}: numbers")
+        text = f"found a threshold along {x}, which has one value here; allowed {WITH_UNTIL}"
+        yield Problem(("report", "x"), f"{text}: an axis of several numbers")
+    values = (cell.coordinates[x] for cell in cells if x in cell.coordinates)
+    if words := [value for value in values if isinstance(value, bool | str | None)]:
+        yield Problem(("report", "x"), f"found {x!r}, which has the value {words[0]}; allowed {WITH_UNTIL}: numbers")
 
 
-def _until_faults(until: Until, sections: Sections, slicing: Slicing, cells: SweepCells) -> Iterator[Fault]:
+def _until_faults(until: Until, sections: Sections, slicing: Slicing, cells: Sequence[Cell]) -> Iterator[Problem]:
     """Yield the faults of a stopping rule that can never be met."""
     least = least_step(cells, slicing) / 2 if slicing.pool is None and slicing.moving is not None else 0.0
     if until.half is not None and not until.refine and until.half < least * (1 - 1e-9) < inf:
         text = f"the interval of a slice ends at values of {slicing.x}, so its half width is at least {least:g}"
-        yield Fault(("sampling", "rule"), f"found {until.rule!r}; {text}: leave out --no-refine, or give more values")
+        yield Problem(("sampling", "rule"), f"found {until.rule!r}; {text}: leave out --no-refine, or give more values")
     report = sections.report
     stated = [claim for claim in sections.claims if isinstance(claim, ThresholdClaim)]
     wanted = (report.event, slicing.what, report.probability)
@@ -148,12 +125,12 @@ def _until_faults(until: Until, sections: Sections, slicing: Slicing, cells: Swe
         key = "ratio" if slicing.what == "n/d" else "along"
         text = f"{{kind: threshold, of: {report.event}, {key}: {slicing.what}, ...}}"
         found = f"thresholds of {known}" if stated else "no threshold"
-        yield Fault(("claims",), f"found {found}; allowed with --until decided: {text}, of what the report shows")
+        yield Problem(("claims",), f"found {found}; allowed with --until decided: {text}, of what the report shows")
 
 
 def judgeable_faults(
-    claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], cells: SweepCells, columns: Columns
-) -> Iterator[Fault]:
+    claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], cells: Sequence[Cell], columns: Columns
+) -> Iterator[Problem]:
     """Yield faults: a value that is null in every cell; a claim along no axis, or at a value that no cell has."""
     measured = _measured(cells)
     for i, value in enumerate(report.values):
@@ -169,18 +146,19 @@ def judgeable_faults(
         for name, wanted in claim.where.items():
             if _varies(name, axes):
                 continue
-            constant = cells.coordinates[name][0] if len(cells) else wanted
+            constant = cells[0].coordinates[name] if cells else wanted
             if str(constant) != str(wanted) and same_as(constant) != same_as(wanted):
                 text = f"found {as_shown(wanted)}, but {name} is no axis, and is {as_shown(constant)} in every cell"
-                yield Fault(("claims", i, "where", name), f"{text}; remove it, or give {name} an axis with this value")
+                text += f"; remove it, or give {name} an axis with this value"
+                yield Problem(("claims", i, "where", name), text)
 
 
-def _constant_faults(at: Path, what: str, axes: Sequence[str]) -> Iterator[Fault]:
+def _constant_faults(at: Path, what: str, axes: Sequence[str]) -> Iterator[Problem]:
     """Yield the fault of a coordinate or an expression that has one value in all cells."""
     names = parse(what).names if is_expression(what) else (what,)
     if not any(_varies(name, axes) for name in names):
         text = f"found {what}, which no axis changes; allowed: an axis, or an expression of axes"
-        yield Fault(at, f"{text}: {choices(axes)}")
+        yield Problem(at, f"{text}: {choices(axes)}")
 
 
 def _varies(name: str, axes: Sequence[str]) -> bool:
@@ -188,18 +166,17 @@ def _varies(name: str, axes: Sequence[str]) -> bool:
     return any(axis == name or axis.partition(".")[0] == TAGGED.get(name) for axis in axes)
 
 
-def _measured(cells: SweepCells) -> set[str]:
+def _measured(cells: Sequence[Cell]) -> set[str]:
     """Return the columns that some cell can measure. A method lists those that it leaves null with noise."""
-    parts, names = [cells.parts[name] for name in ("method", "noise")], set[str]()
-    for cell in distinct(parts)[0]:
-        method, noise = (part[cell].value for part in parts)
-        names |= set(columns_of(method)) - set(getattr(method, "noiseless", ()) if noise > 0 else ())
+    names = set[str]()
+    for method, noisy in {(cell.parts["method"], cell.parts["noise"].value > 0) for cell in cells}:
+        names |= set(columns_of(method.value)) - set(getattr(method.value, "noiseless", ()) if noisy else ())
     return names
 
 
-def _null_faults(at: Path, value: str, measured: set[str], columns: Columns) -> Iterator[Fault]:
+def _null_faults(at: Path, value: str, measured: set[str], columns: Columns) -> Iterator[Problem]:
     """Yield the fault of a value whose column is null in every cell, because every cell has noise."""
     if (name := column_of(value)) in columns and name not in measured:
         numbers = [one for one in columns if one in measured and columns[one].kind is not str]
         text = f"found {name}, which is null with noise, and every cell has noise"
-        yield Fault(at, f"{text}; allowed: noise: 0 in some cells, or another column: {choices(numbers)}")
+        yield Problem(at, f"{text}; allowed: noise: 0 in some cells, or another column: {choices(numbers)}")

@@ -19,13 +19,11 @@ _FREE = Union[_LIST, model_of(Range), model_of(Logspace)]  # type: ignore[valid-
 
 class Axes(BaseModel):
     """Each axis: a dotted path of the config, or a name of your own, with its values or an expression of other axes.
-    zip, include and exclude select the combinations."""
+    zip: paths that advance together."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, _FREE | model_of(Times) | int | float | str]  # type: ignore[valid-type]
     zip: list[dict[str, _FREE]] = []  # type: ignore[valid-type]
-    include: list[dict[str, Any]] = []
-    exclude: list[dict[str, Any]] = []
 
 
 def json_schema() -> dict[str, Any]:

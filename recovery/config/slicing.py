@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
 
-import numpy as np
-
-from recovery.config.categorical import distinct
 from recovery.config.header import ReportSpec
 from recovery.config.points import Block, computed_axes
 from recovery.config.tree import canonical_json
-from recovery.config.trials import SweepCells
+from recovery.config.trials import Cell
 from recovery.config.values import same_as
 from recovery.expressions import is_expression, parse
-from recovery.types import Array, Scalar
+from recovery.types import Scalar
 
 
 @dataclass(frozen=True)
@@ -45,32 +44,20 @@ class Slicing:
         return canonical_json({axis: value for axis, value in coordinates.items() if axis not in left_out})
 
 
-def slices_of(cells: SweepCells, slicing: Slicing) -> list[tuple[Array, float]]:
-    """Return, for each slice with several numbers along x, the numbers in order, and the change of x per change of the
-    pooled value."""
-    left_out = {slicing.moving, *slicing.computed}
-    fixed = [column for name, column in cells.coordinates.items() if name not in left_out]
-    x, what = (_values(cells, text) for text in (slicing.x, slicing.what))
-    if x is None or what is None:
-        return []
-    number = distinct(fixed)[1] if fixed else np.zeros(len(cells), np.intp)
-    order = np.lexsort((x, number))
-    groups = np.split(order, np.flatnonzero(np.diff(number[order])) + 1)
-    spans = ((np.unique(x[rows]), float(np.ptp(what[rows]))) for rows in groups)
-    return [(values, float(np.ptp(values)) / span) for values, span in spans if len(values) > 1 and span > 0]
-
-
-def least_step(cells: SweepCells, slicing: Slicing) -> float:
+def least_step(cells: Sequence[Cell], slicing: Slicing) -> float:
     """Return the smallest step of x within a slice, infinite without two numbers in a slice.
 
     Half of it bounds the half width of the interval of a slice from below, since the interval ends at numbers of x.
     """
-    return min((float(np.diff(x).min()) for x, _ in slices_of(cells, slicing)), default=np.inf)
+    slices: dict[str, set[float]] = {}
+    for cell in cells:
+        slices.setdefault(slicing.key(cell.coordinates), set()).add(slicing.value(cell.coordinates))
+    return min((high - low for x in slices.values() for low, high in pairwise(sorted(x))), default=inf)
 
 
 def slicing(report: ReportSpec, blocks: Sequence[Block]) -> Slicing:
     """Return the slices of a config, as the report lays them out: along x, by default n."""
-    operands = {block.paths[one.position]: one.expression.names for block in blocks for one in block.computed}
+    operands = {one.path: one.expression.names for block in blocks for one in block.computed}
     values: dict[str, set[object]] = {}
     for block in blocks:
         for path in block.paths:
@@ -90,16 +77,3 @@ def given_axes(name: str, operands: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the axes with values of their own on which a coordinate or an expression depends, in order."""
     parts = parse(name).names if is_expression(name) else operands.get(name)
     return [name] if parts is None else [axis for part in parts for axis in given_axes(part, operands)]
-
-
-def _values(cells: SweepCells, text: str) -> Array | None:
-    """Return a coordinate, or an expression of several, in each cell; None where a value is no number."""
-    if is_expression(text):
-        operands = {name: _values(cells, name) for name in parse(text).names}
-        if any(values is None for values in operands.values()):
-            return None
-        return np.broadcast_to(parse(text).array(operands), len(cells)).astype(float)
-    column = cells.coordinates[text]
-    if any(isinstance(value, bool | str | None) for value in column.distinct):
-        return None
-    return np.array(list(column.values), dtype=float)[column.codes]

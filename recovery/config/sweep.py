@@ -4,7 +4,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,27 +15,24 @@ from recovery.config.axes import parse
 from recovery.config.claims import build_claims, claim_faults
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
-from recovery.config.coordinates import combinations
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
 from recovery.config.points import Block, axes_of, computed_axes
-from recovery.config.sampling import SAMPLINGS, Boundary, Even, Sections, Until, judgeable_faults, sampling_faults
+from recovery.config.sampling import SAMPLINGS, Even, Sections, Until, judgeable_faults, sampling_faults
 from recovery.config.slicing import Slicing, slicing
-from recovery.config.tree import ConfigError, Invalid, MissingFileError, Problem, Tree, canonical_json, refusal
-from recovery.config.trials import ID_BYTES, SweepCells, Trials
-from recovery.config.user_axes import add_rounding, parameters_of, user_axis_problems, user_code_in
+from recovery.config.tree import ConfigError, MissingFileError, Problem, Tree, canonical_json
+from recovery.config.trials import ID_BYTES, Cell, Trials
+from recovery.config.user_axes import user_axis_problems
 from recovery.config.user_curves import kept_curves
 from recovery.config.validate import build, build_kind, keys_of, names_of
 from recovery.errors import ParameterError
 from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
-from recovery.notebook import provide
 from recovery.text import did_you_mean, printable
 from recovery.types import Index, Scalar
 from recovery.user import add_folders, is_user_name
 
-STORED = ("folder", "files", "code")
-"""Keys of a document that no config has: the folder where relative paths start, the digests of data files, and the
-source of functions that were defined in a notebook."""
+STORED = ("folder", "files")
+"""Keys of a document that no config has: the folder where relative paths start, and the digests of data files."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +40,18 @@ class Sweep(Sections):
     """A validated config. `document` is the config as plain data, from which `from_document` builds the sweep again.
 
     axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. slicing:
-    the slices in which adaptive sampling looks for the threshold. backend:
-    where trials run by default; it is not stored in the document. combinations: the values that the coordinates of
-    these names take together, in the order of the config, without composing any cell.
+    the slices in which adaptive sampling looks for the threshold. backend: where trials run by default; it is not
+    stored in the document.
     """
 
     axes: tuple[str, ...] = field(kw_only=True)
     computed: tuple[str, ...] = field(kw_only=True)
     slicing: Slicing = field(kw_only=True)
     document: dict[str, Any] = field(repr=False, kw_only=True)
-    combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False, kw_only=True)
-    compose: Callable[[], SweepCells] = field(repr=False, kw_only=True)
+    compose: Callable[[], Sequence[Cell]] = field(repr=False, kw_only=True)
 
     @cached_property
-    def cells(self) -> SweepCells:
+    def cells(self) -> Sequence[Cell]:
         """Every grid cell once; the first axis changes slowest."""
         return self.compose()
 
@@ -65,28 +60,26 @@ class Sweep(Sections):
 
         counts: id of a cell -> its number of trials, if there are more than `replicates`.
         """
-        return self.cells.trials(self.asked(counts, self.cells) if counts else self.replicates)
+        return Trials.first(self.cells, self.requested(counts, self.cells) if counts else self.replicates)
 
-    def asked(self, counts: Mapping[str, int], cells: SweepCells) -> Index:
+    def requested(self, counts: Mapping[str, int], cells: Sequence[Cell]) -> Index:
         """Return the number of trials of each cell: `replicates`, or the number in `counts` if it is larger."""
-        asked = np.full(len(cells), self.replicates)
-        if counts and not isinstance(self.sampling, Even):
-            known = dict(zip(cells.keys.tolist(), range(len(cells)), strict=True))
-            for cell, count in counts.items():
-                if (at := known.get(int(cell, 16))) is not None:
-                    asked[at] = max(asked[at], count)
-        return asked
+        if not counts or isinstance(self.sampling, Even):
+            return np.full(len(cells), self.replicates)
+        return np.array([max(counts.get(cell.id, 0), self.replicates) for cell in cells], np.intp)
+
+    def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
+        """Return the combinations of values that these coordinates take, in the order of the config."""
+        return list(dict.fromkeys(tuple([cell.coordinates[name] for name in names]) for cell in self.cells))
 
     @cached_property
     def columns(self) -> Columns:
         """The columns that the methods of the sweep measure."""
-        return union(map(columns_of, self.cells.methods))
+        return union(columns_of(method) for method in dict.fromkeys(cell.method for cell in self.cells))
 
     @property
     def size(self) -> int:
         """The number of trials; for an adaptive sweep, the largest number possible."""
-        if isinstance(self.sampling, Boundary):
-            return self.sampling.budget
         return len(self.cells) * self.replicates * (self.sampling.ceiling if isinstance(self.sampling, Until) else 1)
 
     @cached_property
@@ -96,38 +89,36 @@ class Sweep(Sections):
 
 
 def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep:
-    """Return the sweep of a tree, all of its cells composed and validated; user code is imported here.
+    """Return the sweep of a tree, all of its cells composed and checked; user code is imported here.
 
     problems: those found when the tree was read. Raises `ConfigError` with all problems, as `MissingFileError` if the
     only problem is a missing data file.
     """
-    sections, more = _sections(tree)
-    problems = [*problems, *more]
     allow_imports(context)
-    parameters = parameters_of(tree)
-    add_rounding(tree, parameters)
-    blocks, more = parse(tree)
+    sections, more = _sections(tree)
+    blocks, others = parse(tree)
+    problems = [*problems, *more, *others]
     axes = axes_of(blocks)
-    composer = Composer(tree, sections.seed if sections else 0, context, parameters)
+    composer = Composer(tree, sections.seed if sections else 0, replace(context, imports=True))
     cells = composer.cells(blocks)
-    problems += more + composer.problems
+    problems += composer.problems
     columns: Columns = COLUMNS
     try:
         columns = union(columns_of(part.value) for part in composer.made("method")) or COLUMNS
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
-    problems += user_axis_problems(tree, blocks, columns, parameters)
+    problems += user_axis_problems(tree, blocks, columns)
     if sections is not None:
-        faults = [
+        found = [
             *claim_faults(sections.claims, axes, columns, curve_names),
             *report_faults(sections.report, axes, columns),
         ]
-        if not problems and not faults:
-            curves, faults = kept_curves(sections.report, cells, context)
-            faults += judgeable_faults(sections.claims, sections.report, axes, cells, columns)
-            faults += sampling_faults(sections, slicing(sections.report, blocks), cells, columns)
+        if not problems and not found:
+            curves, found = kept_curves(sections.report, cells)
+            found += judgeable_faults(sections.claims, sections.report, axes, cells, columns)
+            found += sampling_faults(sections, slicing(sections.report, blocks), cells, columns)
             sections = replace(sections, report=replace(sections.report, curves=tuple(curves)))
-        problems += tree.problems((), faults)
+        problems += map(tree.placed, found)
     if problems and all(problem.missing for problem in problems):
         raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
     if problems or sections is None:
@@ -135,26 +126,23 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
     return _assembled(sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
 
 
-def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
-    """Return the sweep that a document was stored from; its cells are composed when first needed. Raises `ConfigError`.
+def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
+    """Return the sweep that a document was stored from, whose cells are composed when first needed.
 
-    trust: allow composing to import the user code that the document names; otherwise such cells are refused, and
-    everything else about the sweep is available.
+    checked: the cells are checked and have costs, as those of `composed`; otherwise no user code is imported and no
+    data file is read. Raises `ConfigError`.
     """
     tree = Tree(plain_document(document), "document")
-    context = stored_context(document)
+    context = Context(Path(document.get("folder", ".")), document.get("files", {}), checked)
     sections, problems = _sections(tree)
     blocks, more = parse(tree)
     if problems or more or sections is None:
         raise ConfigError([*problems, *more])
 
-    def compose() -> SweepCells:
-        if trust:
+    def compose() -> list[Cell]:
+        if checked:
             allow_imports(context)
-        elif names := user_code_in(document):
-            text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(names))}"
-            raise refusal("the stored sweep", f"{text}; --trust allows it")
-        composer = Composer(tree, sections.seed, context, parameters_of(tree))
+        composer = Composer(tree, sections.seed, context)
         cells = composer.cells(blocks)
         if composer.problems:
             raise ConfigError(composer.problems)
@@ -163,19 +151,13 @@ def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
     return _assembled(sections, blocks, document, compose)
 
 
-def stored_context(document: Mapping[str, Any]) -> Context:
-    """Return the surroundings of a stored document."""
-    return Context(Path(document.get("folder", ".")), document.get("files", {}), code=document.get("code", {}))
-
-
 def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the config of a document, as `load` reads it from a file beside the modules of `code`."""
+    """Return the config of a document, as `load` reads it from a file."""
     return {key: value for key, value in document.items() if key not in STORED}
 
 
 def allow_imports(context: Context) -> None:
     """Let this process and its children import user code of the config, from its folder or the current folder."""
-    provide(context.code)
     add_folders([context.folder, Path.cwd()])
 
 
@@ -197,13 +179,13 @@ def _sections(tree: Tree) -> tuple[Sections | None, list[Problem]]:
     ):
         try:
             sections[name] = make()
-        except Invalid as error:
-            problems += tree.problems(() if name == "header" else (name,), error.faults)
+        except ConfigError as error:
+            problems += [tree.placed(problem, () if name == "header" else (name,)) for problem in error.problems]
     return Sections(**vars(sections.pop("header")), **sections) if len(sections) == 4 else None, problems
 
 
 def _assembled(
-    sections: Sections, blocks: list[Block], document: dict[str, Any], compose: Callable[[], SweepCells]
+    sections: Sections, blocks: list[Block], document: dict[str, Any], compose: Callable[[], Sequence[Cell]]
 ) -> Sweep:
     report = sections.report
     report = replace(report, labels={name: printable(label) for name, label in report.labels.items()})
@@ -214,14 +196,13 @@ def _assembled(
         computed=computed_axes(blocks),
         slicing=slicing(sections.report, blocks),
         document=document,
-        combinations=partial(combinations, tuple(blocks), document),
         compose=compose,
     )
 
 
 def _document(tree: Tree, sections: Sections, composer: Composer, axes: tuple[str, ...]) -> dict[str, Any]:
     """Return the config as plain data, with defaults for the fields that no axis gives; without the backend."""
-    document = {name: getattr(sections, name) for name in names_of(Header) if name not in ("backend", "needs")}
+    document = {name: getattr(sections, name) for name in names_of(Header) if name != "backend"}
     if not isinstance(sections.sampling, Even):
         kind = next(name for name, made in SAMPLINGS.items() if isinstance(sections.sampling, made))
         fields = {name: value for name, value in asdict(sections.sampling).items() if value is not False}
@@ -248,6 +229,4 @@ def _document(tree: Tree, sections: Sections, composer: Composer, axes: tuple[st
     tags = [part.tag for name in ("data", "planted", "architecture", "method") for part in composer.made(name)]
     if files or any(map(is_user_name, tags)):
         document["folder"] = str(composer.context.folder)
-    if composer.context.code:
-        document["code"] = dict(composer.context.code)
     return document

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recovery.errors import RecoverError
@@ -21,33 +21,42 @@ class Place:
     Problems are sorted by `rank` first: 0 for the file, then one number for each option.
     """
 
-    rank: int
-    line: int
-    column: int
-    source: str
+    rank: int = 0
+    line: int = 0
+    column: int = 0
+    source: str = ""
 
     def __str__(self) -> str:
         return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Problem:
-    """One error of a config, shown as `place: path: text`. missing: the only error is that a data file is missing."""
+    """One error of a config, shown as `place: path: text`.
 
-    place: Place
-    path: str
+    `path` starts at the value under validation, and at the root of the config once `place` is known. key: the key is
+    wrong, not its value. missing: the value is right, but names a data file that does not exist.
+    """
+
+    path: Path
     text: str
+    key: bool = False
     missing: bool = False
+    place: Place = Place()
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.path}: {self.text}" if self.path else f"{self.place}: {self.text}"
+        return ": ".join(part for part in (str(self.place), dotted(self.path), self.text) if part)
+
+    def inside(self, path: Path) -> "Problem":
+        """Return the problem of a value that is at `path` in another."""
+        return replace(self, path=(*path, *self.path))
 
 
 class ConfigError(RecoverError):
     """A config that cannot run. `problems` holds all errors, sorted by position; the message shows the first ones."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(set(problems)))
+        self.problems = tuple(sorted(set(problems), key=lambda one: (one.place, dotted(one.path), one.text)))
         lines = [str(problem) for problem in self.problems[:MOST_SHOWN]]
         if len(self.problems) > MOST_SHOWN:
             lines.append(f"... and {len(self.problems) - MOST_SHOWN} more")
@@ -68,35 +77,14 @@ class MissingFileError(ConfigError):
         return MissingFileError, (self.problems, self.name, self.title, self.source)
 
 
-def refusal(source: str, text: str, path: str = "", line: int = 0, column: int = 0) -> ConfigError:
-    """Return a `ConfigError` with one problem."""
-    return ConfigError([Problem(Place(0, line, column, source), path, text)])
+def invalid(text: str, *path: str | int, key: bool = False) -> ConfigError:
+    """Return the error of one problem inside a value whose place is not known yet."""
+    return ConfigError([Problem(path, text, key)])
 
 
-@dataclass(frozen=True)
-class Fault:
-    """An error at `path` inside a value under validation, before its place in the file is known.
-
-    key: the key is wrong, not its value. missing: the value is right, but names a data file that does not exist.
-    """
-
-    path: Path
-    text: str
-    key: bool = False
-    missing: bool = False
-
-
-class Invalid(Exception):  # noqa: N818  (internal: it becomes a ConfigError once places are known)
-    """Error: a value has faults, which `faults` lists."""
-
-    def __init__(self, *faults: Fault) -> None:
-        self.faults = faults
-        super().__init__("; ".join(fault.text for fault in faults))
-
-    @classmethod
-    def value(cls, text: str, *path: str | int) -> "Invalid":
-        """Return the error of a single fault, at `path`."""
-        return cls(Fault(path, text))
+def refusal(source: str, text: str, *path: str | int, line: int = 0, column: int = 0) -> ConfigError:
+    """Return the error of one problem at a place."""
+    return ConfigError([Problem(path, text, place=Place(0, line, column, source))])
 
 
 @dataclass
@@ -119,13 +107,14 @@ class Tree:
             path = path[:-1]
         return self.values.get(path, Place(0, 1, 1, self.source))
 
-    def problem(self, path: Path, text: str, *, key: bool = False, missing: bool = False) -> Problem:
-        """Return a problem at the place of `path`, or of its key. missing: it is a data file that does not exist."""
-        return Problem(self.place(path, key=key), dotted(path), text, missing)
+    def problem(self, path: Path, text: str, *, key: bool = False) -> Problem:
+        """Return a problem at the place of `path`, or of its key."""
+        return self.placed(Problem(path, text, key))
 
-    def problems(self, at: Path, faults: Iterable[Fault]) -> list[Problem]:
-        """Return the faults of the value at `at`, with their places."""
-        return [self.problem((*at, *f.path), f.text, key=f.key, missing=f.missing) for f in faults]
+    def placed(self, problem: Problem, at: Path = ()) -> Problem:
+        """Return the problem of the value at `at`, with its place."""
+        problem = problem.inside(at)
+        return replace(problem, place=self.place(problem.path, key=problem.key))
 
     def put(self, path: Path, value: Any, place: Place) -> None:
         """Set the value at `path`, and create the mappings around it; everything in it then has this one place."""

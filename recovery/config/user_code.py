@@ -4,10 +4,9 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args
 
-from recovery.config.tree import Invalid
-from recovery.config.validate import build, keys_of
+from recovery.config.validate import build
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.ensembles import UserEnsemble
 from recovery.instances.planted import Form
@@ -37,7 +36,7 @@ def user_errors(fault: str) -> Iterator[None]:
     """Re-raise every error of user code as a `ParameterError` that begins with `fault`."""
     try:
         yield
-    except (Invalid, RecoverError):
+    except RecoverError:
         raise
     except (Exception, SystemExit) as error:
         raise ParameterError(f"{fault}: {type(error).__name__}: {printable(str(error)):.200}") from error
@@ -92,19 +91,6 @@ def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
     raise ParameterError(text)
 
 
-def user_parameters(name: str, kind: Literal["function", "class"]) -> dict[str, Any]:
-    """Return parameter -> annotation of a user's class or function; empty if they cannot be determined."""
-    try:
-        target = resolve(name)
-        if kind == "class":
-            return keys_of(target) if is_dataclass(target) else {}
-        given = list(inspect.signature(target).parameters.values())[3:]
-        hints = get_type_hints(target)
-    except Exception:  # user code may raise anything; the error is reported when the value is built
-        return {}
-    return {one.name: hints.get(one.name, Any) for one in given if one.kind is not one.VAR_KEYWORD}
-
-
 def user_value(
     name: str,
     arguments: Mapping[str, Any],
@@ -113,7 +99,7 @@ def user_value(
 ) -> Any:
     """Return the instance of a user's class with these arguments, or the ensemble of a user's function.
 
-    Raises `Invalid`, `ParameterError`, TypeError or ValueError.
+    Raises `ConfigError`, `ParameterError`, TypeError or ValueError.
     """
     target = resolve(name)
     if kind == "class":

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
-from recovery.config.tree import Fault, Invalid, Path, as_shown
+from recovery.config.tree import ConfigError, Path, Problem, as_shown, invalid
 from recovery.errors import DataError, RecoverError, SolverError
 from recovery.text import choices, did_you_mean
 from recovery.types import Scalar
@@ -49,7 +49,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def build_scalar(annotation: Any, value: object) -> Any:
-    """Return `value` validated as the type `annotation` (3 becomes 3.0 for a float). Raises `Invalid`."""
+    """Return `value` validated as the type `annotation` (3 becomes 3.0 for a float). Raises `ConfigError`."""
     try:
         return _adapter(annotation).validate_json(json.dumps(value))
     except ValidationError:
@@ -61,7 +61,7 @@ def build_scalar(annotation: Any, value: object) -> Any:
                 hint = f"; did you mean {decimal[1]}.{decimal[2]}?"
             elif decimal:
                 hint = f"; several values are a list under axes: [{decimal[1]}, {decimal[2]}]"
-        raise Invalid.value(f"found {as_shown(value)}; allowed: {describe(annotation)}{hint}") from None
+        raise invalid(f"found {as_shown(value)}; allowed: {describe(annotation)}{hint}") from None
 
 
 def _accepts(annotation: Any, value: object) -> bool:
@@ -80,37 +80,35 @@ def build(
     name: str | None = None,
     filled: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Return an instance of dataclass `cls` from a mapping; `filled`: fields that are no keys. Raises `Invalid`."""
+    """Return an instance of dataclass `cls` from a mapping; `filled`: fields that are no keys. Raises `ConfigError`."""
     model = model_of(cls, tag, name)
     if not isinstance(value, dict):
-        raise Invalid.value(
-            f"found {as_shown(value)}; allowed: a mapping with the keys {', '.join(model.model_fields)}"
-        )
+        raise invalid(f"found {as_shown(value)}; allowed: a mapping with the keys {', '.join(model.model_fields)}")
     try:
         valid = model.model_validate_json(json.dumps(value))
     except ValidationError as error:
-        raise Invalid(*_faults(cls, model, value, error)) from None
+        raise ConfigError(_faults(cls, model, value, error)) from None
     arguments = {key: getattr(valid, key) for key in model.model_fields if key != tag}
     try:
         return cls(**arguments, **(filled or {}))
     except RecoverError as error:
         field = "path" if isinstance(error, DataError) else "solver" if isinstance(error, SolverError) else ""
-        raise Invalid.value(str(error), *([field] if field in value else [])) from error
+        raise invalid(str(error), *([field] if field in value else [])) from error
 
 
 def build_kind(table: Mapping[str, type], value: object) -> Any:
-    """Return an instance of the class of `table` that the key `kind` of a mapping names. Raises `Invalid`."""
+    """Return an instance of the class of `table` that the key `kind` of a mapping names. Raises `ConfigError`."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str) or kind not in table:
         shown = as_shown(value if kind is None else kind)
         text = f"found {shown}; allowed: kind {choices(table)}{did_you_mean(kind, table)}"
-        raise Invalid.value(text, *([] if kind is None else ["kind"]))
+        raise invalid(text, *([] if kind is None else ["kind"]))
     return build(table[kind], value, tag="kind", name=kind)
 
 
-def _faults(cls: type, model: type[BaseModel], value: dict[str, Any], error: ValidationError) -> list[Fault]:
+def _faults(cls: type, model: type[BaseModel], value: dict[str, Any], error: ValidationError) -> list[Problem]:
     """Return one fault per place: pydantic reports each branch of a union, which is one mistake to the user."""
-    faults: dict[Path, Fault] = {}
+    faults: dict[Path, Problem] = {}
     for item in error.errors(include_url=False, include_context=False, include_input=False):
         path, annotation, here = _reach(model, value, item["loc"])
         last = item["loc"][-1]
@@ -119,13 +117,13 @@ def _faults(cls: type, model: type[BaseModel], value: dict[str, Any], error: Val
             text = f"allowed: {', '.join(allowed)}{did_you_mean(last, allowed)}" if allowed else "there are none"
             if not path and hasattr(cls, str(last)):
                 text += f"; a field has a type: write `{last}: int = ...` in the class"
-            faults.setdefault((*path, last), Fault((*path, last), f"unknown key; {text}", key=True))
+            faults.setdefault((*path, last), Problem((*path, last), f"unknown key; {text}", key=True))
         elif item["type"] == "missing" and is_fielded(annotation):
             text = f"`{last}` is missing; add it: {describe(keys_of(annotation)[str(last)])}"
-            faults.setdefault((*path, last), Fault(path, text))
+            faults.setdefault((*path, last), Problem(path, text))
         else:
             hint = did_you_mean(here, words(annotation)) if isinstance(here, str) else ""
-            faults.setdefault(path, Fault(path, f"found {as_shown(here)}; allowed: {describe(annotation)}{hint}"))
+            faults.setdefault(path, Problem(path, f"found {as_shown(here)}; allowed: {describe(annotation)}{hint}"))
     return list(faults.values())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 from pydantic import Field
 
-from recovery.config.tree import Fault, Invalid, Path, as_shown
+from recovery.config.tree import ConfigError, Path, Problem, as_shown, invalid
 from recovery.config.validate import build
 from recovery.types import Array
 
@@ -36,14 +36,14 @@ class Range:
     step: Annotated[int | float, Gt(0), Field(description="a number > 0")] = 1
 
     def values(self) -> Iterator[int | float]:
-        """Yield the values in order. Raises `Invalid` for an empty or too long range."""
+        """Yield the values in order. Raises `ConfigError` for an empty or too long range."""
         start, stop, step = (Decimal(str(number)) for number in (self.start, self.stop, self.step))
         whole = all(isinstance(number, int) for number in (self.start, self.stop, self.step))
         count = int(((stop - start) / step).to_integral_value(ROUND_FLOOR)) + 1
         if count < 1:
-            raise Invalid.value(f"an empty range: start {self.start} is beyond stop {self.stop}")
+            raise invalid(f"an empty range: start {self.start} is beyond stop {self.stop}")
         if count > MOST_VALUES:
-            raise Invalid.value(f"a range of {count} values; at most {MOST_VALUES} are allowed")
+            raise invalid(f"a range of {count} values; at most {MOST_VALUES} are allowed")
         for i in range(count):
             value = start + i * step
             yield int(value) if whole else float(value)
@@ -58,9 +58,9 @@ class Ends:
     count: Annotated[int, Ge(2)]
 
     def values(self) -> Iterator[float]:
-        """Yield the values in order. Raises `Invalid` for too many."""
+        """Yield the values in order. Raises `ConfigError` for too many."""
         if self.count > MOST_VALUES:
-            raise Invalid.value(f"{self.count} values; at most {MOST_VALUES} are allowed")
+            raise invalid(f"{self.count} values; at most {MOST_VALUES} are allowed")
         low, high = math.log(self.start), math.log(self.stop)
         for i in range(self.count):
             yield float(f"{math.exp(low + (high - low) * i / (self.count - 1)):.12g}")
@@ -84,13 +84,13 @@ class Times:
     values: Any
 
     def factors(self) -> list[tuple[Any, Path]]:
-        """Return the multiples, each with its path inside this mapping. Raises `Invalid`."""
+        """Return the multiples, each with its path inside this mapping. Raises `ConfigError`."""
         try:
             factors = [(factor, ("values", *path)) for factor, path in listed(self.values)]
-        except Invalid as error:
-            raise Invalid(*(Fault(("values", *fault.path), fault.text) for fault in error.faults)) from None
+        except ConfigError as error:
+            raise ConfigError(problem.inside(("values",)) for problem in error.problems) from None
         _refuse(
-            Fault(path, f"found {as_shown(factor)}; allowed: a number > 0")
+            Problem(path, f"found {as_shown(factor)}; allowed: a number > 0")
             for factor, path in factors
             if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < math.inf
         )
@@ -98,7 +98,7 @@ class Times:
 
 
 def listed(spec: object, *, distinct: bool = True) -> list[tuple[Any, Path]]:
-    """Return the values of a list, range or logspace, each with its path inside `spec`. Raises `Invalid`.
+    """Return the values of a list, range or logspace, each with its path inside `spec`. Raises `ConfigError`.
 
     distinct: refuse values that occur twice; in zipped axes they may.
     """
@@ -112,13 +112,13 @@ def listed(spec: object, *, distinct: bool = True) -> list[tuple[Any, Path]]:
         values = [(value, ()) for value in span.values()]
     else:
         hint = f"; did you mean [{spec}]?" if isinstance(spec, str | int | float) else ""
-        raise Invalid.value(f"found {as_shown(spec)}; allowed: {SHAPES}{hint}")
+        raise invalid(f"found {as_shown(spec)}; allowed: {SHAPES}{hint}")
     if not values:
-        raise Invalid.value("found an empty list; an axis needs at least one value, or leave it out")
+        raise invalid("found an empty list; an axis needs at least one value, or leave it out")
     if distinct:
         first = dict[object, int]()
         _refuse(
-            Fault(path, f"found {as_shown(value)} a second time; values of an axis are distinct")
+            Problem(path, f"found {as_shown(value)} a second time; values of an axis are distinct")
             for i, (value, path) in enumerate(values)
             if first.setdefault(same_as(value), i) < i
         )
@@ -130,9 +130,9 @@ def is_range(spec: object) -> bool:
     return isinstance(spec, dict) and bool({"start", "stop", "step", "logspace"} & set(spec))
 
 
-def _refuse(faults: Iterable[Fault]) -> None:
+def _refuse(faults: Iterable[Problem]) -> None:
     if found := tuple(faults):
-        raise Invalid(*found)
+        raise ConfigError(found)
 
 
 def same_as(value: object) -> object:

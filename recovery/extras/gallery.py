@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 from tabulate import tabulate
 
@@ -63,7 +64,7 @@ class Extent:
     @classmethod
     def of(cls, plan: Plan, replicates: int) -> "Extent":
         """Count the stored trials of a plan for a whole shipped config; rows of other trials do not count."""
-        cells = plan.trials.counts(~plan.unstored)
+        cells = np.bincount(plan.trials.cell[~plan.unstored], minlength=len(plan.trials.cells))
         return cls(plan.sweep.size, int(cells.sum()), plan.counts["ok"], _extent_words(plan, cells, replicates))
 
 

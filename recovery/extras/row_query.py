@@ -49,7 +49,7 @@ def listed(results: Path, where: str | None, *, trust: bool = False) -> tuple[pd
 
 def with_missing(frame: pd.DataFrame, missing: Trials) -> pd.DataFrame:
     """Append a row for each missing trial, with its coordinates and the status `missing`."""
-    coordinates = {name: list(missing.coordinates(name)) for name in missing.cells.coordinates}
+    coordinates = {name: missing.coordinates(name) for name in missing.cells[0].coordinates}
     rows = pd.DataFrame({"trial_id": missing.ids, "replicate": missing.replicate, **coordinates, "status": MISSING})
     if not len(frame):
         return rows.reindex(columns=frame.columns)

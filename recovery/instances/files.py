@@ -92,7 +92,16 @@ def _numbers_rows(column: Array) -> bool:
 
 @lru_cache(maxsize=4)
 def _load(path: str, digest: str) -> Columns:
+    if digest_of(path) != digest:
+        raise DataError(f"{path}: the file changed: it is not the one with SHA-256 {digest[:12]}...")
     return read_columns(path)
+
+
+def digest_of(path: str) -> str:
+    """Return the SHA-256 of a file. Raises `DataError` if there is none."""
+    if not Path(path).is_file():
+        raise DataError(f"{path}: no such file")
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -100,20 +109,16 @@ class File:
     """Rows of the matrix in a file: all of them in order if n is their number, otherwise n drawn at random.
 
     The first d columns are used. `digest` (SHA-256 of the file) is filled in and belongs to a trial's identity, so an
-    edited file counts as other data.
+    edited file counts as other data. A given digest is compared when the file is read.
     """
 
     path: str
     digest: str = field(default="", kw_only=True, metadata={"filled": True})
 
     def __post_init__(self) -> None:
-        if not Path(self.path).is_file():
-            raise DataError(f"{self.path}: no such file")
-        digest = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
-        if self.digest not in ("", digest):
-            raise DataError(f"{self.path}: the file changed: it is not the one with SHA-256 {self.digest[:12]}...")
-        object.__setattr__(self, "digest", digest)
-        _load(self.path, digest)
+        if not self.digest:
+            object.__setattr__(self, "digest", digest_of(self.path))
+            _load(self.path, self.digest)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -3,15 +3,13 @@
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeGuard
 
 import numpy as np
 
-from recovery.config import Trial, Trials, trials_of
-from recovery.config.trials import LEAST_COST
+from recovery.config import Trial, Trials
 from recovery.errors import ParameterError
 from recovery.runner.trial import Row
-from recovery.types import Array, Index, Mask, Scalar
+from recovery.types import Array, Index
 
 BATCH_SECONDS = 0.25
 """Aimed length of a batch: long enough that its overhead is negligible, short enough that a stop loses little."""
@@ -25,51 +23,19 @@ BATCH_LIMIT = 4 * BATCH_SECONDS
 
 def cost(trial: Trial) -> float:
     """Return the method's guess of the cost of a trial. Only ratios of costs matter."""
-    return max(trial.cell.cost, LEAST_COST)
-
-
-STRIDE = 4
-"""The coarse grid that runs first has every fourth value of each coordinate."""
+    return trial.cell.cost
 
 
 def in_turn(trials: Trials) -> Index:
-    """Return the indices of trials in the order in which they run.
+    """Return the indices of trials in the order in which they run: the most expensive first.
 
-    First the cheapest trial of each combination of user modules, to fail early. Then a trial of each grid cell of a
-    coarse grid. Then the others, the most expensive first, the trials of a grid cell together.
+    Before them comes the cheapest trial of each combination of user modules, to fail early.
     """
     order = np.argsort(-trials.costs, kind="stable")
-    _, first = np.unique(trials.cell[order], return_index=True)
-    early = np.zeros(len(order), np.bool_)
-    early[first] = True
-    early &= coarse(trials)[trials.cell[order]]
-    order = np.concatenate([order[early], order[~early]])
-    own = trials.cells.own.take(trials.cell[order])
-    of_own = [np.flatnonzero(own.codes == code) for code, names in enumerate(own.values) if names]
+    cheapest = {trials.cells[cell].own: at for at, cell in enumerate(trials.cell[order].tolist())}
     sooner = np.zeros(len(order), np.bool_)
-    sooner[[which[-1] for which in of_own if len(which)]] = True
+    sooner[[at for own, at in cheapest.items() if own]] = True
     return np.concatenate([order[sooner], order[~sooner]])
-
-
-def coarse(trials: Trials) -> Mask:
-    """Return which grid cells are part of a coarse grid over these trials.
-
-    It has every `STRIDE`-th value of each coordinate with more numbers than that. It is empty if there is no such
-    coordinate.
-    """
-    there = np.bincount(trials.cell, minlength=len(trials.cells)) > 0
-    kept, several = np.ones(len(there), np.bool_), False
-    for column in trials.cells.coordinates.values():
-        numbers = sorted({value for value in column.take(np.flatnonzero(there)).distinct if _is_number(value)})
-        if len(numbers) > STRIDE:
-            some = set(numbers[::STRIDE])
-            kept &= np.array([_is_number(value) and value in some for value in column.values], np.bool_)[column.codes]
-            several = True
-    return kept & several
-
-
-def _is_number(value: Scalar) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class Batches:
@@ -80,7 +46,7 @@ class Batches:
     """
 
     def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
-        self._trials, self._jobs = trials_of(trials), jobs
+        self._trials, self._jobs = Trials.of(trials), jobs
         self._order = in_turn(self._trials)
         self._costs = self._trials.costs[self._order]
         self._next, self._again = 0, deque[Trial]()

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from recovery.backends import BACKENDS
-from recovery.config import Trial, trials_of
+from recovery.config import Trial, Trials
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches
 from recovery.runner.pool import POOL, UNLIMITED, Limits, WorkerPool
@@ -60,8 +60,8 @@ class Engine:
 
         Raises `EngineLostError` if a cluster is gone.
         """
-        chosen = trials_of(trials)
-        in_threads = self.backend == "threading" and not self.limits and not any(chosen.cells.own.values)
+        chosen = Trials.of(trials)
+        in_threads = self.backend == "threading" and not self.limits and not any(cell.own for cell in chosen.cells)
         with threadpool_limits(limits=1), closing(WorkerPool(compiles)) as pool:
             client = _dask_client() if self.backend == "dask" else None
             jobs = self.jobs if client is None else sum(client.ncores().values()) or self.jobs

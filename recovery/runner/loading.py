@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from recovery.backends import Backend
-from recovery.config import ConfigError, SweepCells, read_config, user_code_in
-from recovery.config.sweep import Sweep, allow_imports, from_document, stored_context
+from recovery.config import Cell, ConfigError, read_config, user_code_in
+from recovery.config.sweep import Sweep, from_document
+from recovery.config.tree import refusal
 from recovery.errors import ParameterError, RecoverError
 
 
@@ -21,18 +22,17 @@ def load(
 ) -> Sweep:
     """Load a config, with user code in another process. Raises `ConfigError`; `ParameterError` if that process ends."""
     source = read_config(config, overrides, until, refine=refine)
-    if not source.names_user_code:
-        return source.sweep()
-    allow_imports(source.context)
-    return _composed_elsewhere(source.sweep)
+    return _composed_elsewhere(source.sweep) if source.names_user_code else source.sweep()
 
 
 def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
-    """Return the sweep of a stored config; if it has user code that is trusted, another process composes the cells."""
-    if not (trust and user_code_in(document)):
-        return from_document(document)
-    allow_imports(stored_context(document))
-    return _composed_elsewhere(partial(from_document, document, trust=True))
+    """Return the sweep of a stored config, to run it. Raises `ConfigError` for user code that is not trusted."""
+    if not (names := user_code_in(document)):
+        return from_document(document, checked=True)
+    if not trust:
+        text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(names))}"
+        raise refusal("the stored sweep", f"{text}; --trust allows it")
+    return _composed_elsewhere(partial(from_document, document, checked=True))
 
 
 def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:
@@ -47,7 +47,7 @@ def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:
     return replace(from_document(document), backend=backend, compose=lambda: cells)
 
 
-def _parts(compose: Callable[[], Sweep]) -> tuple[dict[str, Any], Backend, SweepCells] | RecoverError:
+def _parts(compose: Callable[[], Sweep]) -> tuple[dict[str, Any], Backend, Sequence[Cell]] | RecoverError:
     """Return the document, backend and cells of a sweep, or its error; called in the process that imports the code.
 
     The cells hold placeholders of user code, so that this process can read them without it.

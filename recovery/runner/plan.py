@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from recovery.config import Even, Sweep, Trials, refined, user_code_in
-from recovery.config.categorical import CategoricalColumn
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
 from recovery.runner.batches import shard_numbers
@@ -26,9 +26,10 @@ from recovery.store.round_files import Round, added, counts, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
 from recovery.store.stored_rows import StoredRows
 from recovery.types import Index, Mask
+from recovery.user import fingerprints, folders_of
 
-UNSTORED = -1
-"""Code in `Plan.stored` of a trial without a row."""
+Statuses = NDArray[np.object_]
+"""The status of each trial, None without a row."""
 Relation = Literal["equal", "whole", "part"]
 """Relation of a plan to the plan of its folder: the same config, all of its trials, or some of them and no others."""
 
@@ -38,8 +39,8 @@ class Plan:
     """A sweep, its results folder, its trials, and the status of each stored trial.
 
     trials: with rounds, the trials of the first round and of `rounds`, the rounds planned so far. stored: the status of
-    each trial's row; its code is UNSTORED without a row. index: the stored rows.
-    listing: the files that `rounds` and `stored` were read from.
+    each trial's row, None without a row. index: the stored rows. listing: the files that `rounds` and `stored` were read
+    from.
     relation: to the plan of the folder when the plan was made.
     """
 
@@ -47,7 +48,7 @@ class Plan:
     folder: Folder
     trials: Trials
     rounds: Sequence[Round]
-    stored: CategoricalColumn[str]
+    stored: Statuses
     index: StoredRows
     listing: frozenset[str] | None = None
     relation: Relation = "equal"
@@ -61,7 +62,7 @@ class Plan:
     @property
     def unstored(self) -> Mask:
         """Mask of the trials without a row."""
-        return np.equal(self.stored.codes, UNSTORED)
+        return np.array([status is None for status in self.stored.tolist()], np.bool_)
 
     @property
     def missing(self) -> Trials:
@@ -82,28 +83,26 @@ class Plan:
     @property
     def unmeasured(self) -> Mask:
         """Mask of the trials without a row and of those that failed."""
-        failed = [code for code, status in enumerate(self.stored.values) if status in FAILURES]
-        return self.unstored | np.isin(self.stored.codes, failed)
+        return self.unstored | np.isin(self.stored, FAILURES)
 
     @property
     def counts(self) -> Counter[str]:
         """Number of stored trials by status."""
-        counts = np.bincount(self.stored.codes[~self.unstored], minlength=len(self.stored.values)).tolist()
-        return Counter({status: count for status, count in zip(self.stored.values, counts, strict=True) if count})
+        return Counter(self.stored[~self.unstored].tolist())
 
     @cached_property
     def stale(self) -> set[str]:
         """Ids of the trials stored by another version of the user code, as of the first access."""
-        codes = self.sweep.cells.codes
-        stale = self.index.stale(codes) if codes else set()
+        own = {cell.own for cell in self.sweep.cells} - {frozenset()}
+        stale = self.index.stale(fingerprints(own, folders_of(self.sweep.document))) if own else set()
         return stale if self.relation != "part" else stale.intersection(self.trials.ids)
 
     def without(self, ids: Collection[str]) -> Plan:
         """Return the plan in which these trials count as not stored."""
         place, planned = places(self.trials, pa.chunked_array([sorted(ids)], pa.string()))
-        codes = self.stored.codes.copy()
-        codes[place[planned]] = UNSTORED
-        return replace(self, stored=CategoricalColumn(self.stored.values, codes))
+        stored = self.stored.copy()
+        stored[place[planned]] = None
+        return replace(self, stored=stored)
 
 
 def planned_trials(sweep: Sweep, rounds: Sequence[Round]) -> Trials:
@@ -141,25 +140,25 @@ def refresh(plan: Plan, *, tolerant: bool = False) -> Plan:
     return replace(plan, trials=trials, rounds=rounds, stored=stored, listing=listing)
 
 
-def _statuses(trials: Trials, rows: pa.Table | None) -> CategoricalColumn[str]:
+def _statuses(trials: Trials, rows: pa.Table | None) -> Statuses:
     """Return the status of each trial's row. Ids of trials are computed only if there are rows."""
-    if rows is None or not len(rows):
-        return CategoricalColumn([], np.full(len(trials), UNSTORED))
-    status = rows["status"].combine_chunks().dictionary_encode()
-    place, planned = places(trials, rows["trial_id"])
-    codes = np.full(len(trials), UNSTORED)
-    codes[place[planned]] = status.indices.to_numpy()[planned]
-    return CategoricalColumn(status.dictionary.to_pylist(), codes)
+    stored = np.full(len(trials), None, np.object_)
+    if rows is not None and len(rows):
+        status = rows["status"].combine_chunks().dictionary_encode()
+        place, planned = places(trials, rows["trial_id"])
+        texts = np.array(status.dictionary.to_pylist(), np.object_)
+        stored[place[planned]] = texts[status.indices.to_numpy()[planned]]
+    return stored
 
 
 def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
     """Return the place of each id among the trials, and the mask of the ids that are among them."""
     keys = keys_of(ids)
     # search the ids in ascending order, which keeps the binary searches in the processor's cache
-    ascending = np.argsort(keys)
+    ascending, rising = np.argsort(keys), np.argsort(trials.keys)
     place = np.empty(len(keys), np.intp)
-    place[ascending] = np.searchsorted(trials.keys[trials.rising], keys[ascending])
-    place = trials.rising[np.minimum(place, len(trials) - 1)]
+    place[ascending] = np.searchsorted(trials.keys[rising], keys[ascending])
+    place = rising[np.minimum(place, len(trials) - 1)]
     return place, np.equal(trials.keys[place], keys)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recovery.config import Sweep, SweepCells, Trial
+from recovery.config import Cell, Sweep, Trial
 from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
 from recovery.store.compaction import join
@@ -37,14 +37,14 @@ class Recorder:
         self,
         folder: Folder,
         sweep: Sweep,
-        cells: SweepCells,
+        cells: Iterable[Cell],
         content: Mapping[str, Any],
         on_failure: Callable[[str], None],
     ) -> None:
         self._folder = folder
         self._sweep = sweep
         self._on_failure = on_failure
-        types = coordinate_types({name: column.distinct for name, column in cells.coordinates.items()})
+        types = coordinate_types(cell.coordinates for cell in cells)
         made = {**{key: value for key, value in content.items() if key != "provenance"}, **content["provenance"]}
         self.schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([made])})
         self._made = {"made_by": version_in(made.get("program", {})), "made_on": machine_in(made)}

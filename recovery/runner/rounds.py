@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recovery.config import Boundary, Cell, Sweep, SweepCells, Trial, Trials, Until, divided, trials_of
+from recovery.config import Cell, Sweep, Trial, Trials, Until, divided
 from recovery.config.sampling import Sampling
 from recovery.config.slicing import Slicing
 from recovery.errors import StoreError
@@ -62,12 +62,7 @@ def next_round(sampling: Sampling, first: int, rounds: Sequence[Round], planned:
         state = (last.get("rule"), last.get("refine", False), rounds[-1]["budget"] if rounds else 0)
         over = last.get("ended") and state == (sampling.rule, sampling.refine, sampling.ceiling * first)
         return None if over else (number, max(sampling.ceiling * first - planned, 0))
-    if not isinstance(sampling, Boundary):
-        return None
-    left = sampling.budget - planned
-    if number <= sampling.rounds:
-        return number, left // (sampling.rounds - number + 1)
-    return (number, left) if left > 0 and rounds[-1]["budget"] < sampling.budget else None
+    return None
 
 
 def plan_round(
@@ -94,7 +89,7 @@ def plan_round(
     drawn = Counter(trial.cell.id for trial in trials)
     yes = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is True)
     no = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is False)
-    slicing, every = sweep.slicing, trials_of(trials).cells
+    slicing, every = sweep.slicing, Trials.of(trials).cells
     curve = TransitionCurve(slicing.x == "n", sweep.report.probability)
     groups, parts = _slices(every, slicing), list[Slice]()
     first = {cell.id for cell in every[: len(sweep.cells)]}
@@ -142,7 +137,7 @@ def plan_round(
 
 
 def _refined(
-    sweep: Sweep, earlier: Sequence[Round], cells: SweepCells, panels: Sequence[PanelInterim]
+    sweep: Sweep, earlier: Sequence[Round], cells: Sequence[Cell], panels: Sequence[PanelInterim]
 ) -> tuple[list[Mapping[str, Any]], int, Sequence[PanelInterim]]:
     """Return the axes with the values that the panels request, the number of new cells, and the panels.
 
@@ -151,8 +146,8 @@ def _refined(
     steps = [step for panel in panels for step in panel.steps[: panel.left // sweep.replicates]]
     if not steps:
         return [], 0, panels
-    number = {f"{key:016x}": i for i, key in enumerate(cells.keys.tolist())}
-    axes, mask = divided(sweep, added(earlier), cells, [(number[low], number[high]) for low, high in steps])
+    known = {cell.id: cell for cell in cells}
+    axes, mask = divided(sweep, added(earlier), cells, [(known[low], known[high]) for low, high in steps])
     got = {step for step, inside in zip(steps, mask, strict=True) if inside}
     refined = [
         replace(panel, factor=1.0, record={**panel.record, "aimed": False}) if got & set(panel.steps) else panel
@@ -178,9 +173,9 @@ def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
     """Return the indices of the trials of each round, the first round included."""
     stage, cells = np.zeros(len(trials), np.intp), len(sweep.cells)
     for i, later in enumerate(rounds):
-        asked = sweep.asked(counts(rounds[:i]), trials.cells)
-        asked[cells:] = 0  # earlier rounds have no trials in grid cells that this round or a later one adds
-        stage += trials.replicate >= asked[trials.cell]
+        requested = sweep.requested(counts(rounds[:i]), trials.cells)
+        requested[cells:] = 0  # earlier rounds have no trials in grid cells that this round or a later one adds
+        stage += trials.replicate >= requested[trials.cell]
         cells = later.get("cells", cells)
     return [np.flatnonzero(stage == number) for number in range(len(rounds) + 1)]
 

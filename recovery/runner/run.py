@@ -237,12 +237,12 @@ def _complete_columns(plan: Plan) -> None:
     if sweep is None:
         return
     trials = plan.trials if sweep is plan.sweep else planned_trials(sweep, plan.rounds)
-    types = coordinate_types({name: column.distinct for name, column in trials.cells.coordinates.items()})
+    types = coordinate_types(cell.coordinates for cell in trials.cells)
 
     def coordinates(ids: pa.ChunkedArray) -> tuple[Mask, Mapping[str, Sequence[Scalar]]]:
         place, planned = places(trials, ids)
         known = trials.take(place[planned])
-        return planned, {name: list(known.coordinates(name)) for name in types}
+        return planned, {name: known.coordinates(name) for name in types}
 
     paths = plan.index.of_other_plans(sweep.digest)
     add_columns(plan.folder, paths, types, sweep.columns, coordinates)

@@ -1,6 +1,5 @@
 """Status of a stored sweep: counts, the recent rate, the time left, and stale rows. Only reads the folder."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +16,7 @@ from recovery.store.row_schema import FAILURES
 from recovery.store.stored_rows import StoredRows
 from recovery.text import printable
 from recovery.types import Array
-from recovery.user import fingerprints, user_names
+from recovery.user import fingerprints, folders_of, user_names
 
 WINDOW = timedelta(minutes=5)
 MICROSECOND = timedelta(microseconds=1)
@@ -130,27 +129,27 @@ def age(moment: datetime) -> float:
     return max((datetime.now(UTC) - moment).total_seconds(), 0.0)
 
 
-def user_code_sets(document: Mapping[str, Any]) -> set[frozenset[str]]:
-    """Return the sets of user code, as `module:NAME`, that single trials of a stored sweep may run."""
+def user_code_sets(document: dict[str, Any]) -> set[frozenset[str]]:
+    """Return the sets of user code, as `module:NAME`, that single trials of a stored sweep run."""
     if not any(user_names(document)):
         return set()
     # imported here, because recovery.config is slow to import and few sweeps have user code
-    from recovery.config import user_code_choices
+    from recovery.config import from_document
 
-    return user_code_choices(document)
+    return {cell.own for cell in from_document(document).cells} - {frozenset()}
 
 
 def stale_rows(grid: Grid) -> str:
     """Report as text how many rows were stored before the user code changed, or why this is unknown; '' if none.
 
-    User code is not imported. Code of a notebook is stored with the sweep and not compared.
+    User code is not imported.
     """
     document = grid.sweep["config"]
     choices = user_code_sets(document)
-    if not choices or document.get("code"):
+    if not choices:
         return ""
     try:
-        codes = fingerprints(choices, [Path(document.get("folder", ".")), Path.cwd()])
+        codes = fingerprints(choices, folders_of(document))
     except ParameterError as error:
         return f"the user code cannot be compared with the code of the stored rows: {error}"
     count = len(StoredRows(Folder(grid.path).trials).stale(codes))

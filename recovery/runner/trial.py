@@ -107,7 +107,7 @@ def measure(trial: Trial) -> Row:
     try:
         cell = imported(trial.cell)
         if cell.own:
-            row["own_code"] = _fingerprint(cell.own)[0]
+            row["own_code"] = _fingerprint(cell.own)
         method = cell.method
         instance = draw_instance(trial)
         if cell.parts["method"].user_code:

@@ -37,9 +37,14 @@ _DIGIT[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 """Value of each hexadecimal digit's byte."""
 
 
-def coordinate_types(coordinates: Mapping[str, Iterable[Scalar]]) -> dict[str, pa.DataType]:
-    """Return column -> Arrow type from its values: int and float together are float64, other mixtures are text."""
-    return {name: _common_type({*map(type, values)} - {type(None)}) for name, values in coordinates.items()}
+def coordinate_types(cells: Iterable[Mapping[str, Scalar]]) -> dict[str, pa.DataType]:
+    """Return column -> Arrow type from the coordinates of cells: int and float together are float64, other mixtures are
+    text."""
+    types = dict[str, set[type]]()
+    for coordinates in cells:
+        for name, value in coordinates.items():
+            types.setdefault(name, set()).add(type(value))
+    return {name: _common_type(found - {type(None)}) for name, found in types.items()}
 
 
 def _common_type(types: set[type]) -> pa.DataType:

@@ -16,8 +16,8 @@ FORMAT, FORMAT_WITHOUT_CHECKSUM = 2, 1
 FIELDS = {"name": str, "digest": str, "trials": int, "config": dict, "provenance": dict}
 OPTIONAL = {"cells": int, "columns": dict}
 """Fields that files of earlier versions lack."""
-OPTIONAL_IN_CONFIG = {"folder": str, "files": dict, "code": dict}
-"""Fields of `config` if it names files, or code of a notebook."""
+OPTIONAL_IN_CONFIG = {"folder": str, "files": dict}
+"""Fields of `config` if it names files or user code."""
 
 Content = dict[str, Any]
 """format, name, digest (of the config), trials, cells, config, columns, provenance."""

@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -18,51 +19,37 @@ from recovery.config import ConfigError, MissingFileError, Sweep, load, load_shi
 from recovery.config.claims import BinomialClaim, ValueClaim
 from recovery.config.schema import json_schema
 
-from .sweeps import COMPLETE, WITHOUT_DATA
+from .sweeps import load_fields
 
 CONFIGS = shipped()
-Loaded = tuple[list[Sweep], list[MissingFileError]]
 
 
 @pytest.fixture(scope="module", name="loaded")
-def loaded_once() -> Loaded:
-    return load_shipped()
+def loaded_once() -> list[Sweep]:
+    return load_shipped()[0]
 
 
-def test_a_shipped_config_is_valid_and_named_by_its_file(loaded: Loaded) -> None:
-    assert [sweep.name for sweep in loaded[0]] == COMPLETE
-    assert [sweep.name for sweep in loaded[0] if not (sweep.title and sweep.source)] == []
+def test_a_shipped_config_is_valid_and_named_by_its_file(loaded: list[Sweep]) -> None:
+    assert [sweep.name for sweep in loaded] == list(CONFIGS)
+    assert [sweep.name for sweep in loaded if not (sweep.title and sweep.source)] == []
 
 
-def test_a_config_without_its_data_says_what_the_file_must_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: Loaded
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    sweeps, missing = loaded
-    assert [sweep.name for sweep in sweeps] == COMPLETE
-    assert tuple(one.name for one in missing) == WITHOUT_DATA
-    assert all(one.title and one.source for one in missing)
-    for command in ("check", "sweep"):
-        result = CliRunner().invoke(main, [command, "p3-table7"])
-        assert result.exit_code == 2
-        assert re.search(r"p3-table7.yaml:\d+:\d+: data.path: no file 'bgsboys.csv'", result.stderr)
-        assert "It must hold: 66 rows" in result.stderr
-        assert "BMI18" in result.stderr
-    assert list(tmp_path.iterdir()) == []
+def test_trial_ids_are_those_of_version_0_3(loaded: list[Sweep]) -> None:
+    """trial_ids.json has, for each config, a hash of its sorted ids. A change of one makes stored rows worthless."""
+    pinned = json.loads((Path(__file__).parent / "trial_ids.json").read_text())
+    found = {sweep.name: blake2b("".join(sorted(sweep.trials().ids)).encode(), digest_size=8) for sweep in loaded}
+    assert {name: digest.hexdigest() for name, digest in found.items()} == pinned
 
 
-def test_a_config_with_more_wrong_than_its_data_is_no_missing_file(tmp_path: Path) -> None:
+def test_a_config_without_its_data_file_is_refused(tmp_path: Path) -> None:
+    data = {"ensemble": "file", "path": "gone.csv"}
+    with pytest.raises(MissingFileError, match=r"data.path: no file 'gone.csv'; relative paths start in") as caught:
+        load_fields(data=data)
+    assert isinstance(pickle.loads(pickle.dumps(caught.value)), MissingFileError)
     with pytest.raises(ConfigError, match="replicates: found 0") as caught:
-        load("p3-table7", ["replicates=0"])
+        load_fields(data=data, replicates=0)
     assert not isinstance(caught.value, MissingFileError)
     assert "no file" in str(caught.value)
-    assert isinstance(pickle.loads(pickle.dumps(missing())), MissingFileError)
-
-
-def missing() -> MissingFileError:
-    with pytest.raises(MissingFileError) as caught:
-        load("p3-table8")
-    return caught.value
 
 
 @pytest.mark.parametrize(
@@ -72,10 +59,10 @@ def test_the_papers_figures_have_the_papers_size(name: str, trials: int) -> None
     assert load(name).size == trials
 
 
-def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about(loaded: Loaded) -> None:
+def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about(loaded: list[Sweep]) -> None:
     """The pattern set of recovery or of an isometry condition: `patterns`, or the coordinate `patterns.kind`."""
     programs = ("min_norm", "isometry", "regularized")
-    for sweep in loaded[0]:
+    for sweep in loaded:
         kinds = {name for name in programs if f"kind: {name}" in CONFIGS[sweep.name].read_text()}
         for claim in sweep.claims if kinds else ():
             theorem = re.search(r"Theorem|Proposition|Corollary", claim.source)
@@ -84,10 +71,10 @@ def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about(loaded: Load
                 assert named, f"{sweep.name}: {claim.source}"
 
 
-def test_a_claim_about_one_number_rests_on_ten_draws(loaded: Loaded) -> None:
+def test_a_claim_about_one_number_rests_on_ten_draws(loaded: list[Sweep]) -> None:
     """A trial of the method `arrangement` has draws of its own."""
     few = []
-    for sweep in loaded[0]:
+    for sweep in loaded:
         claims = [one for one in sweep.claims if isinstance(one, ValueClaim | BinomialClaim)]
         cells = [set(trial.cell.coordinates.items()) for trial in sweep.trials()] if claims else []
         draws = sweep.document.get("method", {}).get("draws", 1)
@@ -125,7 +112,7 @@ def test_the_schema_accepts_a_shipped_config(name: str, schema: Any) -> None:
         {"axes": {"n": []}},
         {"axes": {"n": {"begin": 1}}},
         {"claims": [{"kind": "threshold"}]},
-        {"sampling": {"kind": "boundary", "rounds": 1, "budget": 9}},
+        {"sampling": {"kind": "until"}},
         {"backend": "slurm"},
     ],
 )
@@ -152,13 +139,12 @@ def test_check_says_what_would_run() -> None:
     assert "results  results/b" in result.stdout
 
 
-def test_configs_lists_every_shipped_config(monkeypatch: pytest.MonkeyPatch, loaded: Loaded) -> None:
-    monkeypatch.setattr("recovery.config.load_shipped", lambda: loaded)
+def test_configs_lists_every_shipped_config(monkeypatch: pytest.MonkeyPatch, loaded: list[Sweep]) -> None:
+    monkeypatch.setattr("recovery.config.load_shipped", lambda: (loaded, []))
     lines = CliRunner().invoke(main, ["configs"]).stdout.splitlines()
-    assert [line.split()[0] for line in lines] == [*COMPLETE, *WITHOUT_DATA]
-    assert all(f"{'needs a file' if line.startswith(WITHOUT_DATA) else 'trials'}  " in line for line in lines)
+    assert [line.split()[0] for line in lines] == list(CONFIGS)
     facts = json.loads(CliRunner().invoke(main, ["configs", "--json"]).stdout)
-    assert [one["name"] for one in facts if one["trials"] is None] == list(WITHOUT_DATA)
+    assert [one["name"] for one in facts] == list(CONFIGS)
 
 
 def test_reading_a_config_imports_nothing_heavy() -> None:

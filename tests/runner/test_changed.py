@@ -3,15 +3,11 @@
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
-from recovery.store.parts import list_parts, write_part
-from recovery.user import fingerprint, resolve, user_names
 from tests.invoke import recover
 from tests.runner.sweeps import rows, sweep, write_config
 
@@ -95,90 +91,3 @@ def test_records_of_other_code_go_with_their_rows(tmp_path: Path, config: Path) 
     sweep(config, out, rerun_changed=True)
     losses = pd.read_parquet(out / "trials")["record.loss"].dropna().explode()
     assert losses.tolist() == [50.0] * 8
-
-
-APART = [
-    "\ndef other(x):\n    return shift(x)\n",
-    "\n@dataclass(frozen=True)\nclass Other:\n    columns = select('gap')\n",
-    "\nclass Other:\n    @property\n    def a(self):\n        return 1\n",
-    "\n# a comment\n",
-]
-NOT_APART = [
-    "\ndef shift(n):\n    return 2 * n\n",
-    "\nprint('imported')\n",
-    "\ndef other():\n    return globals()\n",
-    "\ndef other():\n    return getattr(Ridge, 'cost')\n",
-    "\ndef other():\n    exec('1')\n",
-    "\nfrom math import *\n",
-    "\nimport own_unused\n",
-    "\nselect = 3\n",
-    "\nclass Other(Ridge):\n    pass\n",
-    "\nclass Other:\n    Ridge.cost = None\n",
-    "\nclass Other:\n    global shift\n    shift = None\n",
-    "\ndef other(x=setattr):\n    pass\n",
-    "\ndef other(x=shift(1)):\n    pass\n",
-    "\ndef other(x=(shift := None)):\n    pass\n",
-    "\ndef other(x: shift(1)):\n    pass\n",
-    "\n@shift\ndef other():\n    pass\n",
-    "\n@(lambda f: f)\ndef other():\n    pass\n",
-    "\nfor i in range(2):\n    pass\n",
-    "\nRidge.cost = 1\n",
-    "\nx = 1; y = 2\n",
-]
-
-
-@pytest.mark.parametrize(("text", "stale"), [*((text, 0) for text in APART), *((text, 8) for text in NOT_APART)])
-def test_definitions_that_nothing_depends_on_are_left_out(tmp_path: Path, config: Path, text: str, stale: int) -> None:
-    """Python need not be able to run the edit: nothing imports it."""
-    sweep(config, tmp_path / "out")
-    path = tmp_path / "own_ridge.py"
-    path.write_text(path.read_text() + text)
-    said = recover("status", tmp_path / "out").output
-    assert (f"{stale} stored rows are stale" if stale else "0 missing\n") in said
-    assert stale or "stale" not in said
-
-
-def test_a_hash_of_the_whole_module_is_accepted(tmp_path: Path, config: Path) -> None:
-    """Rows of version 0.2.0 have one."""
-    out = tmp_path / "out"
-    sweep(config, out)
-    whole = fingerprint(["own_ridge:Ridge"])[1]
-    assert whole not in read(out).frame["own_code"].tolist()
-    for part in list_parts(out / "trials"):
-        table = pq.read_table(part)
-        codes = pc.if_else(pc.is_valid(table["own_code"]), whole, table["own_code"])
-        part.unlink()
-        write_part(part.parent, table.set_column(table.column_names.index("own_code"), "own_code", codes))
-    assert "stale" not in recover("status", out).output
-    assert "stale" not in recover("sweep", config, "--out", out).output
-    with (tmp_path / "own_ridge.py").open("a") as file:
-        file.write(APART[0])
-    assert "8 stored rows are stale" in recover("status", out).output
-
-
-def test_what_is_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    package = tmp_path / "own_package"
-    (package / "deep").mkdir(parents=True)
-    files = {
-        package / "__init__.py": "",
-        package / "main.py": "from . import near\nfrom .deep.far import *\ndef f():\n    import own_late\n",
-        package / "near.py": "import numpy\nimport recovery.user\n",
-        package / "deep" / "far.py": "from .. import main\n",
-        tmp_path / "own_late.py": "",
-        tmp_path / "own_unused.py": "",
-    }
-    for path, text in files.items():
-        path.write_text(text)
-    resolve("own_package.main:f")
-    names = set(user_names({"data": {"ensemble": "own_package.main:f"}, "method": [{"kind": "isometry"}]}))
-    assert names == {"own_package.main:f"}
-    seen = fingerprint(names)
-    changes = {}
-    for path, text in files.items():
-        path.write_text(text + "# edited\n")
-        changes[path.name] = fingerprint(names)[1] != seen[1]
-        path.write_text(text)
-    assert changes == {name.name: name.name != "own_unused.py" for name in files}
-    (package / "near.py").write_text("no python (\n")
-    assert fingerprint(names)[1] != seen[1]

@@ -118,9 +118,8 @@ def test_a_file_system_without_hard_links_serves(tmp_path: Path, monkeypatch: py
     def refuse(self: Path, target: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    sampling = {"kind": "boundary", "rounds": 2, "budget": 60}
     axes = {"n": [2, 4, 6, 8, 10, 12], "d": [3]}
-    config = write_config(tmp_path, method={"act": "transition"}, sampling=sampling, axes=axes)
+    config = write_config(tmp_path, method={"act": "transition"}, axes=axes)
     sweep(config, tmp_path / "plain")
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     monkeypatch.setattr(parts, "LOCK_SECONDS", 0.2)

@@ -64,7 +64,7 @@ def test_sweeps_that_start_at_once_agree_on_each_round_where_files_cannot_be_lin
     tmp_path: Path, machine: pytest.MonkeyPatch
 ) -> None:
     machine.setenv("NO_LINKS", "1")
-    sampling = {"kind": "boundary", "rounds": 3, "budget": 90}
+    sampling = {"kind": "until", "rule": "threshold +-0.4"}
     config = write_config(
         tmp_path, method={"act": "transition"}, sampling=sampling, axes={"n": [2, 4, 6, 8, 10, 12], "d": [3]}
     )

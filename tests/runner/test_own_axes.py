@@ -16,7 +16,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.statistics.estimates import interim_level
 from recovery.store import read
 
-from .sweeps import interrupting, rows, sweep
+from .sweeps import interrupting, rows
 from .test_until import config, rounds, until
 
 AXES = {"delta": {"start": 0.5, "stop": 4, "step": 0.25}, "d": [8, 16], "n": "delta * d"}
@@ -105,35 +105,6 @@ def test_claims_along_an_own_axis_are_decided(tmp_path: Path) -> None:
     assert all("target: whether >= 1.2, met" in line for line in summary.interim)
 
 
-@pytest.mark.parametrize("value", ["recovered", "objective<=0.5"])
-def test_a_boundary_along_an_own_axis_places_trials_at_the_threshold(tmp_path: Path, value: str) -> None:
-    """`objective` of the fake method is the number 0 or 1 of a failure, so its event is the success."""
-    sampling = {"kind": "boundary", "rounds": 3, "budget": 400}
-    path = own(tmp_path, report={**ALONG, "value": value}, sampling=sampling)
-    assert sweep(path, tmp_path / "out").stopped is None
-    cells = rows(tmp_path / "out").groupby("delta").size()
-    near = cells[(cells.index >= 1.25) & (cells.index <= 2.75)]
-    assert cells.sum() == 400
-    assert near.sum() - 8 * len(near) > 0.8 * (400 - FIRST)
-    assert "in doubt along delta" in Diagram.of(read(tmp_path / "out")).summary()
-
-
-def test_a_higher_probability_moves_the_trials(tmp_path: Path) -> None:
-    """At d = 16 the probability 0.95 is reached at n/d = 2.6 instead of 2."""
-    sampling = {"kind": "boundary", "rounds": 3, "budget": 1200}
-    means = []
-    for probability in (0.5, 0.95):
-        folder = tmp_path / str(probability)
-        folder.mkdir()
-        path = own(
-            folder, {**AXES, "d": [16]}, report={**ALONG, "y": None, "probability": probability}, sampling=sampling
-        )
-        sweep(path, folder / "out")
-        means.append(float(rows(folder / "out")["delta"].mean()))
-    assert means[1] - means[0] > 0.2
-
-
 def test_check_says_which_axis_is_followed(tmp_path: Path) -> None:
-    sampling = {"kind": "boundary", "rounds": 2, "budget": 400}
-    assert load(own(tmp_path, sampling=sampling)).slicing.what == "delta"
+    assert load(own(tmp_path)).slicing.what == "delta"
     assert np.isclose(load(own(tmp_path)).slicing.value({"delta": 0.5, "n": 4, "d": 8}), 0.5)

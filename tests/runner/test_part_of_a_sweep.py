@@ -91,28 +91,6 @@ def test_a_smaller_config_continues_beside_user_code_that_it_does_not_name(tmp_p
     assert not list(out.glob("changed-*"))
 
 
-def test_a_part_of_a_boundary_sweep_plans_no_round(tmp_path: Path) -> None:
-    fields = {
-        "method": {"kind": "fake_methods:Fake", "act": "transition"},
-        "report": {"value": "recovered"},
-        "sampling": {"kind": "boundary", "rounds": 3, "budget": 90},
-    }
-    config = write_config(tmp_path, **fields, axes={"n": [2, 4, 6, 8], "d": [2, 3]}, replicates=3)
-    out = tmp_path / "out"
-    sweep(config, out)
-    expected = rows(out)
-    (part,) = [max((out / "trials").glob("*.parquet"), key=lambda path: path.stat().st_mtime)]
-    part.unlink()
-    lost = len(expected) - len(rows(out))
-    half = write_config(tmp_path, **fields, axes={"n": [2, 4, 6, 8], "d": [3]}, replicates=3)
-    ran = sum(sweep(half, out).ran.values())
-    assert lost > 0
-    assert ran == len(rows(out)) - len(expected) + lost
-    assert len(list((out / "rounds").glob("*.json"))) == 2
-    sweep(write_config(tmp_path, **fields, axes={"n": [2, 4, 6, 8], "d": [2, 3]}, replicates=3), out)
-    pd.testing.assert_frame_equal(rows(out), expected)
-
-
 def test_the_same_command_without_its_rule_says_how_the_larger_sweep_continues(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"act": "transition"}, axes={"n": [2, 4, 6, 8], "d": [2, 3]})
     until = ["sweep", str(config), "--out", str(tmp_path / "out"), "--quiet"]

@@ -91,11 +91,11 @@ def test_title_report_and_claims_may_change(tmp_path: Path) -> None:
 def test_a_new_axis_column_reaches_old_rows(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     sweep(config, tmp_path / "out")
-    write_config(tmp_path, axes={"n": [4, 8, 12], "d": [2, 3], "noise": [0.0, 0.5], "method.seconds": [0.0]})
+    write_config(tmp_path, axes={"n": [4, 8, 12], "d": [2, 3], "noise": [0.0, 0.5], "patterns.count": ["auto"]})
     sweep(config, tmp_path / "out")
     frame = read(tmp_path / "out").frame
     assert len(frame) == 48
-    assert (frame["method.seconds"] == 0.0).all()
+    assert (frame["patterns.count"] == "auto").all()
 
 
 def test_a_new_axis_column_reaches_rows_of_a_smaller_run_that_goes_on(tmp_path: Path) -> None:
@@ -103,14 +103,14 @@ def test_a_new_axis_column_reaches_rows_of_a_smaller_run_that_goes_on(tmp_path: 
     config, out = write_config(tmp_path), tmp_path / "out"
 
     def grow() -> None:
-        axes = {"n": [4, 8, 12], "d": [2, 3], "noise": [0.0, 0.5], "method.seconds": [0.0]}
+        axes = {"n": [4, 8, 12], "d": [2, 3], "noise": [0.0, 0.5], "patterns.count": ["auto"]}
         sweep(write_config(tmp_path, axes=axes), out)
 
     small = sweep(config, out, progress=Acting(1, grow))
     assert small.stored == {"ok": 24}
     assert len(rows(out)) == 48
     assert not sweep(config, out).ran
-    assert not rows(out)[["noise", "method.seconds"]].isna().any(axis=None)
+    assert not rows(out)[["noise", "patterns.count"]].isna().any(axis=None)
 
 
 @pytest.mark.parametrize("whole", [True, False])

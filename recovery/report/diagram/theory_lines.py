@@ -11,13 +11,12 @@ import scipy
 from contourpy import contour_generator
 from numpy.typing import ArrayLike
 
-from recovery.config.header import AtCurve, ExpressionCurve, NamedCurve, PointsCurve, RatioCurve
+from recovery.config.header import NamedCurve, PointsCurve, RatioCurve
 from recovery.errors import ReportError
-from recovery.expressions import parse
 from recovery.report.diagram.axis import Axis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.diagram.grid_cells import Panel
-from recovery.report.diagram.vocabulary import PLAIN, greek, unmarked
+from recovery.report.diagram.vocabulary import unmarked
 from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
@@ -50,64 +49,12 @@ def lines(diagram: Diagram) -> list[TheoryLine]:
             if {spec.x, spec.y} == {layout.x, layout.y}:
                 points = np.array(spec.points)
                 result.append(TheoryLine(spec.label, points if spec.x == layout.x else points[:, ::-1]))
-        elif isinstance(spec, ExpressionCurve):
-            result += _worked_out(spec, diagram)
-        elif isinstance(spec, AtCurve):
-            result += _straight(spec, diagram)
         elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
             n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
             traced = _traced(diagram, spec, n, d)
             turned = [TheoryLine(line.label, line.points[:, ::-1], line.secondary) for line in traced]
             result += traced if layout.x == "n" else turned
     return result
-
-
-def _straight(spec: AtCurve, diagram: Diagram) -> list[TheoryLine]:
-    """Return the line at one value of an axis; none if the other axis has no numbers."""
-    layout, panel = diagram.layout, diagram.panels[0]
-    ((name, value),) = spec.at.items()
-    along = {layout.x: panel.y, layout.y: panel.x}.get(name)
-    if along is None or layout.y is None or Axis(along).kind == "even":
-        return []
-    mesh = _mesh(along, 2)
-    points = np.stack([np.full(2, value), mesh], 1)
-    return [TheoryLine(at_label(spec), points if name == layout.x else points[:, ::-1])]
-
-
-def at_label(spec: AtCurve) -> str:
-    """Return the label of a line at one value of an axis; without a label, the coordinate with its value."""
-    return spec.label or PLAIN.where(spec.at)
-
-
-def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[TheoryLine]:
-    """Return the line of an expression of one or both axes. Raises `ReportError` for a name without a single value."""
-    layout, panel = diagram.layout, diagram.panels[0]
-    expression = parse(spec.expression)
-    plane = {name: values for name, values in ((layout.x, panel.x), (layout.y, panel.y)) if name is not None}
-    given: dict[str, Any] = {}
-    for name in expression.names:
-        if name in plane:
-            continue
-        values: Any = diagram.frame[name].unique() if name in diagram.frame else []
-        if len(values) != 1:
-            raise ReportError(f"report.curves: {spec.expression!r} uses {name}, which has {len(values)} values here")
-        given[name] = float(values[0])
-    used = [name for name in plane if name in expression.names]
-    if len(plane) < 2 or any(Axis(plane[name]).kind == "even" for name in plane):
-        return []
-    other_side = "".join(name for name in plane if name not in used)
-    label = f"{spec.expression} = 0" if len(used) == 2 else f"{other_side} = {spec.expression}"
-    label = spec.label or greek(label)
-    x, y = (_mesh(plane[name], MESH) for name in plane)
-    if len(used) == 2:
-        mesh = expression.array({**given, layout.x: x[None, :], str(layout.y): y[:, None]})
-        contours: Any = contour_generator(x, y, np.ma.masked_invalid(np.broadcast_to(mesh, (MESH, MESH))))
-        return [TheoryLine(label, points) for points in contours.lines(0.0)]
-    at = x if used == [layout.x] else y
-    other = np.broadcast_to(expression.array({**given, **dict.fromkeys(used, at)}), at.shape).astype(float)
-    points = np.stack([at, other] if used == [layout.x] else [other, at], 1)
-    finite = np.isfinite(points).all(axis=1)
-    return [TheoryLine(label, points[finite])] if finite.any() else []
 
 
 def ratio_label(spec: RatioCurve) -> str:
@@ -223,13 +170,8 @@ def _named(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
 
 
 def _ratios(diagram: Diagram, rows: pd.DataFrame) -> list[Along]:
-    """Return the values of x that the config's curves name: a constant, and ratios of n and d in a slice."""
-    specs = enumerate(diagram.sweep.report.lines)
-    predictions = [
-        Along(at_label(spec), np.array([[spec.at[diagram.layout.x], np.nan]]), "ratio", rank)
-        for rank, spec in specs
-        if isinstance(spec, AtCurve) and diagram.layout.x in spec.at
-    ]
+    """Return the values of x at which the config's ratios of n and d are reached in a slice."""
+    predictions = list[Along]()
     other = {"n": "d", "d": "n"}.get(diagram.layout.x)
     if other is None or rows[other].nunique() != 1:
         return predictions
