@@ -229,6 +229,14 @@ def run(*arguments):
     return found.output
 
 
+def page_config(name):
+    """The config of this name on the page about columns of a table, written to the current folder."""
+    page = (Path(__file__).parents[2] / "docs" / "variables.md").read_text()
+    (text,) = (block for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) if f"name: {name}\n" in block)
+    Path(f"{name}.yaml").write_text(text)
+    return f"{name}.yaml"
+
+
 @pytest.fixture
 def table7(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -238,7 +246,7 @@ def table7(tmp_path, monkeypatch):
 
 def test_table_7_from_config_to_report(table7):
     settings = [word for text in ("replicates=3", *SMALL) for word in ("--set", text)]
-    run("sweep", "p3-table7", *settings, "-q", "--jobs", 1)
+    run("sweep", page_config("p3-table7"), *settings, "-q", "--jobs", 1)
     frame = read("results/p3-table7").frame
     assert (frame["status"] == "ok").all()
     assert len(frame) == 15
@@ -263,7 +271,7 @@ def test_table_8_from_config_to_report(tmp_path, monkeypatch):
     assert table.shape == (300, 682)
     table.to_csv("ujiindoorloc.csv", index=False)
     small = ["n=200", "method.test_rows=100", "replicates=2", "method.selector=omp"]
-    run("sweep", "p3-table8", *[word for text in small for word in ("--set", text)], "-q", "--jobs", 1)
+    run("sweep", page_config("p3-table8"), *[word for text in small for word in ("--set", text)], "-q", "--jobs", 1)
     frame = read("results/p3-table8").frame
     assert (frame["true_positives"] == 2).all()
     assert (frame["test_rmse"] < table["LONGITUDE"].std() / 3).all()
@@ -300,23 +308,23 @@ def test_labels_of_a_file_are_its_column_and_the_other_rows_test(table7):
 )
 def test_what_the_file_cannot_give_is_said_before_anything_runs(table7, change, message):
     with pytest.raises(ConfigError, match=message):
-        load("p3-table7", [change])
+        load(page_config("p3-table7"), [change])
 
 
 def test_an_unknown_support_is_not_counted(table7):
     unknown = "planted={kind: column, name: BMI18}"
     settings = [word for text in (unknown, "method.selector=lasso", "replicates=1") for word in ("--set", text)]
-    run("sweep", "p3-table7", *settings, "-q", "--jobs", 1)
+    run("sweep", page_config("p3-table7"), *settings, "-q", "--jobs", 1)
     (row,) = read("results/p3-table7").frame.to_dict("records")
     assert row["chosen"]
     assert row["test_rmse"] > 0
     with pytest.raises(ConfigError, match="count: planted needs to know what matters"):
-        load("p3-table7", [unknown, "method.cutoff=count", "method.count=planted"])
+        load(page_config("p3-table7"), [unknown, "method.cutoff=count", "method.count=planted"])
 
 
 def test_ids_know_the_content_of_the_file_and_the_column(table7):
-    ids = {trial.id for trial in load("p3-table7").trials()}
-    document = json.loads(json.dumps(load("p3-table7").document))
+    ids = {trial.id for trial in load(page_config("p3-table7")).trials()}
+    document = json.loads(json.dumps(load(page_config("p3-table7")).document))
     assert "needs" not in document
     boys().assign(ST9=0.5).to_csv("bgsboys.csv", index=False)
-    assert not ids & {trial.id for trial in load("p3-table7").trials()}
+    assert not ids & {trial.id for trial in load(page_config("p3-table7")).trials()}
