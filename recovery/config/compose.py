@@ -11,6 +11,7 @@ from recovery.config.points import BROKEN, AxisValue, Block, Point
 from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
 from recovery.config.trials import AXES, NO_AXES, Cell
 from recovery.config.user_axes import user_axes
+from recovery.types import Scalar
 
 _EXAMPLES = {
     "n": "n: 100",
@@ -54,12 +55,31 @@ class Composer:
                 texts = tuple([part.text for part in parts.values()])
                 if texts not in found:
                     cost = checks.cost(parts, point) if self.context.imports else 1.0
-                    found[texts] = Cell(self.seed, parts, coordinates.of(point, parts), cost, number)
+                    found[texts] = Cell(
+                        self.seed, parts, coordinates.of(point, parts, coordinates.fields), cost, number
+                    )
             start += block.count
         self.problems += checks.problems
         cells = list(found.values())
         unify([cell.coordinates for cell in cells])
         return cells
+
+    def combinations(self, blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[Scalar, ...]]:
+        """Return the combinations of values that these coordinates take, in the order of the config.
+
+        Only the components that the coordinates describe are composed. Points without one are left out.
+        """
+        coordinates = Coordinates(blocks)
+        if not coordinates.fields.keys() >= set(names):
+            return []
+        rows = []
+        for block in blocks:
+            fields = {coordinates.fields[name] for name in names} & COMPONENTS.keys()
+            inside = {field: _inside(field, block.paths) for field in fields}
+            points = ((point, self._parts(point, inside, ())) for point in block.points())
+            rows += [coordinates.of(point, parts, names) for point, parts in points if parts is not None]
+        unify(rows)
+        return list(dict.fromkeys(tuple(row.values()) for row in rows))
 
     def made(self, name: str) -> list[Component]:
         """Return every component of the science field `name` that could be built."""

@@ -4,7 +4,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -41,13 +41,15 @@ class Sweep(Sections):
 
     axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. slicing:
     the slices in which adaptive sampling looks for the threshold. backend: where trials run by default; it is not
-    stored in the document.
+    stored in the document. combinations: the values that the coordinates of these names take together, in the order of
+    the config.
     """
 
     axes: tuple[str, ...] = field(kw_only=True)
     computed: tuple[str, ...] = field(kw_only=True)
     slicing: Slicing = field(kw_only=True)
     document: dict[str, Any] = field(repr=False, kw_only=True)
+    combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False, kw_only=True)
     compose: Callable[[], Sequence[Cell]] = field(repr=False, kw_only=True)
 
     @cached_property
@@ -67,10 +69,6 @@ class Sweep(Sections):
         if not counts or isinstance(self.sampling, Even):
             return np.full(len(cells), self.replicates)
         return np.array([max(counts.get(cell.id, 0), self.replicates) for cell in cells], np.intp)
-
-    def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
-        """Return the combinations of values that these coordinates take, in the order of the config."""
-        return list(dict.fromkeys(tuple([cell.coordinates[name] for name in names]) for cell in self.cells))
 
     @cached_property
     def columns(self) -> Columns:
@@ -94,7 +92,7 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
     problems: those found when the tree was read. Raises `ConfigError` with all problems, as `MissingFileError` if the
     only problem is a missing data file.
     """
-    allow_imports(context)
+    allow_imports(context.folder)
     sections, more = _sections(tree)
     blocks, others = parse(tree)
     problems = [*problems, *more, *others]
@@ -123,7 +121,7 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
         raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
     if problems or sections is None:
         raise ConfigError(problems)
-    return _assembled(sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
+    return _assembled(tree, sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
 
 
 def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
@@ -133,7 +131,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     data file is read. Raises `ConfigError`.
     """
     tree = Tree(plain_document(document), "document")
-    context = Context(Path(document.get("folder", ".")), document.get("files", {}), checked)
+    context = replace(stored_context(document), imports=checked)
     sections, problems = _sections(tree)
     blocks, more = parse(tree)
     if problems or more or sections is None:
@@ -141,14 +139,19 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
 
     def compose() -> list[Cell]:
         if checked:
-            allow_imports(context)
+            allow_imports(context.folder)
         composer = Composer(tree, sections.seed, context)
         cells = composer.cells(blocks)
         if composer.problems:
             raise ConfigError(composer.problems)
         return cells
 
-    return _assembled(sections, blocks, document, compose)
+    return _assembled(tree, sections, blocks, document, compose)
+
+
+def stored_context(document: Mapping[str, Any]) -> Context:
+    """Return the surroundings of a stored document."""
+    return Context(Path(document.get("folder", ".")), document.get("files", {}))
 
 
 def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,9 +159,9 @@ def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in STORED}
 
 
-def allow_imports(context: Context) -> None:
-    """Let this process and its children import user code of the config, from its folder or the current folder."""
-    add_folders([context.folder, Path.cwd()])
+def allow_imports(folder: Path) -> None:
+    """Let this process and its children import user code of a config, from its folder or the current folder."""
+    add_folders([folder, Path.cwd()])
 
 
 def _sections(tree: Tree) -> tuple[Sections | None, list[Problem]]:
@@ -185,7 +188,11 @@ def _sections(tree: Tree) -> tuple[Sections | None, list[Problem]]:
 
 
 def _assembled(
-    sections: Sections, blocks: list[Block], document: dict[str, Any], compose: Callable[[], Sequence[Cell]]
+    tree: Tree,
+    sections: Sections,
+    blocks: list[Block],
+    document: dict[str, Any],
+    compose: Callable[[], Sequence[Cell]],
 ) -> Sweep:
     report = sections.report
     report = replace(report, labels={name: printable(label) for name, label in report.labels.items()})
@@ -196,6 +203,7 @@ def _assembled(
         computed=computed_axes(blocks),
         slicing=slicing(sections.report, blocks),
         document=document,
+        combinations=partial(Composer(tree, sections.seed, stored_context(document)).combinations, blocks),
         compose=compose,
     )
 

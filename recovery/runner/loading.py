@@ -8,7 +8,7 @@ from typing import Any
 
 from recovery.backends import Backend
 from recovery.config import Cell, ConfigError, read_config, user_code_in
-from recovery.config.sweep import Sweep, from_document
+from recovery.config.sweep import Sweep, allow_imports, from_document
 from recovery.config.tree import refusal
 from recovery.errors import ParameterError, RecoverError
 
@@ -22,7 +22,10 @@ def load(
 ) -> Sweep:
     """Load a config, with user code in another process. Raises `ConfigError`; `ParameterError` if that process ends."""
     source = read_config(config, overrides, until, refine=refine)
-    return _composed_elsewhere(source.sweep) if source.names_user_code else source.sweep()
+    if not source.names_user_code:
+        return source.sweep()
+    allow_imports(source.context.folder)
+    return _composed_elsewhere(source.sweep)
 
 
 def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
@@ -32,6 +35,7 @@ def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
     if not trust:
         text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(names))}"
         raise refusal("the stored sweep", f"{text}; --trust allows it")
+    allow_imports(Path(document.get("folder", ".")))
     return _composed_elsewhere(partial(from_document, document, checked=True))
 
 

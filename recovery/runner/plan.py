@@ -39,9 +39,8 @@ class Plan:
     """A sweep, its results folder, its trials, and the status of each stored trial.
 
     trials: with rounds, the trials of the first round and of `rounds`, the rounds planned so far. stored: the status of
-    each trial's row, None without a row. index: the stored rows. listing: the files that `rounds` and `stored` were read
-    from.
-    relation: to the plan of the folder when the plan was made.
+    each trial's row, None without a row. index: the stored rows. listing: the files that `rounds` and `stored` come
+    from. relation: to the plan of the folder when the plan was made.
     """
 
     sweep: Sweep
