@@ -15,7 +15,6 @@ from recovery.report.claims import Analysis, Line
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.statistics.crossings import hidden_step
 from recovery.report.statistics.curve_free import crossing
-from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled
 from recovery.report.statistics.slices import Slices, crossed
 from tests.suites import first
@@ -302,15 +301,3 @@ def test_one_number_and_one_interval_and_those_of_its_slices() -> None:
     assert {(one["along"], one["pooled"], one["probability"]) for one in slices} == {("n", False, 0.5)}
     span = f"{record['estimate']:.3f}, {record['low']:.3f} to {record['high']:.3f} (95 %)"
     assert analysis.lines[0].sentence == record["words"] == f"n/d at 50 % = {span}"
-
-
-def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> None:
-    rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=5, seed=8)
-    rows["max_deviation"] = np.where(rows["recovered"].astype(bool), 1e-7, 1e-1)
-    column, series = sensitivity(Diagram.of(grid(rows)))
-    assert column == "max_deviation"
-    expected = pooled(Diagram.of(grid(rows)).panels[0]).interval.estimate
-    by_tolerance = {round(np.log10(tolerance), 1): found.estimate for tolerance, found in series[0]}
-    assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.0, -4.0, -2.0))
-    assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
-    assert np.isnan(by_tolerance[1.0])  # everything counts as recovered

@@ -24,8 +24,8 @@ class Axis:
     asked: AxisKind | None = None
 
     @cached_property
-    def kinds(self) -> tuple[AxisKind, ...]:
-        """The possible kinds of axis, the best first.
+    def kind(self) -> AxisKind:
+        """The kind of the axis.
 
         `even`, with steps of one, is for words, and for numbers that would be log-spaced without their zero or negative
         values.
@@ -33,17 +33,14 @@ class Axis:
         try:
             numbers = np.array(self.values, dtype=float)
         except (TypeError, ValueError):
-            return ("even",)
-        if not np.isfinite(numbers).all() or any(isinstance(value, bool | np.bool_) for value in self.values):
-            return ("even",)
-        if (numbers > 0).all():
-            return ("log", "linear") if log_spaced(numbers) else ("linear", "log")
-        return ("even", "linear") if log_spaced(numbers[numbers > 0]) else ("linear",)
-
-    @property
-    def kind(self) -> AxisKind:
-        """The kind of the axis: the requested one, or the best."""
-        return self.asked or self.kinds[0]
+            return "even"
+        if self.asked or any(isinstance(value, bool | np.bool_) for value in self.values):
+            return self.asked or "even"
+        if not np.isfinite(numbers).all():
+            return "even"
+        if not log_spaced(numbers[numbers > 0]):
+            return "linear"
+        return "log" if (numbers > 0).all() else "even"
 
     @cached_property
     def at(self) -> Array:

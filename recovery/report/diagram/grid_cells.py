@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.diagram.quantity import Quantity, finished, least_bounds
+from recovery.report.diagram.quantity import Quantity, finished
 from recovery.types import Array, Mask
 
 
@@ -48,20 +48,6 @@ class Cells:
         trials = np.bincount(self.code, minlength=len(self.keys))
         missing = np.maximum(self.replicates - trials, 0)
         return pd.DataFrame({"trials": trials, "ok": ok, "failed": trials - ok, "missing": missing})
-
-    def tallies(self, column: str, bounds: Sequence[float]) -> list[pd.DataFrame]:
-        """Return for each bound, in rising order, the trials of each cell by `column <= bound`: yes, no, undecided."""
-        least = np.where(self.finished, least_bounds(self.frame, column), np.nan)
-        known = ~np.isnan(least)
-        steps = len(bounds) + 1
-        place = self.code[known] * steps + np.searchsorted(bounds, least[known])
-        counts = np.bincount(place, minlength=len(self.keys) * steps).reshape(-1, steps)
-        yes, total = np.cumsum(counts, axis=1), counts.sum(axis=1)
-        undecided = self.count(self.finished & ~known)
-        return [
-            pd.DataFrame({"yes": yes[:, i], "no": total - yes[:, i], "undecided": undecided})
-            for i in range(len(bounds))
-        ]
 
     def tally(self, quantity: Quantity) -> pd.DataFrame:
         """Return what the finished trials measured, one row per cell.

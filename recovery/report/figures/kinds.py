@@ -137,12 +137,6 @@ def drawings(analysis: Analysis) -> dict[str, Drawing]:
     return {"": main, **beside} if first is None else {"": first, kind: main, **beside}
 
 
-def named_records(analysis: Analysis) -> Drawing | None:
-    """Return the figure of training records that the config names, if it names one and the rows have such records."""
-    name = analysis.diagram.sweep.report.figure
-    return figures_beside(analysis).get(name) if name in RECORD_KINDS else None
-
-
 def _drawing(kind: Kind, analysis: Analysis) -> Drawing:
     diagram = analysis.diagram
     words = kind.words.format(value=diagram.quantity.label, x=diagram.layout.x, y=diagram.layout.y)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from math import ceil
 from numbers import Real
 from typing import Any, Literal
@@ -13,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.cbook import is_math_text
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.mathtext import MathTextParser
 from matplotlib.textpath import TextPath
@@ -271,3 +273,15 @@ def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS)
     ticks = log_ticks(low, high, most)
     drawn.set_ticks(ticks, [MATH.number(tick) for tick in ticks])
     drawn.set_ticks([], minor=True)
+
+
+def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
+    """Return the figure as a png, svg or pdf file, at print resolution or `dots` per inch.
+
+    The same figure always gives the same bytes.
+    """
+    dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    buffer = BytesIO()
+    with matplotlib.rc_context(FILES):
+        figure.savefig(buffer, format=kind, metadata=dates.get(kind), dpi=dots or FILES["savefig.dpi"])
+    return buffer.getvalue()

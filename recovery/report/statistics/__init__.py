@@ -1,14 +1,12 @@
-"""Estimates from a diagram: thresholds, intervals, scaling and sensitivity."""
+"""Estimates from a diagram: thresholds, intervals and scaling."""
 
 from recovery.report.statistics.crossings import Crossing
-from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
+from recovery.report.statistics.estimates import Estimates
 from recovery.report.statistics.pooled import Drift, SliceValue, Threshold, at_level, pooled
 from recovery.report.statistics.proportions import Pairs, exact_interval, pair_cells
 from recovery.report.statistics.transition import poolable, slices_in_words
 
 __all__ = [
-    "COLUMNS",
-    "TOLERANCES",
     "Crossing",
     "Drift",
     "Estimates",
@@ -20,6 +18,5 @@ __all__ = [
     "pair_cells",
     "poolable",
     "pooled",
-    "sensitivity",
     "slices_in_words",
 ]

@@ -6,14 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from recovery.config import Until
-from recovery.interval import LEVEL, Interval
-from recovery.report.diagram import Axis, Diagram, default_quantity, is_measured
+from recovery.interval import LEVEL
+from recovery.report.diagram import Axis, Diagram, default_quantity
 from recovery.report.statistics.crossings import Crossing, Crossings, crossings
-from recovery.report.statistics.pooled import Threshold, of_panel, of_slices, pooled
+from recovery.report.statistics.pooled import Threshold, of_panel, of_slices
 
-TOLERANCES = [10.0**k for k in range(-8, 2)]
-COLUMNS = ("max_deviation", "absolute_distance", "test_distance")
-"""Columns on which a tolerance defines an event."""
 FIRST = 0.1
 """Share of the error rate that the first interim analysis of an adaptive sweep uses: few sweeps can stop there."""
 
@@ -108,28 +105,3 @@ class Estimates:
         """Return the thresholds of panels or slices in which every row has these coordinates."""
         matching = self.diagram.matching([one.panel for one in self.all_thresholds], where)
         return [self.all_thresholds[i] for i in matching]
-
-
-def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Interval]]]]:
-    """Return the column with a tolerance, and for each panel its pairs (tolerance, threshold).
-
-    There are no panels if no such column was measured over n and d.
-    """
-    shown = diagram.quantity.column
-    names = [shown] if shown in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
-    names = [name for name in names if is_measured(diagram.frame, name, diagram.grid.columns)]
-    if not names or not diagram.layout.over_n_and_d:
-        return "", []
-    tallies = diagram.cells.tallies(names[0], TOLERANCES)
-    curves: list[list[tuple[float, Interval]]] = []
-    for panel in diagram.panels:
-        level, series = levels(diagram)(panel.title), []
-        last: tuple[bytes, Interval] | None = None
-        for tolerance, tally in zip(TOLERANCES, tallies, strict=True):
-            cells = panel.cells.drop(columns=tally.columns, errors="ignore").join(tally)
-            counts = cells[["yes", "no"]].to_numpy().tobytes()
-            if last is None or last[0] != counts:
-                last = (counts, pooled(replace(panel, cells=cells), level, diagram.along).interval)
-            series.append((tolerance, last[1]))
-        curves.append(series)
-    return names[0], curves
