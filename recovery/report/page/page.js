@@ -1,5 +1,4 @@
 // The charts of a page: the choice of a value, light and dark, the numbers of a grid cell, its table, and files.
-"use strict";
 
 const MOST_PANELS = 12;
 const MOST_ROWS = 2000;
@@ -33,7 +32,8 @@ const wrapped = (text, room) => {
 };
 
 /** Return how many entries of a legend fit side by side into `room` pixels. */
-const columnsOf = (words, room) => Math.max(1, Math.floor(room / (40 + LETTER * Math.max(...words.map((w) => w.length)))));
+const columnsOf = (words, room) =>
+  Math.max(1, Math.floor(room / (40 + LETTER * Math.max(...words.map((w) => w.length)))));
 
 /** Return an entry of a CSV file, with an apostrophe before text that a spreadsheet would read as a formula. */
 const quoted = (v) => {
@@ -53,7 +53,8 @@ class Chart {
     Object.assign(this, { section, grid, first: 0, turn: 0, pinned: false, sorted: [null, 1] });
     this.find = (name) => section.querySelector(name);
     this.maps = this.find(".maps");
-    this.options(".value", grid.views.map(({ label }) => label), (k) => this.choose(k));
+    const labels = grid.views.map(({ label }) => label);
+    this.options(".value", labels, (k) => this.choose(k));
     const panels = grid.views[0].spec.concat.length;
     const parts = Array.from({ length: Math.ceil(panels / MOST_PANELS) }, (_, k) => k * MOST_PANELS);
     const names = parts.map((k) => `${k + 1} to ${Math.min(k + MOST_PANELS, panels)} of ${panels}`);
@@ -198,10 +199,11 @@ class Chart {
 
   async save(kind) {
     const facts = Object.entries(this.view.facts);
-    const lines = () => [facts.map(([, text]) => text), ...this.rows.map((row) => facts.map(([name]) => row[name]))];
+    const rows = [facts.map(([, text]) => text), ...this.rows.map((row) => facts.map(([name]) => row[name]))];
+    const lines = rows.map((row) => `${row.map(quoted).join(",")}\n`);
     const cells = () => this.rows.map((row) => Object.fromEntries(facts.map(([name, text]) => [text, row[name]])));
     const files = {
-      csv: () => new Blob([`${lines().map((line) => line.map(quoted).join(",")).join("\n")}\n`], { type: "text/csv" }),
+      csv: () => new Blob(lines, { type: "text/csv" }),
       json: () => new Blob([JSON.stringify({ sweep: this.grid.name, cells: cells() })], { type: "application/json" }),
       svg: async () => new Blob([await this.picture("toSVG")], { type: "image/svg+xml" }),
       png: async () => {
@@ -224,7 +226,9 @@ Promise.all(["library", "data"].map(unpacked)).then(async ([library, data]) => {
   let [width, waiting] = [window.innerWidth, 0];
   const again = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => charts.forEach((chart) => chart.draw()), RESIZE_DELAY);
+    waiting = setTimeout(() => {
+      for (const chart of charts) chart.draw();
+    }, RESIZE_DELAY);
   };
   darkTheme.addEventListener("change", again);
   window.addEventListener("resize", () => {
