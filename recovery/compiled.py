@@ -3,20 +3,15 @@
 On a new machine compiling takes up to 20 s, which must not count as the time of a trial: `compilation` measures it, and
 notifies the process that waits for a trial when it begins and ends. Numba is imported only when it is first needed.
 
-Numba stores machine code beside the file of a function, and ignores it when that file changes. Each function therefore
-has its own file in the user's cache, named by a hash of all sources that its machine code depends on. The code then
-survives an upgrade of the program, and other installations of the program share it.
+Numba stores machine code beside the file of a function, or in the user's cache if that folder is not writable. It
+ignores the machine code when the file changes.
 """
 
-import inspect
 import os
 import time
-from collections.abc import Callable, Iterator
-from functools import cache, cached_property, update_wrapper
-from hashlib import blake2b
+from collections.abc import Callable
+from functools import cache, update_wrapper
 from importlib import import_module
-from pathlib import Path
-from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -117,36 +112,9 @@ class Compiled(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return (self._made or self._make())(*args, **kwargs)
 
-    @cached_property
-    def key(self) -> str:
-        """Hash of all sources that the machine code depends on: of the function and of the functions that it calls, the
-        constants, the options, and the fields of named tuples."""
-        return blake2b("\n".join(self._sources()).encode(), digest_size=10).hexdigest()
-
-    def _sources(self) -> Iterator[str]:
-        function = self._function
-        yield from (function.__module__, function.__qualname__, inspect.getsource(function))
-        for name, option in sorted(self._options.items()):
-            # sets are sorted, because their order may change
-            yield f"{name} = {sorted(option) if isinstance(option, set) else option!r}"
-        for name in function.__code__.co_names:
-            value: Any = function.__globals__.get(name)
-            key = getattr(value, "key", None)  # a `Compiled`, or the Numba function that replaces it, has a key
-            if value is not self and isinstance(key, str):
-                yield key
-            elif isinstance(value, bool | int | float | str | tuple):
-                yield f"{name} = {value!r}"
-        for name, kind in function.__annotations__.items():
-            yield f"{name}: {getattr(kind, '_fields', ())}"
-
     def _make(self) -> Callable[P, R]:
         """Compile the function, and first the functions that it calls, which Numba looks up in its module."""
         if self._made is None:
-            try:
-                function: Any = in_cache(self._function, f"{self._function.__name__}-{self.key}")
-            # the function has no source, or there is no folder for the cache: compile the function as it is
-            except (OSError, RuntimeError):
-                function = self._function
             names = self._function.__globals__
             for name in self._function.__code__.co_names:
                 if isinstance(called := names.get(name), Compiled):
@@ -155,32 +123,10 @@ class Compiled(Generic[P, R]):
             from numba import njit
 
             try:
-                made = njit(function, cache=True, **self._options)
-            except RuntimeError:  # no folder for the machine code is writable: compile without a cache
-                made = njit(function, **self._options)
-            made.key = self.key
-            self._made = made
+                self._made = njit(self._function, cache=True, **self._options)
+            except RuntimeError:  # no folder for the machine code is writable, or the function has no file
+                self._made = njit(self._function, **self._options)
         return self._made
-
-
-def in_cache(function: Any, name: str) -> Any:
-    """Return the function with a file of this name in the user's cache as the file of its source.
-
-    Raises OSError or RuntimeError if there is no source, or the cache cannot be written.
-    """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recover" / "kernels"
-    file = cache / f"{name}.py"
-    if not file.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        temporary = cache / f".{name}-{os.getpid()}"
-        temporary.write_text(inspect.getsource(function), encoding="utf-8")
-        # give every writer's file the same time: Numba compares file times, and two processes may both write this file
-        os.utime(temporary, (0, 0))
-        temporary.replace(file)
-    code = function.__code__.replace(co_filename=str(file), co_firstlineno=1)
-    moved = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    moved.__kwdefaults__ = function.__kwdefaults__
-    return update_wrapper(moved, function)
 
 
 def compiled(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
