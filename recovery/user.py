@@ -127,19 +127,6 @@ def _hash(files: Mapping[str, str | None]) -> str:
     return digest.hexdigest()
 
 
-def user_sources(names: Iterable[str], folder: Path) -> dict[str, bytes]:
-    """Return relative path -> source of the modules in `folder` that `module:NAME` name, or that those import from it.
-
-    Nothing is imported; modules that are installed or missing are left out.
-    """
-    sources: dict[str, bytes] = {}
-    for module_name in _modules(names):
-        place = Path(*module_name.split("."))
-        for file in (folder / f"{place}.py", folder / place / "__init__.py"):
-            _collect(file, folder, sources)
-    return sources
-
-
 def _collect(path: Path, root: Path, sources: dict[str, bytes]) -> None:
     """Add the source of a file below `root`, and of the modules below `root` that it imports."""
     place = path.relative_to(root).as_posix()

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt, Interval, MaxLen, MinLen
 from pydantic import Field
 
-from recovery.config.tree import ConfigError, Path, Problem, as_shown, invalid
+from recovery.config.tree import ConfigError, Path, Problem, as_shown
 from recovery.config.validate import build_kind
 from recovery.errors import ParameterError
 from recovery.expressions import ExpressionError, is_expression, parse
@@ -263,27 +263,26 @@ CLAIMS: dict[str, type[Any]] = {
 }
 
 
-def build_claims(value: object) -> tuple[Claim, ...]:
-    """Build the claims of a config. Raises `ConfigError` with the problems of all of them."""
+def build_claims(value: object) -> tuple[dict[int, Claim], list[Problem]]:
+    """Return the valid claims of a config by their number, and the problems of the others."""
     if not isinstance(value, list):
-        raise invalid(f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")
-    claims, problems = [], list[Problem]()
+        text = f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}"
+        return {}, [Problem((), text)]
+    claims, problems = dict[int, Claim](), list[Problem]()
     for i, item in enumerate(value):
         try:
-            claims.append(build_kind(CLAIMS, item))
+            claims[i] = build_kind(CLAIMS, item)
         except ConfigError as error:
             problems += [problem.inside((i,)) for problem in error.problems]
-    if problems:
-        raise ConfigError(problems)
-    return tuple(claims)
+    return claims, problems
 
 
 def claim_faults(
-    claims: Sequence[Claim], axes: Sequence[str], columns: Columns, curves: Callable[[], Sequence[str]]
+    claims: Mapping[int, Claim], axes: Sequence[str], columns: Columns, curves: Callable[[], Sequence[str]]
 ) -> Iterator[Problem]:
     """Yield a fault for each unknown name of a column, coordinate or theory curve; `curves` is called if needed."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
-    for i, claim in enumerate(claims):
+    for i, claim in claims.items():
         at: Path = ("claims", i)
         if not isinstance(claim, Statement):
             yield from unknown((*at, "of"), column_of(claim.of), measured, "a measured column")

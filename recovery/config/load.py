@@ -141,15 +141,13 @@ def read_claims(path: Path, axes: Sequence[str], columns: Columns) -> tuple[Clai
     found = [Problem((key,), "unknown key; allowed: claims", key=True) for key in tree.value if key != "claims"]
     if not tree.value.get("claims"):
         found.append(Problem((), "found no claims; write `claims:` and a list such as [{kind: threshold, ...}]"))
-    try:
-        claims = build_claims(tree.value.get("claims", []))
-        found += claim_faults(claims, axes, columns, curve_names)
-    except ConfigError as error:
-        found += [problem.inside(("claims",)) for problem in error.problems]
+    claims, more = build_claims(tree.value.get("claims", []))
+    found += [problem.inside(("claims",)) for problem in more]
+    found += claim_faults(claims, axes, columns, curve_names)
     problems += map(tree.placed, found)
     if problems:
         raise ConfigError(problems)
-    return claims
+    return tuple(claims.values())
 
 
 AXIS_KEYS = {"start", "stop", "step", "logspace", "times"}

@@ -19,7 +19,7 @@ from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curv
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.sampling import SAMPLINGS, Even, Sections, Until, judgeable_faults, sampling_faults
 from recovery.config.slicing import Slicing, slicing
-from recovery.config.tree import ConfigError, MissingFileError, Problem, Tree, canonical_json
+from recovery.config.tree import ConfigError, MissingFileError, Path as TreePath, Problem, Tree, canonical_json
 from recovery.config.trials import ID_BYTES, Cell, Trials
 from recovery.config.user_axes import user_axis_problems
 from recovery.config.user_curves import kept_curves
@@ -94,32 +94,29 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
     """
     allow_imports(context.folder)
     sections, more = _sections(tree)
-    blocks, others = parse(tree)
-    problems = [*problems, *more, *others]
+    problems = [*problems, *more]
+    blocks, more = parse(tree)
     axes = axes_of(blocks)
-    composer = Composer(tree, sections.seed if sections else 0, replace(context, imports=True))
+    composer = Composer(tree, sections.seed, replace(context, imports=True))
     cells = composer.cells(blocks)
-    problems += composer.problems
+    problems += more + composer.problems
     columns: Columns = COLUMNS
     try:
         columns = union(columns_of(part.value) for part in composer.made("method")) or COLUMNS
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
     problems += user_axis_problems(tree, blocks, columns)
-    if sections is not None:
-        found = [
-            *claim_faults(sections.claims, axes, columns, curve_names),
-            *report_faults(sections.report, axes, columns),
-        ]
-        if not problems and not found:
-            curves, found = kept_curves(sections.report, cells)
-            found += judgeable_faults(sections.claims, sections.report, axes, cells, columns)
-            found += sampling_faults(sections, slicing(sections.report, blocks), cells, columns)
-            sections = replace(sections, report=replace(sections.report, curves=tuple(curves)))
-        problems += map(tree.placed, found)
+    claims = build_claims(tree.value.get("claims", []))[0]
+    found = [*claim_faults(claims, axes, columns, curve_names), *report_faults(sections.report, axes, columns)]
+    if not problems and not found:
+        curves, found = kept_curves(sections.report, cells)
+        found += judgeable_faults(sections.claims, sections.report, axes, cells, columns)
+        found += sampling_faults(sections, slicing(sections.report, blocks), cells, columns)
+        sections = replace(sections, report=replace(sections.report, curves=tuple(curves)))
+    problems += map(tree.placed, found)
     if problems and all(problem.missing for problem in problems):
         raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
-    if problems or sections is None:
+    if problems:
         raise ConfigError(problems)
     return _assembled(tree, sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
 
@@ -134,7 +131,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     context = replace(stored_context(document), imports=checked)
     sections, problems = _sections(tree)
     blocks, more = parse(tree)
-    if problems or more or sections is None:
+    if problems or more:
         raise ConfigError([*problems, *more])
 
     def compose() -> list[Cell]:
@@ -164,27 +161,38 @@ def allow_imports(folder: Path) -> None:
     add_folders([folder, Path.cwd()])
 
 
-def _sections(tree: Tree) -> tuple[Sections | None, list[Problem]]:
-    """Build the sections, None if one has a problem; return them and the problems, also of top-level keys."""
-    problems = []
-    allowed = (*HEADER, *COMPONENTS)
+def _sections(tree: Tree) -> tuple[Sections, list[Problem]]:
+    """Build the sections, and return the problems in them and in the top-level keys.
+
+    Where a key has a problem, the sections have its default, so that the other keys can be checked further.
+    """
+    problems, allowed = list[Problem](), (*HEADER, *COMPONENTS)
     for key in tree.value:
         if key not in allowed:
             text = f"unknown key; allowed: {', '.join(allowed)}{did_you_mean(key, allowed)}"
             problems.append(tree.problem((key,), text, key=True))
-    sections: dict[str, Any] = {}
-    header = {key: tree.value[key] for key in keys_of(Header) if key in tree.value}
-    for name, make in (
-        ("header", lambda: build(Header, header)),
-        ("claims", lambda: build_claims(tree.value.get("claims", []))),
-        ("report", lambda: build(ReportSpec, tree.value.get("report", {}))),
-        ("sampling", lambda: build_kind(SAMPLINGS, tree.value.get("sampling", {"kind": "uniform"}))),
-    ):
+
+    def sound(make: Callable[[Any], Any], value: Any, default: Any, at: TreePath) -> Any:
+        """Return what is made of a mapping without the keys that have problems."""
         try:
-            sections[name] = make()
+            return make(value)
         except ConfigError as error:
-            problems += [tree.placed(problem, () if name == "header" else (name,)) for problem in error.problems]
-    return Sections(**vars(sections.pop("header")), **sections) if len(sections) == 4 else None, problems
+            problems.extend(tree.placed(problem, at) for problem in error.problems)
+            wrong = {problem.path[0] for problem in error.problems if problem.path}
+        try:
+            return make({key: item for key, item in value.items() if key not in wrong}) if wrong else default
+        except ConfigError:  # the same problems, such as a missing key, or their consequences
+            return default
+
+    header = {key: tree.value[key] for key in keys_of(Header) if key in tree.value}
+    head = sound(partial(build, Header), header, Header("none"), ())
+    report = sound(partial(build, ReportSpec), tree.value.get("report", {}), ReportSpec(), ("report",))
+    sampling = sound(
+        partial(build_kind, SAMPLINGS), tree.value.get("sampling", {"kind": "uniform"}), Even(), ("sampling",)
+    )
+    claims, more = build_claims(tree.value.get("claims", []))
+    problems += [tree.placed(problem, ("claims",)) for problem in more]
+    return Sections(**vars(head), sampling=sampling, claims=tuple(claims.values()), report=report), problems
 
 
 def _assembled(

@@ -199,6 +199,31 @@ def test_all_errors_are_listed_by_position(folder: Path) -> None:
     ]
 
 
+MANY = """\
+name: ../many
+seed: -7
+colour: red
+data: {ensemble: gausian}
+planted: {kind: linear, directoin: random}
+noise: -1
+architecture: relu_skp
+method: {kind: min_norm, program: gatd}
+axes:
+  n: [4, x]
+  d: 2e
+claims:
+  - {kind: treshold}
+  - {kind: value, of: recoverd, at_least: 0.5}
+report: {value: recoverd, scale: cubic, curves: [wendl]}
+"""
+PLACES = "1:7 2:7 3:1 4:18 5:25 6:8 7:15 8:35 10:10 11:6 13:12 14:23 15:17 15:34 15:50"
+
+
+def test_every_error_of_a_config_is_listed_in_one_run(folder: Path) -> None:
+    lines = refused(folder, MANY).splitlines()
+    assert [":".join(line.removeprefix("Error: ").split(":")[1:3]) for line in lines] == PLACES.split()
+
+
 def test_a_long_list_of_errors_is_cut_to_a_screen(folder: Path) -> None:
     message = refused(folder, GOOD + "".join(f"extra{i}: 1\n" for i in range(100)))
     assert "and 80 more" in message
