@@ -23,7 +23,8 @@ import pandas as pd
 from scipy.special import expit, ndtr
 
 from benchmarks import arguments, commit, table, written
-from recovery.report.claims.threshold import judge_panel
+from recovery.report.claims.result import decided
+from recovery.report.claims.threshold import tests_of
 from recovery.report.diagram import Panel
 from recovery.report.statistics import pooled
 from recovery.types import Array
@@ -115,11 +116,11 @@ def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
         "half": (given.high - given.low) / 2,
         "drift": float(found.drift is not None and found.drift.shown),
         "sizes": float(np.mean(inside)),
-        "decided": float(judge_panel(found, ratio - 0.15, ratio + 0.15)[1] == "supported"),
+        "decided": float(decided(tests_of(found, (ratio - 0.15, ratio + 0.15)))[1] == "supported"),
     }
     spread = np.ptp(ratios)
     for kind, claims in (("true", TRUE), ("false", FALSE)):
-        verdicts = [judge_panel(found, ratio + by - room, ratio + by + room)[1] for by, room in claims]
+        verdicts = [decided(tests_of(found, (ratio + by - room, ratio + by + room)))[1] for by, room in claims]
         row[f"{kind}_contradicted"] = float(np.mean([verdict == "contradicted" for verdict in verdicts]))
         row[f"{kind}_held"] = float(np.mean([verdict == "supported" for verdict in verdicts]))
     return row | {"spread": float(spread)}

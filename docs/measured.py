@@ -52,11 +52,8 @@ from recovery.types import Array
 ROOT = Path(__file__).parents[1]
 GRIDS = ROOT / "results" / "papers"
 PLACE = re.compile(r"\{\{(.+?)\}\}", flags=re.DOTALL)
-FOUND = re.compile(
-    r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?n/d at \d+ % = "
-    r"(?:(?P<at>[\d.]+), (?P<low>[\d.]+) to (?P<high>[\d.]+) \([\d.]+ %\)"
-    r"|(?P<from>[\d.]+) to (?P<to>[\d.]+); (?P<change>[^;]+))"
-)
+LABEL = re.compile(r"[a-z]+(?: = [\d.]+)?")
+"""Titles of panels that prose names."""
 STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest": np.min}
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
 """Code, which runs or names something, and the targets of links."""
@@ -99,8 +96,7 @@ def _value(asked: str) -> str:
         return gallery()[grid][int(number) - 1]
     if verb in ("claim", "half"):
         grid, number = rest.split()
-        claim = _claims(grid)[int(number) - 1]
-        return _in_short(claim) if verb == "claim" else _half_way(asked, claim)
+        return _in_short(_claims(grid)[int(number) - 1]) if verb == "claim" else _half_way(asked, grid, int(number) - 1)
     if verb == "crossing":
         return _crossing(rest)
     if verb == "growth":
@@ -338,13 +334,17 @@ def _in_short(claim: ClaimResult) -> str:
     return f"{claim.verdict} ({measured})"
 
 
-def _half_way(asked: str, claim: ClaimResult) -> str:
-    found = []
-    for match in FOUND.finditer(claim.measured):
-        sizes = sorted({float(size) for size in re.findall(r"d = (\d+)", match["change"] or "")})
-        ends = [f"{n} at d = {d:g}" for n, d in zip((match["from"], match["to"]), sizes, strict=False)]
-        words = " to ".join(ends) or f"{match['at']} ({match['low']} to {match['high']})"
-        found.append(words + (f" at {match['label']}" if match["label"] else ""))
+def _half_way(asked: str, grid: str, k: int) -> str:
+    claim, found = _analysis(grid).diagram.sweep.claims[k], list[str]()
+    if isinstance(claim, ThresholdClaim):
+        about = _analysis(grid).showing(claim.of, claim.probability, claim.what).thresholds_where(claim.where)
+        for one in about:
+            interval, ends = one.interval, [(each.y, each.interval.estimate) for each in one.each]
+            words = f"{interval.estimate:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+            if not one.constant:
+                words = " to ".join(f"{at:.3f} at d = {d:g}" for d, at in (ends[0], ends[-1]))
+            label = f" at {one.panel.title}" if len(about) > 1 and LABEL.fullmatch(one.panel.title) else ""
+            found += [words + label] if interval.known else []
     if not found:
-        raise ValueError(f"no threshold: {asked}: {claim.measured}")
+        raise ValueError(f"no threshold: {asked}")
     return f"n/d = {', '.join(found)}"

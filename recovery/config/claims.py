@@ -79,15 +79,6 @@ class ThresholdClaim(Limited):
 
 
 @dataclass(frozen=True)
-class CurveClaim(Scoped):
-    """The frequency of column `of` agrees with the theory curve `curve` at significance level `level`."""
-
-    of: str
-    curve: str
-    level: Level = 1e-3
-
-
-@dataclass(frozen=True)
 class BoundClaim(Scoped):
     """In every grid cell, column `of` is on the stated side of a bound: its frequency or mean, its median, or every
     trial. Contradicted if a cell, or all cells together, are beyond the bound at significance level `level`. The mean
@@ -236,22 +227,11 @@ class Statement:
     source: str = ""
 
 
-Tested = (
-    ThresholdClaim
-    | CurveClaim
-    | BoundClaim
-    | ValueClaim
-    | BinomialClaim
-    | MonotoneClaim
-    | PowerClaim
-    | OrderClaim
-    | TableClaim
-)
+Tested = ThresholdClaim | BoundClaim | ValueClaim | BinomialClaim | MonotoneClaim | PowerClaim | OrderClaim | TableClaim
 Claim = Tested | Statement
 
 CLAIMS: dict[str, type[Any]] = {
     "threshold": ThresholdClaim,
-    "curve": CurveClaim,
     "bound": BoundClaim,
     "value": ValueClaim,
     "binomial": BinomialClaim,
@@ -286,8 +266,6 @@ def claim_faults(
         at: Path = ("claims", i)
         if not isinstance(claim, Statement):
             yield from unknown((*at, "of"), column_of(claim.of), measured, "a measured column")
-        if isinstance(claim, CurveClaim):
-            yield from unknown((*at, "curve"), claim.curve, curves(), "a theory curve")
         if isinstance(claim, BoundClaim):
             for side in ("at_least", "at_most"):
                 limit = getattr(claim, side)

@@ -11,7 +11,8 @@ import pandas as pd
 from recovery.config import Until
 from recovery.config.claims import ThresholdClaim
 from recovery.report.claims.lines import Line
-from recovery.report.claims.threshold import judge_panel, stated_limits
+from recovery.report.claims.result import decided
+from recovery.report.claims.threshold import stated_limits, tests_of
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Threshold, at_level
 from recovery.report.statistics.crossings import slices_of
@@ -100,7 +101,7 @@ class Goal:
         """Return whether the interval meets the target."""
         half = self.until.half
         if half is None:
-            return all(judge_panel(found, *claim.limits)[1] != "inconclusive" for claim in self.claims)
+            return all(decided(tests_of(found, claim.limits))[1] != "inconclusive" for claim in self.claims)
         return bool(_half(found) <= half * (1 + 1e-9))
 
     def wanted(self, found: Threshold) -> float:

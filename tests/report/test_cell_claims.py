@@ -311,7 +311,7 @@ BASE |= {"architecture": "relu_skip", "method": "min_norm"}
         ("kind: value, of: recovered, at_least: 1, tolerance: 1", "tolerance and factor belong to a value"),
         ("kind: binomial, of: recovered, probability: 1.5", "probability"),
         ("kind: monotone, of: recovered, along: m, direction: rises", "a coordinate"),
-        ("kind: curve, of: recovered, curve: wendel, patterns: some", "'all', 'searched' or 'sampled'"),
+        ("kind: bound, of: recovered, at_least: wendel, patterns: some", "'all', 'searched' or 'sampled'"),
     ],
 )
 def test_errors_in_claims_name_their_place(claim: str, words: str, tmp_path: Any) -> None:

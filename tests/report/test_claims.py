@@ -1,6 +1,5 @@
-"""Claims about thresholds, curves and orders."""
+"""Claims about thresholds and orders."""
 
-import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from recovery.theory import CURVES
 from .grids import fail, judge, wendel_rows
 
 THRESHOLD = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.2}
-CURVE = {"kind": "curve", "of": "all_ones", "curve": "wendel", "level": 1e-3}
 
 
 @pytest.fixture(scope="module")
@@ -49,23 +47,12 @@ def test_unfinished_trials_can_make_a_claim_inconclusive(rows: pd.DataFrame) -> 
     assert judge(fail(rows, slice(0, None, 4)), THRESHOLD).verdict == "inconclusive"
 
 
-def test_the_law_is_supported_and_a_shifted_law_contradicted(rows: pd.DataFrame) -> None:
-    found = judge(rows, CURVE)
-    assert found.verdict == "supported"
-    assert "p = " in found.measured
+def test_a_law_is_two_bounds(rows: pd.DataFrame) -> None:
+    """The law itself is supported; the law at 15 % more rows is contradicted from one side."""
+    sides = [{"kind": "bound", "of": "all_ones", side: "wendel"} for side in ("at_least", "at_most")]
+    assert [judge(rows, side).verdict for side in sides] == ["supported", "supported"]
     shifted = rows.assign(n=rows["n"] * 1.15)
-    assert judge(shifted, CURVE).verdict == "contradicted"
-
-
-def test_an_impossible_outcome_contradicts_the_law(rows: pd.DataFrame) -> None:
-    spoilt = rows.copy()
-    spoilt.loc[(spoilt["n"] == 10) & (spoilt["d"] == 60) & (spoilt["replicate"] == 0), "all_ones"] = False
-    assert judge(spoilt, CURVE).verdict == "contradicted"
-
-
-def test_too_few_trials_are_inconclusive(rows: pd.DataFrame) -> None:
-    few = rows[(rows["replicate"] == 0) & (rows["d"] == 30)]
-    assert judge(few, CURVE).verdict == "inconclusive"
+    assert [judge(shifted, side).verdict for side in sides] == ["supported", "contradicted"]
 
 
 def test_statements_are_printed_and_not_judged(rows: pd.DataFrame) -> None:
@@ -102,9 +89,20 @@ def planted() -> pd.DataFrame:
 def test_orders(planted: pd.DataFrame, values: list[Any], verdict: str) -> None:
     found = judge(planted, ORDER | {"values": values})
     assert found.verdict == verdict
-    if verdict != "inconclusive":
-        estimates = dict(re.findall(r"(soon|middle|late) (\d\.\d+)", found.measured.split(";")[0]))
-        assert {name: round(float(value)) for name, value in estimates.items()}.items() <= MEDIANS.items()
+
+
+def test_orders_pool_panels_and_count_trials_without_a_partner(planted: pd.DataFrame) -> None:
+    """With three ensembles, pairs agree in the ensemble too. A trial whose partner was never run is in no test."""
+    parts = [planted.assign(ensemble=name) for name in ("gaussian", "haar", "cubic_gaussian")]
+    rows = pd.concat(parts, ignore_index=True)
+    rows["trial_id"] = [f"{i:032x}" for i in range(len(rows))]
+    claim = ORDER | {"values": ["soon", "middle"]}
+    assert judge(rows, claim).verdict == "supported"
+    assert "without a partner" not in judge(rows, claim).measured
+    alone = rows[(rows["planted"] != "middle") | (rows["replicate"] > 0)].reset_index(drop=True)
+    found = judge(alone, claim)
+    assert found.verdict == "supported"
+    assert f"; {3 * 20 * 4} trials without a partner" in found.measured
 
 
 NUMBERS = {"kind": "order", "of": "test_distance", "axis": "planted", "direction": "rises"}
@@ -161,9 +159,8 @@ def test_a_threshold_that_changes_with_d_is_inconclusive_unless_every_d_agrees()
     bent = pd.concat(parts, ignore_index=True)
     found = judge(bent, THRESHOLD | {"tolerance": 0.35})
     assert found.verdict == "inconclusive"
-    assert found.measured.startswith("n/d at 50 % = 1.58")
-    assert re.search(r" to 2\.39\d; [\d.]+ to [\d.]+ times as large at d = 60 as at d = 20", found.measured)
-    assert "judged at each d; needs about " in found.measured
+    assert found.measured.startswith("d = 60: n/d at 50 % = 2.39")
+    assert "; the deciding one of 2; needs about " in found.measured
     assert judge(bent, THRESHOLD | {"value": 2.4, "tolerance": 0.35}).verdict == "contradicted"  # 1.58 at d = 20
     assert judge(bent, THRESHOLD | {"tolerance": 0.9}).verdict == "supported"
     assert judge(bent, THRESHOLD | {"value": 4.0}).verdict == "contradicted"

@@ -169,7 +169,7 @@ def test_a_claim_of_a_threshold_along_an_own_axis_is_judged(pool: Any, stated: A
     assert claim.verdict == verdict
     assert "threshold" in claim.stated
     assert "of 'recovered' at " in claim.stated
-    assert ("width = 20: " in claim.measured) == (not pool)
+    assert ("the deciding one of 3" in claim.measured) == (not pool)
 
 
 def test_a_claim_may_be_about_one_slice_and_about_another_axis() -> None:

@@ -11,26 +11,53 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config.claims import BoundClaim, Claim, CurveClaim, OrderClaim, Statement, ThresholdClaim
+from recovery.config.claims import (
+    BinomialClaim,
+    BoundClaim,
+    Claim,
+    MonotoneClaim,
+    OrderClaim,
+    PowerClaim,
+    Statement,
+    TableClaim,
+    ThresholdClaim,
+    ValueClaim,
+)
 from recovery.errors import ReportError
 from recovery.interval import Interval
-from recovery.report.claims.cell_claims import ROWS
-from recovery.report.claims.curve import judge_curve, state_curve
+from recovery.report.claims.cell_claims import (
+    judge_binomial,
+    judge_bound,
+    judge_table,
+    judge_value,
+    state_binomial,
+    state_bound,
+    state_table,
+    state_value,
+)
 from recovery.report.claims.lines import Line, form_of
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
 from recovery.report.claims.threshold import judge_threshold, lines, state_threshold
+from recovery.report.claims.trend import judge_monotone, judge_power, state_monotone, state_power
 from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, rows_where
 from recovery.report.statistics import Estimates, Threshold
 from recovery.text import many
 from recovery.types import Array, Mask
 
-KINDS: dict[type[Any], tuple[Callable[[Any], str], Callable[[Estimates, list[int], Any], tuple[str, Judgement]]]] = {
+Judge = Callable[[Estimates, Mask, Any], tuple[str, Judgement]]
+JUDGES: dict[type[Any], tuple[Callable[[Any], str], Judge]] = {
     ThresholdClaim: (state_threshold, judge_threshold),
-    CurveClaim: (state_curve, judge_curve),
+    ValueClaim: (state_value, judge_value),
+    BoundClaim: (state_bound, judge_bound),
+    BinomialClaim: (state_binomial, judge_binomial),
+    TableClaim: (state_table, judge_table),
+    MonotoneClaim: (state_monotone, judge_monotone),
+    PowerClaim: (state_power, judge_power),
     OrderClaim: (state_order, judge_order),
 }
-"""Kind of claim -> functions that state it and that judge it from the numbers of its panels."""
+"""Kind of claim -> functions that state it, and that judge it from the estimates of its value and a mask of the rows
+that it is about: what was measured, and the verdict."""
 NESTED = ("sampled", "searched", "all")
 """Pattern sets from the smallest to the largest: what holds for one may fail for a later one."""
 
@@ -43,7 +70,7 @@ def results(estimates: Estimates) -> list[ClaimResult]:
 def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
     if isinstance(claim, Statement):
         return ClaimResult(claim.text, "left to the reader", "not tested", claim.source)
-    state, judge = (ROWS if type(claim) in ROWS else KINDS)[type(claim)]
+    state, judge = JUDGES[type(claim)]
     about = getattr(claim, "patterns", None)
     where = [PLAIN.where(claim.where)] if claim.where else []
     where += [f"{about} patterns"] if about else []
@@ -51,10 +78,9 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
     try:
         shown = estimates.showing(claim.of)
         rows = rows_where(shown.diagram.frame, claim.where)
-        panels = shown.diagram.panels_where(claim.where)
-        if not (rows.any() if type(claim) in ROWS else panels or isinstance(claim, ThresholdClaim)):
+        if not rows.any():
             return ClaimResult(stated, *NO_CELLS, claim.source)
-        text, verdict = judge(shown, rows if type(claim) in ROWS else panels, claim)  # type: ignore[arg-type]
+        text, verdict = judge(shown, rows, claim)
         return ClaimResult(stated, *_for_pattern_set(shown.diagram, rows, claim, text, verdict), claim.source)
     except ReportError as error:
         return ClaimResult(stated, *undecided(str(error), "a claim about what this grid measures"), claim.source)
@@ -80,7 +106,7 @@ def _for_pattern_set(
         return more, verdict
     if verdict == "contradicted" and isinstance(claim, ThresholdClaim) and np.isfinite(claim.limits[1]):
         one_sided = replace(claim, value=None, tolerance=None, at_least=None, at_most=claim.limits[1])
-        if judge_threshold(Estimates(diagram), [], one_sided)[1] == "contradicted":
+        if judge_threshold(Estimates(diagram), rows, one_sided)[1] == "contradicted":
             return more, verdict
     text = f"{text}; {verdict} on {drawn} patterns, but the statement is about {about} patterns"
     return undecided(text, f"trials with patterns {{kind: {about}}}")

@@ -1,16 +1,12 @@
 """Claims about numbers in grid cells: a value, a bound in every cell, a proportion, a table of means."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import scipy
 
-from recovery.config.claims import BinomialClaim, BoundClaim, MonotoneClaim, PowerClaim, TableClaim, ValueClaim
+from recovery.config.claims import BinomialClaim, BoundClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.result import AGREE, RESULTS, Judgement, against, concluded, replicates, undecided
-from recovery.report.claims.trend import judge_monotone, judge_power, state_monotone, state_power
 from recovery.report.diagram import PLAIN, Diagram, as_numbers
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.means import claimed_table
@@ -250,14 +246,3 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
 
 def _place(diagram: Diagram, code: int) -> str:
     return PLAIN.where(dict(diagram.cells.keys.iloc[code]))
-
-
-ROWS: dict[type[Any], tuple[Callable[[Any], str], Callable[[Estimates, Mask, Any], tuple[str, Judgement]]]] = {
-    ValueClaim: (state_value, judge_value),
-    BoundClaim: (state_bound, judge_bound),
-    BinomialClaim: (state_binomial, judge_binomial),
-    MonotoneClaim: (state_monotone, judge_monotone),
-    PowerClaim: (state_power, judge_power),
-    TableClaim: (state_table, judge_table),
-}
-"""Kind of claim -> functions that state it, and that judge it from a mask of rows, which need not be whole panels."""

@@ -48,8 +48,15 @@ class Line:
     @classmethod
     def of_slice(cls, one: Crossing, panel: str, along: ThresholdAxis, value: str = "") -> "Line":
         """Return the line of one of the slices that a pooled threshold combines."""
-        where = [panel, PLAIN.pair(along.by, one.y) if along.by else ""]
-        return _line(value, ", ".join(filter(None, where)), along, along.x, one.interval, "")
+        return _line(value, _slice(panel, along, one.y), along, along.x, one.interval, "")
+
+    @classmethod
+    def of_each(cls, found: Threshold) -> list["Line"]:
+        """Return a line per pooled slice, with the value of the slice alone."""
+        return [
+            _line("", _slice(found.panel.title, found.along, one.y), found.along, found.along.what, one.interval, "")
+            for one in found.each
+        ]
 
     @property
     def known(self) -> bool:
@@ -77,6 +84,11 @@ def columns(lines: Sequence[Line]) -> list[dict[str, str]]:
     """Return the lines as the rows of a table, without the columns that are empty in every line."""
     used = [name for name in Line.__annotations__ if any(getattr(one, name) for one in lines)]
     return [{name: getattr(one, name) for name in used} for one in lines]
+
+
+def _slice(panel: str, along: ThresholdAxis, y: Any) -> str:
+    """Return the coordinates of a slice: of its panel, and the value that its cells share."""
+    return ", ".join(filter(None, [panel, PLAIN.pair(along.by, y) if along.by else ""]))
 
 
 def _line(value: str, panel: str, along: ThresholdAxis, what: str, interval: Interval, remark: str) -> Line:

@@ -1,7 +1,8 @@
 """Claims that success comes sooner, or a number is larger or smaller, under one value of an axis than under the next.
 
-Trials of two values are paired by grid cell and replicate. If both values were equally good, a pair of different
-outcomes would fall to either side with probability 1/2. The test is exact, whether or not the pairs share draws.
+Trials of two values are paired by replicate and by all other coordinates. If both values were equally good, a pair of
+different outcomes would fall to either side with probability 1/2. The test is exact, whether or not the pairs share
+draws.
 """
 
 from itertools import pairwise, product
@@ -14,9 +15,11 @@ import scipy
 from recovery.config import ReportSpec
 from recovery.config.claims import OrderClaim
 from recovery.errors import ReportError
-from recovery.report.claims.lines import Line
-from recovery.report.claims.result import MOST, Judgement, concluded, p_value, worst
+from recovery.report.claims.result import MOST, Judged, Judgement, decided, p_value
+from recovery.report.diagram import PLAIN, Diagram, has
 from recovery.report.statistics import Estimates
+from recovery.text import many
+from recovery.types import Mask
 
 
 def state_order(claim: OrderClaim) -> str:
@@ -25,57 +28,53 @@ def state_order(claim: OrderClaim) -> str:
     return f"{claim.of} is {how} under {', then '.join(steps)} (level {claim.level:g})"
 
 
-def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> tuple[str, Judgement]:
+def judge_order(estimates: Estimates, rows: Mask, claim: OrderClaim) -> tuple[str, Judgement]:
     """Judge whether every value of a group comes before every value of the next group; see `_judge_pair`."""
     diagram, layout = estimates.diagram, estimates.diagram.layout
-    if claim.axis in (layout.x, layout.y):
-        diagram = diagram.laid_out(ReportSpec(x=layout.y if claim.axis == layout.x else layout.x, panel=claim.axis))
-        estimates, panels = Estimates(diagram), diagram.panels_where(claim.where)
-    panel_of: dict[Any, int] = {}
-    for value in (value for group in _groups(claim) for value in group):
-        matching = [i for i in diagram.panels_where({claim.axis: value}) if i in panels]
-        if len(matching) != 1:
-            number = "no panel" if not matching else f"{len(matching)} panels"
-            raise ReportError(f"{number} with {claim.axis} = {value}; `where` names other coordinates")
-        panel_of[value] = matching[0]
-    names = _short([str(value) for value in panel_of])
-    named = dict(zip(panel_of, names, strict=True))
-    pairs = [pair for a, b in pairwise(_groups(claim)) for pair in product(a, b)]
-    level = claim.level / len(pairs)
+    if claim.axis not in layout.panels:
+        x = layout.y if claim.axis == layout.x else layout.x
+        diagram = diagram.laid_out(ReportSpec(x=x, panel=claim.axis))
+    side_of = {
+        value: rows & has(diagram.frame, claim.axis, value) for value in (value for g in _groups(claim) for value in g)
+    }
+    if absent := [value for value, side in side_of.items() if not side.any()]:
+        raise ReportError(f"no trials with {claim.axis} = {absent[0]}; `values` names values of this grid")
+    named = dict(zip(side_of, _short([str(value) for value in side_of]), strict=True))
+    compared = [pair for a, b in pairwise(_groups(claim)) for pair in product(a, b)]
+    sign = -1.0 if claim.direction == "rises" else 1.0
     ends = (0.0, 1.0) if diagram.proportion else (-np.inf, np.inf)
-    if claim.direction == "rises":
-        ends = -ends[1], -ends[0]
-    texts, verdicts = [_thresholds(estimates, [panel_of[value] for value in panel_of], names)], list[Judgement]()
-    for first, second in pairs:
-        rows = _outcomes(estimates, panel_of[first], panel_of[second])
-        if claim.direction == "rises":
-            rows[["first", "second"]] *= -1
-        text, verdict = _judge_pair(rows, ends, level)
-        texts.append(f"{named[first]} before {named[second]}: {text}")
-        verdicts.append(verdict)
-    return "; ".join(filter(None, texts)), worst(verdicts)
+    worst, best = sorted(sign * end for end in ends)
+    tests = []
+    for first, second in compared:
+        pairs, alone = _pairs(diagram, side_of[first], side_of[second], claim.axis)
+        pairs[["first", "second"]] *= sign
+        where = f"{named[first]} before {named[second]}"
+        tests.append(_judge_pair(where, pairs, alone, (worst, best), claim.level / len(compared)))
+    return decided(tests)
 
 
-def _judge_pair(rows: pd.DataFrame, ends: tuple[float, float], level: float) -> tuple[str, Judgement]:
+def _judge_pair(where: str, pairs: pd.DataFrame, alone: int, ends: tuple[float, float], level: float) -> Judged:
     """Judge whether the first value is better, from pairs of trials; ends: the worst and the best outcome of any trial.
 
     Supported if the first is better in significantly more pairs, even if all undecided trials count against it, and at
     no slice the second is. Contradicted if the second is, with undecided trials against it, overall or at some slice.
+    alone: the number of trials without a partner, which are in no test.
     """
-    (worst_one, best), first, second = ends, rows["first"], rows["second"]
-    against = _split(first.fillna(worst_one), second.fillna(best))
-    in_favour = _split(first.fillna(best), second.fillna(worst_one))
+    (worst, best), first, second = ends, pairs["first"], pairs["second"]
+    against = _split(first.fillna(worst), second.fillna(best))
+    in_favour = _split(first.fillna(best), second.fillna(worst))
     known = _split(first, second)
     text = f"{known[0]} pairs for, {known[1]} against, p {p_value(_tail(*known))}"
-    sizes: list[tuple[Any, pd.DataFrame]] = list(rows.groupby(rows.columns[0]))
-    splits = [(d, _split(part["first"].fillna(best), part["second"].fillna(worst_one))) for d, part in sizes]
-    turned = [f"{d:g}" for d, (a, b) in splits if b > a and _tail(b, a) < level / len(sizes)]
+    text += f"; {many(alone, 'trial')} without a partner" if alone else ""
+    slices: list[tuple[Any, pd.DataFrame]] = list(pairs.groupby("slice"))
+    splits = [(name, _split(part["first"].fillna(best), part["second"].fillna(worst))) for name, part in slices]
+    turned = [str(name) for name, (a, b) in splits if b > a and _tail(b, a) < level / len(slices)]
     if turned:
-        return f"{text}; in the opposite order at {rows.columns[0]} = {', '.join(turned)}", "contradicted"
+        return Judged(where, f"{text}; in the opposite order at {'; '.join(turned)}", "contradicted")
     if in_favour[1] > in_favour[0] and _tail(in_favour[1], in_favour[0]) < level:
-        return text, "contradicted"
-    verdict: Judgement = "supported" if against[0] > against[1] and _tail(*against) < level else "inconclusive"
-    return concluded(text, verdict, _needed(*known, level))
+        return Judged(where, text, "contradicted")
+    supported = against[0] > against[1] and _tail(*against) < level
+    return Judged(where, text, "supported" if supported else "inconclusive", _needed(*known, level), -_tail(*against))
 
 
 def _needed(first: int, second: int, level: float) -> str:
@@ -92,18 +91,28 @@ def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:
     return [value if isinstance(value, tuple) else (value,) for value in claim.values]
 
 
-def _outcomes(estimates: Estimates, first: int, second: int) -> pd.DataFrame:
-    """Return one row per pair of trials: y, x, replicate, and outcomes `first` and `second`, NaN if undecided."""
-    diagram = estimates.diagram
-    layout, cells = diagram.layout, diagram.cells
-    keys = [name for name in (layout.y, layout.x) if name is not None]
-    values = np.where(cells.finished, diagram.quantity.values(diagram.frame), np.nan)
-    sides = []
-    for name, i in (("first", first), ("second", second)):
-        inside = np.isin(cells.code, diagram.panels[i].cells.index)
-        sides.append(diagram.frame.loc[inside, [*keys, "replicate"]].assign(**{name: values[inside]}))
-    merged: pd.DataFrame = sides[0].merge(sides[1], on=[*keys, "replicate"], how="outer")
-    return merged
+def _pairs(diagram: Diagram, first: Mask, second: Mask, axis: str) -> tuple[pd.DataFrame, int]:
+    """Return one row per pair of trials with its slice and the outcomes `first` and `second`, NaN if undecided; and the
+    number of trials without a partner.
+
+    A coordinate with one value on each side, which the axis may determine, need not agree. Raises `ReportError`.
+    """
+    frame, keys = diagram.frame, [name for name in diagram.layout.keys if name != axis]
+    sides = [frame[side] for side in (first, second)]
+    keys = [name for name in keys if max(side[name].nunique(dropna=False) for side in sides) > 1] or keys[-1:]
+    values = np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
+    outcomes = [frame.loc[side, [*keys, "replicate"]] for side in (first, second)]
+    if any(side.duplicated().any() for side in outcomes):
+        names = ", ".join([*keys, "replicate"])
+        raise ReportError(f"several trials have the same {names}; `where` names other coordinates")
+    named = [
+        side.assign(**{name: values[mask]})
+        for side, name, mask in zip(outcomes, ("first", "second"), (first, second), strict=True)
+    ]
+    pairs = named[0].merge(named[1], on=[*keys, "replicate"])
+    slices = [name for name in keys if name != diagram.layout.x] or keys
+    words = [PLAIN.where(dict(zip(slices, row, strict=True))) for row in pairs[slices].itertuples(index=False)]
+    return pairs.assign(slice=words), len(named[0]) + len(named[1]) - 2 * len(pairs)
 
 
 def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, int]:
@@ -114,14 +123,6 @@ def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, 
 def _tail(more: int, less: int) -> float:
     """Return the exact p-value of `more` or more successes among more + less at probability 1/2; 1 without pairs."""
     return float(scipy.stats.binomtest(more, more + less, alternative="greater").pvalue) if more + less else 1.0
-
-
-def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> str:
-    """Return the pooled thresholds of these panels as text, each after its name; empty without pooled thresholds."""
-    if not estimates.pooled:
-        return ""
-    words = [f"{name} {Line.of(estimates.pooled[i]).estimate}" for i, name in zip(panels, names, strict=True)]
-    return f"{estimates.diagram.along.percent} at {estimates.diagram.along.what}: {', '.join(words)}"
 
 
 def _short(labels: list[str]) -> list[str]:

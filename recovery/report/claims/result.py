@@ -1,5 +1,6 @@
 """The result of a claim, how verdicts are combined, and what would decide an inconclusive claim."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -20,17 +21,12 @@ RESULTS = "results of the trials without one"
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim as stated, what the grid measures, one line per panel, and the verdict."""
+    """A claim as stated, what the grid measures where it is decided, and the verdict."""
 
     stated: str
-    text: str
+    measured: str
     verdict: Judgement
     source: str
-
-    @property
-    def measured(self) -> str:
-        """The measured text of all panels, as one line."""
-        return self.text.replace("\n", "; ")
 
     @property
     def verdict_words(self) -> str:
@@ -40,18 +36,54 @@ class ClaimResult:
 
     @property
     def sentence(self) -> str:
-        """The verdict, the claim, what was measured, and what would decide an inconclusive claim, a line per panel."""
-        lines = self.text.split("\n")
-        return "\n".join(f"{self.verdict_words}: claimed {self.stated}; measured {line}" for line in lines)
+        """The verdict, the claim, what was measured, and what would decide an inconclusive claim."""
+        return f"{self.verdict_words}: claimed {self.stated}; measured {self.measured}"
 
 
-def of_all(titles: Sequence[str], judged: Sequence[tuple[str, Judgement]]) -> tuple[str, Judgement]:
-    """Combine the judgements of panels for a claim about all of them: the texts as lines, and the worst verdict."""
-    texts = [f"{title}: {text}" if len(judged) > 1 else text for title, (text, _) in zip(titles, judged, strict=True)]
-    return "\n".join(texts), worst([verdict for _, verdict in judged])
+@dataclass(frozen=True)
+class Judged:
+    """One test of a claim: where, what was measured, the verdict, and what would decide it if it is inconclusive.
+
+    clearance: how far inside the limits the result is, by which equal verdicts are compared.
+    """
+
+    where: str
+    text: str
+    verdict: Judgement
+    needed: str = ""
+    clearance: float = 0.0
+
+    @classmethod
+    def of(
+        cls, where: str, text: str, inner: Interval, outer: Interval, limits: tuple[float, float], otherwise: str
+    ) -> "Judged":
+        """Judge an interval: supported if it lies within the limits, contradicted if the outer one lies outside."""
+        sides = [inner.low - limits[0], limits[1] - inner.high]
+        room = min(side for side, limit in zip(sides, limits, strict=True) if np.isfinite(limit))
+        length = inner.high - inner.low
+        clearance = room / length if length > 0 and np.isfinite(room) and np.isfinite(length) else room
+        needed = replicates(inner, outer, *limits, otherwise)
+        return cls(where, text, against(inner, outer, *limits), needed, clearance)
 
 
-def worst(verdicts: list[Judgement]) -> Judgement:
+def decided(tests: Sequence[Judged]) -> tuple[str, Judgement]:
+    """Return what a claim about all of these tests measures, as one line, and its verdict: the worst.
+
+    The line is about the test that decides: of those with this verdict, the one with the least clearance.
+    """
+    verdict = worst([one.verdict for one in tests])
+    one = min((one for one in tests if one.verdict == verdict), key=lambda one: one.clearance)
+    text = f"{one.where}: {one.text}" if one.where and len(tests) > 1 else one.text
+    if len(tests) > 1:
+        counts = Counter(test.verdict for test in tests)
+        text += f"; the deciding one of {len(tests)}"
+        text += (
+            f" ({', '.join(f'{counts[name]} {name}' for name in VERDICTS if counts[name])})" if len(counts) > 1 else ""
+        )
+    return concluded(text, verdict, one.needed)
+
+
+def worst(verdicts: Sequence[Judgement]) -> Judgement:
     """Return contradicted if some verdict is, otherwise inconclusive if some verdict is, otherwise supported."""
     order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
     return next(verdict for verdict in order if verdict in verdicts)
@@ -78,33 +110,20 @@ def concluded(text: str, verdict: Judgement, needed: str) -> tuple[str, Judgemen
     return undecided(text, needed) if verdict == "inconclusive" else (text, verdict)
 
 
-def times_needed(inner: Interval, outer: Interval, least: float, most: float) -> float:
-    """Return by which factor, at least 2, more replicates decide; infinite above `MOST` or if neither end is finite.
+def replicates(inner: Interval, outer: Interval, least: float, most: float, otherwise: str = "") -> str:
+    """Describe by which factor, at least 2, more replicates would decide: `about 4 times the replicates`.
 
     The width of an interval scales with the inverse square root of the replicates. The inner interval decides if the
-    estimate is within the limits, otherwise the outer one.
+    estimate is within the limits, otherwise the outer one. otherwise: another way to decide.
     """
     found = inner if least <= inner.estimate <= most else outer
     estimate, ends = found.estimate, [end for end in (found.low, found.high) if np.isfinite(end)]
     room, known = min(abs(estimate - least), abs(estimate - most)), [abs(end - estimate) for end in ends]
-    if not known or not room > 0 or (times := max(ceil((max(known) / room) ** 2), 2)) > MOST:
-        return np.inf
-    return times
-
-
-def replicates(inner: Interval, outer: Interval, least: float, most: float, otherwise: str = "") -> str:
-    """Describe the replicates that would decide: `about 4 times the replicates`, or more than `MOST` times.
-
-    otherwise: another way to decide, which is added to a finite factor.
-    """
-    times = times_needed(inner, outer, least, most)
-    if np.isinf(times):
-        return (
-            f"more than {MOST} times the replicates: the estimate is next to a limit"
-            if inner.bounded
-            else "more replicates"
-        )
-    return f"about {times:g} times the replicates{f', or {otherwise}' if otherwise else ''}"
+    if known and room > 0 and (times := max(ceil((max(known) / room) ** 2), 2)) <= MOST:
+        return f"about {times:g} times the replicates{f', or {otherwise}' if otherwise else ''}"
+    if inner.bounded:
+        return f"more than {MOST} times the replicates: the estimate is next to a limit"
+    return "more replicates"
 
 
 def p_value(p: float) -> str:

@@ -7,18 +7,9 @@ import numpy as np
 from recovery.config.claims import PowerClaim, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.lines import Line
-from recovery.report.claims.result import (
-    NO_CELLS,
-    Judgement,
-    against,
-    concluded,
-    of_all,
-    replicates,
-    times_needed,
-    undecided,
-    worst,
-)
+from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided
 from recovery.report.statistics import Estimates, Threshold
+from recovery.types import Mask
 
 
 def state_threshold(claim: ThresholdClaim) -> str:
@@ -34,15 +25,13 @@ def stated_limits(claim: ThresholdClaim | PowerClaim, equals: str = "") -> str:
     return f"{equals}{claim.at_least:g} to {claim.at_most:g}"
 
 
-def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdClaim) -> tuple[str, Judgement]:
+def judge_threshold(estimates: Estimates, rows: Mask, claim: ThresholdClaim) -> tuple[str, Judgement]:
     """Judge the threshold of each panel, or of each slice if slices are not pooled; the claim is about all of them."""
     shown = estimates.showing(claim.of, claim.probability, claim.what)
     if not shown.all_thresholds:
         raise ReportError(f"{claim.of} is no event along {claim.what}")
     about = shown.thresholds_where(claim.where)
-    if not about:
-        return NO_CELLS
-    return of_all([one.panel.title for one in about], [judge_panel(one, *claim.limits) for one in about])
+    return decided([test for one in about for test in tests_of(one, claim.limits)]) if about else NO_CELLS
 
 
 def lines(estimates: Estimates) -> list[Line]:
@@ -70,30 +59,29 @@ def lines(estimates: Estimates) -> list[Line]:
 
 
 def _beside(line: Line, found: Threshold, claim: ThresholdClaim) -> Line:
-    verdict = judge_panel(found, *claim.limits)[1]
+    verdict = decided(tests_of(found, claim.limits))[1]
     return replace(line, stated=stated_limits(claim), verdict=verdict, source=claim.source)
 
 
-def judge_panel(found: Threshold, least: float, most: float) -> tuple[str, Judgement]:
-    """Judge a threshold: supported if its interval is within the limits, contradicted if its outer interval is outside.
+def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
+    """Judge a threshold by its interval, or each slice by its own where a constant is rejected.
 
-    Both are widened by `missing_shift`. Where a constant is rejected, the claim is about each slice: supported if the
-    intervals of all slices lie within, and contradicted if the outer interval of their mean, or of some slice, lies
-    outside.
+    Intervals are widened by `missing_shift`.
     """
-    line, shift = Line.of(found), found.missing_shift
+    line, title, shift = Line.of(found), found.panel.title, found.missing_shift
     if not line.known:
-        return undecided(line.words, _missing(found))
-    inner, outer = found.interval.moved(*shift), found.outer_interval.moved(*shift)
-    verdict, text = against(inner, outer, least, most), line.words
+        return [Judged(title, line.words, "inconclusive", _missing(found))]
+    parts = [(title, line.words, found.interval, found.outer_interval)]
     if not found.constant:
-        parts = [(one.interval.moved(*shift), one.outer.moved(*shift)) for one in found.each]
-        slices = [against(*part, least, most) for part in parts]
-        verdict = "contradicted" if verdict == "contradicted" else worst(slices)
-        left = [part for part, one in zip(parts, slices, strict=True) if one == "inconclusive"]
-        inner, outer = max(left, key=lambda part: times_needed(part[0], part[1], least, most), default=(inner, outer))
-        text = f"{text}; judged at each {found.along.by}"
-    return concluded(text, verdict, replicates(inner, outer, least, most, f"a finer grid of {found.along.x}"))
+        parts = [
+            (one.panel, one.caption, each.interval, each.outer)
+            for one, each in zip(Line.of_each(found), found.each, strict=True)
+        ]
+    finer = f"a finer grid of {found.along.x}"
+    return [
+        Judged.of(where, text, inner.moved(*shift), outer.moved(*shift), limits, finer)
+        for where, text, inner, outer in parts
+    ]
 
 
 def _missing(pooled: Threshold) -> str:
