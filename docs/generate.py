@@ -194,7 +194,7 @@ def figures() -> str:
     def rows() -> Iterator[tuple[str, ...]]:
         sweeps, missing = load_shipped()
         for sweep in sweeps:
-            claims = "; ".join(claim.source for claim in sweep.claims)
+            claims = "; ".join(dict.fromkeys(claim.source for claim in sweep.claims))
             yield f"`{sweep.name}`", plain(sweep.title), plain(sweep.source), str(sweep.size), plain(claims)
         for one in missing:
             yield f"`{one.name}`", plain(one.title), plain(one.source), "needs a file", "see `recover check`"
