@@ -106,7 +106,7 @@ def _rounds(sources: Sequence[Source]) -> Sequence[Round]:
         if list(source.rounds) != list(longest.rounds[: len(source.rounds)]):
             raise StoreError(
                 f"{source.folder.path} and {longest.folder.path} planned their rounds from different rows; nothing was "
-                "merged. Merge the shards of a boundary sweep before its second round"
+                "merged. Merge the shards of a sweep in rounds before its second round"
             )
     return longest.rounds
 

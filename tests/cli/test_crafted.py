@@ -11,8 +11,8 @@ import pytest
 from recovery.config import ConfigError, load
 from recovery.store.folder import Folder
 from recovery.store.parts import document_checksum
-from tests.invoke import recover, refused
-from tests.runner.sweeps import sweep, write_config
+from tests.invoke import recover, refused, said
+from tests.runner.sweeps import write_config
 
 from .test_foreign import edit
 
@@ -27,11 +27,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder,
         method={"kind": "isometry"},
         architecture="relu_skip",
-        sampling={"kind": "boundary", "rounds": 2, "budget": 60},
+        sampling={"kind": "until", "rule": "threshold +-1.5", "ceiling": 2},
         axes={"n": [4, 6, 8, 10], "d": [3]},
         report={"value": "holds"},
     )
-    sweep(config, folder / "out", backend="threading")
+    said("sweep", config, "--out", folder / "out", "--backend", "threading", "-q")
     return folder
 
 

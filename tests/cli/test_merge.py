@@ -104,7 +104,7 @@ def test_a_shard_of_another_title_other_claims_or_more_replicates_is_merged(tmp_
 
 
 def test_shards_of_rounds_that_began_with_other_replicates_are_refused(tmp_path: Path) -> None:
-    fields = {"sampling": {"kind": "boundary", "rounds": 2, "budget": 60}, "method": {"act": "transition"}}
+    fields = {"sampling": {"kind": "until", "rule": "threshold +-1.5", "ceiling": 2}, "method": {"act": "transition"}}
     for replicates in (2, 3):
         config = write_config(tmp_path, replicates=replicates, **fields)  # type: ignore[arg-type]
         sweep(config, tmp_path / str(replicates), shard=(1, 2))
