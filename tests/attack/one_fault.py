@@ -197,7 +197,7 @@ def _rounds(folder: Path) -> None:
         folder,
         method={"kind": "isometry"},
         architecture="relu_skip",
-        sampling={"kind": "boundary", "rounds": 3, "budget": 60},
+        sampling={"kind": "until", "rule": "threshold +-2.5", "ceiling": 3},
         axes={"n": [4, 6, 8, 10, 12, 14], "d": [3]},
         report={"value": "holds"},
     )

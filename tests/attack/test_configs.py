@@ -20,7 +20,7 @@ WORDS = (
     *("!!python/object/apply:os.system [touch flag]", "{ensemble: file, path: /etc/passwd}", "../../x"),
     *("{start: 1, stop: 9}", "{logspace: {start: 1, stop: 9, count: 3}}", "{times: d, values: [1, 2]}", "relu_norm"),
     *("{kind: min_norm}", "{kind: train}", "n", "d", "data.ensemble", "zip: [{}]", "axes:", "claims:", "name"),
-    *("report: {x: n, y: n}", "sampling: {kind: boundary, rounds: 2, budget: 9}"),
+    *("report: {x: n, y: n}", "sampling: {kind: until, rule: decided}"),
 )
 
 

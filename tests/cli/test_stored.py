@@ -63,7 +63,7 @@ def test_rounding_is_no_difference(out: Path) -> None:
 
 
 def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) -> None:
-    trial = from_document(read(out).sweep["config"], trust=True).trials()[0]
+    trial = from_document(read(out).sweep["config"]).trials()[0]
     result = recover("replay", "--trust", out, trial.id, "--json", "--save", tmp_path / "trial.npz")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["differences"] == []
