@@ -32,7 +32,7 @@ def command(results: Path, as_json: bool) -> None:
 
     status = sweep_status(results)
     if as_json:
-        facts = {**asdict(status), "missing": status.missing}
+        facts = {**asdict(status), "missing": status.missing, "seconds_left": status.seconds_left}
         click.echo(json.dumps(facts, default=str))
         return None
     click.echo(status_text(status))
@@ -53,7 +53,7 @@ def several_text(folder: Path, as_json: bool) -> str:
         documents = [
             {"folder": str(folder / one.place), "error": one.remark}
             if one.status is None
-            else {**asdict(one.status), "missing": one.status.missing}
+            else {**asdict(one.status), "missing": one.status.missing, "seconds_left": one.status.seconds_left}
             for one in known
         ]
         return json.dumps(documents, default=str)
@@ -77,5 +77,5 @@ def status_text(sweep: SweepStatus) -> str:
         if sweep.missing and sweep.rate is not None and idle <= WINDOW.total_seconds():
             lines.append(f"recently {sweep.rate:.1f} trials/s; at this rate {duration(sweep.seconds_left)} left")
     if sweep.round is not None and sweep.missing:
-        lines.append(f"round {sweep.round} is running: {sweep.round_missing} trials are missing to its end")
+        lines.append(f"round {sweep.round} is running: {sweep.missing} trials are missing to its end")
     return "\n".join(line for line in (*lines, sweep.edited, sweep.left_out, sweep.versions) if line)

@@ -211,7 +211,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
         if not request.dry_run and request.backend in (None, "processes"):
             start_server()  # the fork server starts while this process imports modules
         from recovery.runner.loading import load, sweep_of
-        from recovery.runner.plan import plan as plan_sweep, relation_words
+        from recovery.runner.plan import plan as plan_sweep
         from recovery.runner.progress import display
         from recovery.runner.run import run
         from recovery.runner.sweep_status import stale_words
@@ -227,8 +227,6 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
     if not request.rerun_changed and plan.stale:
         click.echo(stale_words(len(plan.stale), "--rerun-changed"), err=True)
     options.warn_memory(sweep)
-    if words := relation_words(plan):
-        click.echo(words, err=True)
     if request.dry_run:
         click.echo(_forecast(plan, settings))
         return plan, settings, None
@@ -266,7 +264,7 @@ def _forecast(plan: Plan, settings: Options) -> str:
     lines = [f"{plan.folder.path}: {len(plan.trials)} trials, {stored} stored, {expected.trials} to run"]
     if plan.next_round is not None:
         later = plan.sweep.size - len(plan.trials)
-        lines.append(f"then up to {later} trials from round {plan.next_round[0]} on, placed by the earlier rounds")
+        lines.append(f"then up to {later} trials from round {plan.next_round} on, placed by the earlier rounds")
     return "\n".join([*lines, str(expected)] if expected.trials else lines)
 
 

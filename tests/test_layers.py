@@ -40,7 +40,7 @@ SUBPACKAGES = {"report": ["page", "texts", "figures", "claims", "statistics", "d
 """Subpackages in layers, from the highest. A file of the package itself combines them, and none of them imports it."""
 NOT_IN_THE_LIBRARY = {"ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib", "statsmodels"}
 LATE = {
-    "recovery/runner/sweep_status.py": {"recovery.runner.rounds", "recovery.config"},
+    "recovery/runner/sweep_status.py": {"recovery.config"},
     "recovery/store/grid.py": {"recovery.config"},
     "recovery/config/header.py": {"recovery.theory"},
     "recovery/api.py": {"recovery.report.page.spec"},

@@ -7,20 +7,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from recovery.config import Even, Sweep, Trials, refined, user_code_in
+from recovery.config import Even, Sweep, Trials, from_document, refined
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
 from recovery.runner.batches import shard_numbers
 from recovery.runner.loading import sweep_of
 from recovery.runner.rounds import next_round, split
 from recovery.store.folder import Folder, shown_differences
-from recovery.store.parts import makers, read_parts, refuse
+from recovery.store.parts import refuse
 from recovery.store.provenance import provenance
 from recovery.store.round_files import Round, added, counts, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
@@ -30,8 +30,6 @@ from recovery.user import fingerprints, folders_of
 
 Statuses = NDArray[np.object_]
 """The status of each trial, None without a row."""
-Relation = Literal["equal", "whole", "part"]
-"""Relation of a plan to the plan of its folder: the same config, all of its trials, or some of them and no others."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,7 @@ class Plan:
     """A sweep, its results folder, its trials, and the status of each stored trial.
 
     trials: with rounds, the trials of the first round and of `rounds`, the rounds planned so far. stored: the status of
-    each trial's row, None without a row. index: the stored rows. listing: the files that `rounds` and `stored` come
-    from. relation: to the plan of the folder when the plan was made.
+    each trial's row, None without a row. index: the stored rows. listing: the files that were read.
     """
 
     sweep: Sweep
@@ -50,13 +47,11 @@ class Plan:
     stored: Statuses
     index: StoredRows
     listing: frozenset[str] | None = None
-    relation: Relation = "equal"
 
     @property
-    def next_round(self) -> tuple[int, int] | None:
-        """Number and size of the round to plan once all of `trials` are stored, or None after the last round."""
-        first = len(self.sweep.cells) * self.sweep.replicates
-        return next_round(self.sweep.sampling, first, self.rounds, len(self.trials))
+    def next_round(self) -> int | None:
+        """Number of the round to plan once all of `trials` are stored, or None after the last round."""
+        return next_round(self.sweep.sampling, len(self.sweep.cells) * self.sweep.replicates, self.rounds)
 
     @property
     def unstored(self) -> Mask:
@@ -93,8 +88,7 @@ class Plan:
     def stale(self) -> set[str]:
         """Ids of the trials stored by another version of the user code, as of the first access."""
         own = {cell.own for cell in self.sweep.cells} - {frozenset()}
-        stale = self.index.stale(fingerprints(own, folders_of(self.sweep.document))) if own else set()
-        return stale if self.relation != "part" else stale.intersection(self.trials.ids)
+        return self.index.stale(fingerprints(own, folders_of(self.sweep.document))) if own else set()
 
     def without(self, ids: Collection[str]) -> Plan:
         """Return the plan in which these trials count as not stored."""
@@ -113,12 +107,11 @@ def planned_trials(sweep: Sweep, rounds: Sequence[Round]) -> Trials:
 
 def plan(sweep: Sweep, out: Path) -> Plan:
     """Compose a run's trials, and read which of them `out` stores. Raises `StoreError` if it holds another sweep."""
-    trials = sweep.trials()
-    folder = Folder(out)
+    trials, folder = sweep.trials(), Folder(out)
     planned = Plan(sweep, folder, trials, [], _statuses(trials, None), StoredRows(folder.trials))
-    if planned.folder.exists():
+    if folder.exists():
         planned = refresh(planned, tolerant=True)
-        planned = replace(planned, relation=relation(planned))
+        check_growth(planned)
     return planned
 
 
@@ -161,82 +154,21 @@ def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
     return place, np.equal(trials.keys[place], keys)
 
 
-def relation(plan: Plan) -> Relation:
-    """Return whether the plan has the config of the folder's plan, all of its trials, or only some of them.
-
-    Raises `StoreError` if each of the two plans has trials that the other does not have.
-    """
+def check_growth(plan: Plan) -> None:
+    """Raise `StoreError` if the folder's sweep has trials that the plan does not have: a folder may only grow."""
     content = plan.folder.load()
     if content["digest"] == plan.sweep.digest:
-        return "equal"
-    before, lost = stored_sweep(plan), content["trials"]
-    if before is None and _has_stored_rows(plan):
-        return "part"  # this config has stored rows here before, and every later plan of the folder has kept its trials
-    if before is not None:
-        stored, new = planned_trials(before, plan.rounds).keys, plan.trials.keys
-        lost = len(np.setdiff1d(stored, new))
-        if lost and not len(np.setdiff1d(new, stored)):
-            return "part"
-    if lost:
+        return
+    stored = from_document(content["config"])
+    axes = [] if isinstance(stored.sampling, Even) else added(plan.rounds)
+    before = from_document(refined(content["config"], axes)).trials(counts(plan.rounds))
+    if lost := len(np.setdiff1d(before.keys, plan.trials.keys)):
         lines = [
-            f"{plan.folder.path} holds another sweep: {lost} of its {content['trials']} trials are not in this one.",
+            f"{plan.folder.path} holds another sweep: {lost} of its {len(before)} trials are not in this one.",
             *shown_differences(content["config"], plan.sweep.document),
-            "A config continues a folder if it has all of the folder's trials. Give another --out, or move the folder",
-            "away.",
+            "A folder may grow: by replicates, axes, shards and --until. Give another --out, or move the folder away.",
         ]
         raise StoreError("\n".join(lines))
-    if len(plan.trials) > plan.sweep.size:
-        raise StoreError(
-            f"{plan.folder.path}: the stored rounds and {plan.sweep.replicates} replicates of every grid cell are "
-            f"{len(plan.trials)} trials, but sampling.budget is {plan.sweep.size}; raise it, or give another --out"
-        )
-    return "whole"
-
-
-def relation_words(plan: Plan) -> str:
-    """Return the message about a plan that is a part of its folder's, or that drops a part of its report; otherwise ''.
-
-    A folder has the report section of the config that ran last, so that a changed report applies to the stored rows.
-    """
-    if plan.relation == "equal" or not plan.folder.exists():
-        return ""
-    content = plan.folder.load()
-    if plan.relation == "whole":
-        dropped = sorted({*content["config"].get("report", {})} - {*plan.sweep.document.get("report", {})})
-        names = ", ".join(f"report.{key}" for key in dropped)
-        then = "this config does not have it, so it is dropped; write it into the config to keep it"
-        return f"{plan.folder.path} stores {names}; {then}" if dropped else ""
-    sampling = content["config"].get("sampling", {})
-    text = f"{plan.folder.path} holds a larger sweep of {content['trials']} trials; only the trials of this config run"
-    if sampling.get("kind") == "until" and "sampling" not in plan.sweep.document:
-        return f"{text}. The same command with --until {sampling.get('rule')!r} continues the larger sweep"
-    return text
-
-
-def _has_stored_rows(plan: Plan) -> bool:
-    """Return whether a part file of the folder was written under this plan's config."""
-    parts, _ = read_parts(plan.folder.trials, ["trial_id"])
-    return any(maker.get("digest") == plan.sweep.digest for _, table in parts for maker in makers(table))
-
-
-def stored_sweep(plan: Plan) -> Sweep | None:
-    """Return the sweep that the folder stores; None if that needs user code that the plan's config does not name."""
-    content = plan.folder.load()
-    if content["digest"] == plan.sweep.digest:
-        return plan.sweep
-    if not user_code_in(content["config"]) <= user_code_in(plan.sweep.document):
-        return None
-    folder = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
-    return sweep_of({**content["config"], **folder}, trust=True)
-
-
-def content_for_rows(plan: Plan) -> dict[str, Any]:
-    """Return the content of `sweep.json` to copy into new files of rows: the folder's plan, even if this plan is only a
-    part of it."""
-    if plan.relation != "part":
-        return content_of(plan.sweep)
-    content = {key: value for key, value in plan.folder.load().items() if key != "format"}
-    return {**content, "provenance": provenance()}
 
 
 def content_of(sweep: Sweep) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rounds of a sweep that places its trials at the boundary, or samples until a rule is met.
+"""Rounds of a sweep that samples until a rule is met.
 
 A round is planned from the rows of the earlier rounds, once all of these are stored. A round therefore does not depend
 on workers, shards, order or interruptions. Failed and undecided trials count as drawn, but have no outcome.
@@ -17,7 +17,7 @@ from recovery.config import Cell, Sweep, Trial, Trials, Until, divided
 from recovery.config.sampling import Sampling
 from recovery.config.slicing import Slicing
 from recovery.errors import StoreError
-from recovery.sampling.placement import Slice, Transition, TransitionCurve, place, sharpen
+from recovery.sampling.placement import Slice, Transition, TransitionCurve, sharpen
 from recovery.store.round_files import Round, added, counts
 from recovery.types import Index
 
@@ -49,37 +49,32 @@ InterimAnalysis = Callable[[Path], Interim]
 """Function that analyses a results folder."""
 
 
-def next_round(sampling: Sampling, first: int, rounds: Sequence[Round], planned: int) -> tuple[int, int] | None:
-    """Return the number and size of the round after `rounds`, or None after the last one.
-
-    The remaining budget is divided equally among the remaining rounds. If the budget has grown after the last round,
-    one more round spends it. With a rule, the size is the maximum. first: trials of the first round. planned: trials of
-    all rounds so far.
-    """
-    number = rounds[-1]["round"] + 1 if rounds else 2
-    if isinstance(sampling, Until):
-        last = rounds[-1].get("until", {}) if rounds else {}
-        state = (last.get("rule"), last.get("refine", False), rounds[-1]["budget"] if rounds else 0)
-        over = last.get("ended") and state == (sampling.rule, sampling.refine, sampling.ceiling * first)
-        return None if over else (number, max(sampling.ceiling * first - planned, 0))
-    return None
+def next_round(sampling: Sampling, first: int, rounds: Sequence[Round]) -> int | None:
+    """Return the number of the round after `rounds`, or None after the last one. first: trials of the first round."""
+    if not isinstance(sampling, Until):
+        return None
+    last: Round = rounds[-1] if rounds else {"round": 1, "budget": 0, "until": {}}
+    until = last["until"]
+    state = (until.get("rule"), until.get("refine", False), last["budget"])
+    over = until.get("ended") and state == (sampling.rule, sampling.refine, sampling.ceiling * first)
+    return None if over else int(last["round"]) + 1
 
 
 def plan_round(
     sweep: Sweep,
     trials: Sequence[Trial],
     number: int,
-    size: int,
     stored: Mapping[str, bool | None],
-    interim: Interim | None = None,
+    interim: Interim,
     earlier: Sequence[Round] = (),
 ) -> Round:
-    """Return the next round, with `size` trials placed where earlier outcomes leave the threshold most uncertain.
+    """Return the next round, whose trials are placed where earlier outcomes leave the threshold most uncertain.
 
-    trials: all trials of the earlier rounds. stored: trial id -> outcome, None if undecided. interim: for a sweep with
-    a rule, the analysis of the same rows, which sets the size. earlier: the earlier rounds, which may have added grid
-    cells. Raises `StoreError` if no trial has an outcome.
+    trials: all trials of the earlier rounds. stored: trial id -> outcome, None if undecided. interim: the analysis of
+    the same rows, which says how many trials are needed. earlier: the earlier rounds, which may have added grid cells.
+    Raises `StoreError` if no trial has an outcome.
     """
+    assert isinstance(sweep.sampling, Until)
     outcomes = {trial.id: outcome for trial in trials if (outcome := stored.get(trial.id)) is not None}
     if not outcomes:
         raise StoreError(
@@ -101,8 +96,8 @@ def plan_round(
         places = x if curve.grows else np.interp(x, given, np.arange(len(given)))
         won, lost = (np.array([count[cell.id] for cell in cells], dtype=np.float64) for count in (yes, no))
         parts.append(Slice(places, won, lost, curve))
-    axes, new, panels = _refined(sweep, earlier, every, interim.panels if interim else ())
-    placed = place(parts, size) if interim is None else _place_by_panel(groups, parts, panels)
+    axes, new, panels = _refined(sweep, earlier, every, interim.panels)
+    placed = _place_by_panel(groups, parts, panels)
     records: list[dict[str, Any]] = []
     for cells, (transition, more) in zip(groups, placed, strict=True):
         drawn.update({cell.id: extra for cell, extra in zip(cells, more, strict=True)})
@@ -112,14 +107,9 @@ def plan_round(
         records.append({"where": where, "placed": sum(more), **known})
     text = "\n".join(f"{trial} {outcomes[trial]}" for trial in sorted(outcomes))
     digest = blake2b(text.encode()).hexdigest()[:16]
-    until: dict[str, Any] = {}
-    if interim is not None and isinstance(sweep.sampling, Until):
-        ended = not new and not any(record["placed"] for record in records)
-        state = {"ended": ended, "panels": [panel.record for panel in panels], "words": list(interim.words)}
-        refine = {"refine": True} if sweep.sampling.refine else {}
-        until = {"until": {"rule": sweep.sampling.rule, **refine, **state}}
-        if new:
-            until |= {"axes": axes, "cells": len(every) + new}
+    ended = not new and not any(record["placed"] for record in records)
+    refine = {"refine": True} if sweep.sampling.refine else {}
+    state = {"ended": ended, "panels": [panel.record for panel in panels], "words": list(interim.words)}
     return {
         "round": number,
         "budget": sweep.size,
@@ -132,7 +122,8 @@ def plan_round(
         },
         "slices": records,
         "counts": {cell: count for cell, count in sorted(drawn.items()) if count > sweep.replicates},
-        **until,
+        "until": {"rule": sweep.sampling.rule, **refine, **state},
+        **({"axes": axes, "cells": len(every) + new} if new else {}),
     }
 
 

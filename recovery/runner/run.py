@@ -14,16 +14,7 @@ import pyarrow as pa
 from recovery.config import Trial, Trials, Until
 from recovery.errors import StoreError
 from recovery.runner.engine import Engine, EngineLostError
-from recovery.runner.plan import (
-    Plan,
-    content_for_rows,
-    content_of,
-    places,
-    planned_trials,
-    refresh,
-    relation,
-    stored_sweep,
-)
+from recovery.runner.plan import Plan, check_growth, content_of, places, planned_trials, refresh
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import InterimAnalysis, plan_round
@@ -140,7 +131,7 @@ def _refresh(plan: Plan, summary: Summary) -> Plan:
 
 
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
-    recorder = Recorder(plan.folder, plan.sweep, trials.cells, content_for_rows(plan), stop.request)
+    recorder = Recorder(plan.folder, plan.sweep, trials.cells, content_of(plan.sweep), stop.request)
     results = options.engine.run(trials, progress.compiles)
     failures = Failures(options.max_equal_failures)
     try:
@@ -176,22 +167,20 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
     if plan.folder.load()["digest"] != plan.sweep.digest:
         summary.planned = len(plan.trials)
         return False
-    number, size = plan.next_round
+    number = plan.next_round
     if waiting := int(plan.unstored.sum()):
         summary.stopped = f"round {number} waits for {waiting} trials of earlier rounds that have no row yet"
     elif stop.reason is not None:
         summary.stopped = stop.reason
     if summary.stopped:
         return False
-    interim = None
-    if isinstance(plan.sweep.sampling, Until):
-        if analyse is None:
-            return False
-        interim = analyse(plan.folder.path)
-        summary.interim = interim.words
-        progress.print("\n".join(interim.words))
+    if analyse is None:
+        return False
+    interim = analyse(plan.folder.path)
+    summary.interim = interim.words
+    progress.print("\n".join(interim.words))
     stored = outcomes(plan.folder, plan.sweep.report.event)
-    content = plan_round(plan.sweep, plan.trials, number, size, stored, interim, plan.rounds)
+    content = plan_round(plan.sweep, plan.trials, number, stored, interim, plan.rounds)
     # compose the new axis values now, so that errors appear before the round is written: it cannot be taken back
     if "axes" in content:
         planned_trials(plan.sweep, [*plan.rounds, content])
@@ -223,29 +212,25 @@ def open_folder(plan: Plan) -> list[Damaged]:
     content = content_of(plan.sweep)
     if not plan.folder.exists():
         plan.folder.create(content)
-    now = relation(plan)  # compare the plan with the folder now: another process may have created it
+    check_growth(plan)  # again, because another process may have created the folder
     damaged = plan.folder.prepare(plan.index.damaged)
-    if now == "whole":
+    if plan.folder.load()["digest"] != plan.sweep.digest:
         plan.folder.update(content)
     _complete_columns(plan)
     return damaged
 
 
 def _complete_columns(plan: Plan) -> None:
-    """Give rows that were stored under a smaller plan the columns of the folder's plan."""
-    sweep = stored_sweep(plan)
-    if sweep is None:
-        return
-    trials = plan.trials if sweep is plan.sweep else planned_trials(sweep, plan.rounds)
-    types = coordinate_types(cell.coordinates for cell in trials.cells)
+    """Give rows that were stored under a smaller plan the columns of this one."""
+    types = coordinate_types(cell.coordinates for cell in plan.trials.cells)
 
     def coordinates(ids: pa.ChunkedArray) -> tuple[Mask, Mapping[str, Sequence[Scalar]]]:
-        place, planned = places(trials, ids)
-        known = trials.take(place[planned])
+        place, planned = places(plan.trials, ids)
+        known = plan.trials.take(place[planned])
         return planned, {name: known.coordinates(name) for name in types}
 
-    paths = plan.index.of_other_plans(sweep.digest)
-    add_columns(plan.folder, paths, types, sweep.columns, coordinates)
+    paths = plan.index.of_other_plans(plan.sweep.digest)
+    add_columns(plan.folder, paths, types, plan.sweep.columns, coordinates)
 
 
 class Failures:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +28,11 @@ COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "er
 class SweepStatus:
     """Status of a results folder.
 
-    planned: all trials, those of later rounds included unless a rule ends the sweep. errors: (trials, error type,
+    planned: all trials; of a sweep with a rule, those of the rounds planned so far. errors: (trials, error type,
     message, id of one trial), the most frequent first. rate: trials per second in the last minutes of work. round: the
-    current round; round_missing: the trials missing up to its end. own: whether trials run user code. left_out: rows
-    that are not the sweep's, as text, '' if none. edited: number of stale rows, as text, '' if none. versions: the
-    versions of the program that made the rows, as text, '' if only this one did.
+    current round. own: whether trials run user code. left_out: rows that are not the sweep's, as text, '' if none.
+    edited: number of stale rows, as text, '' if none. versions: the versions of the program that made the rows, as
+    text, '' if only this one did.
     """
 
     path: str
@@ -43,10 +42,8 @@ class SweepStatus:
     statuses: dict[str, int]
     errors: list[tuple[int, str, str, str]]
     rate: float | None
-    seconds_left: float | None
     last_row: datetime | None
     round: int | None
-    round_missing: int
     own: bool
     left_out: str
     edited: str
@@ -56,35 +53,39 @@ class SweepStatus:
     def missing(self) -> int:
         return self.planned - self.stored
 
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds that the missing trials take at the recent rate."""
+        return None if self.rate is None else self.missing / self.rate
+
 
 def sweep_status(path: Path) -> SweepStatus:
     """Return the status of a results folder, without composing its trials. Raises `StoreError` and `ConfigError`."""
     grid = read(path, COLUMNS_READ)
-    planned, coming, open_ended = _planned(grid)
-    total = grid.sweep["trials"] if not open_ended and (coming or not grid.rounds) else planned
-    rows = grid.table
-    stored = len(rows)
+    config, rows = grid.sweep["config"], grid.table
     rate = last = None
-    if stored:
+    if len(rows):
         began = _numbers(rows["started_at"].cast(pa.int64()))
         last = EPOCH + int(began.max()) * MICROSECOND
         late = began >= began.max() - WINDOW // MICROSECOND
         span = max(float(np.ptp(began[late])) * 1e-6, float(_numbers(rows["seconds"])[late].max()))
         rate = int(late.sum()) / max(span, 1e-6)
+    planned, current = grid.sweep["trials"], None
+    if config.get("sampling", {}).get("kind") == "until":
+        first = grid.sweep["cells"] * config.get("replicates", 1)
+        planned, current = (grid.rounds[-1]["trials"], grid.rounds[-1]["round"]) if grid.rounds else (first, 1)
     statuses = {pair["values"]: pair["counts"] for pair in pc.value_counts(rows["status"]).to_pylist()}
     return SweepStatus(
         path=str(path),
         name=grid.sweep["name"],
-        planned=total,
-        stored=stored,
+        planned=planned,
+        stored=len(rows),
         statuses=statuses,
         errors=_errors(rows) if statuses.keys() & set(FAILURES) else [],
         rate=rate,
-        seconds_left=None if rate is None else (total - stored) / rate,
         last_row=last,
-        round=coming[0] - 1 if coming else grid.rounds[-1]["round"] if grid.rounds else None,
-        round_missing=planned - stored,
-        own=bool(user_code_sets(grid.sweep["config"])),
+        round=current,
+        own=any(user_names(config)),
         left_out=str(grid.left_out or ""),
         edited=stale_rows(grid),
         versions=grid.version_words(),
@@ -95,21 +96,6 @@ def _numbers(column: pa.ChunkedArray) -> Array:
     """Return the numbers of a column, 0 for null, without Arrow's methods that import pandas, which is slow."""
     filled = pc.coalesce(column, pc.xor(pc.is_null(column), pc.is_null(column)).cast(column.type))
     return np.concatenate([np.from_dlpack(chunk) for chunk in filled.chunks])
-
-
-def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None, bool]:
-    """Return the trials planned so far, number and size of the next round, and whether a rule ends the sweep."""
-    config = grid.sweep["config"]
-    if "sampling" not in config or not (grid.rounds or "cells" in grid.sweep):
-        return grid.sweep["trials"], None, False
-    # imported here, because recovery.config is slow to import and few sweeps have rounds
-    from recovery.config import Until, from_document
-    from recovery.runner.rounds import next_round
-
-    sweep = from_document(config)
-    first = grid.sweep["cells"] * sweep.replicates
-    planned = grid.rounds[-1]["trials"] if grid.rounds else first
-    return planned, next_round(sweep.sampling, first, grid.rounds, planned), isinstance(sweep.sampling, Until)
 
 
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
@@ -129,30 +115,23 @@ def age(moment: datetime) -> float:
     return max((datetime.now(UTC) - moment).total_seconds(), 0.0)
 
 
-def user_code_sets(document: dict[str, Any]) -> set[frozenset[str]]:
-    """Return the sets of user code, as `module:NAME`, that single trials of a stored sweep run."""
-    if not any(user_names(document)):
-        return set()
-    # imported here, because recovery.config is slow to import and few sweeps have user code
-    from recovery.config import from_document
-
-    return {cell.own for cell in from_document(document).cells} - {frozenset()}
-
-
 def stale_rows(grid: Grid) -> str:
     """Report as text how many rows were stored before the user code changed, or why this is unknown; '' if none.
 
     User code is not imported.
     """
     document = grid.sweep["config"]
-    choices = user_code_sets(document)
-    if not choices:
+    if not any(user_names(document)):
         return ""
+    # imported here, because recovery.config is slow to import and few sweeps have user code
+    from recovery.config import from_document
+
     try:
-        codes = fingerprints(choices, folders_of(document))
+        own = {cell.own for cell in from_document(document).cells} - {frozenset()}
+        codes = fingerprints(own, folders_of(document))
     except ParameterError as error:
         return f"the user code cannot be compared with the code of the stored rows: {error}"
-    count = len(StoredRows(Folder(grid.path).trials).stale(codes))
+    count = len(StoredRows(Folder(grid.path).trials).stale(codes)) if own else 0
     return stale_words(count, "`recover sweep --rerun-changed`") if count else ""
 
 

@@ -1,9 +1,9 @@
-"""Adaptive allocation of trials: c-optimal for n50 within a slice, equal relative standard errors across slices.
+"""Adaptive allocation of trials: c-optimal for the sum of n50 over slices.
 
 n50 is the n where the event has the probability of the threshold. Along another axis than n, the place of a value on
-the grid stands for n, and standard errors are compared in steps of the grid. Each trial goes to the slice whose n50 has
-the largest relative variance, and there to the n that lowers this variance most. The greedy design converges to the
-c-optimal one (Wynn 1970; Silvey 1980, chapter 3), has integer counts, and starts from the existing trials.
+the grid stands for n. Each trial goes to the slice and the n that lower the variance of the sum most. The greedy design
+converges to the c-optimal one (Wynn 1970; Silvey 1980, chapter 3), has integer counts, and starts from the existing
+trials.
 
 Estimates from few trials are rough. Variances are therefore evaluated at four points with the mean and covariance of
 the estimate, which contract as trials accumulate. Within a slice their geometric mean is used, so that cells next to
@@ -117,8 +117,6 @@ def gradients(n: ArrayLike, half: float, slope: float, curve: TransitionCurve = 
     return np.column_stack([-slope / width, rise]), information
 
 
-STEPS = 4000
-"""Most steps of a placement; a step places several trials in one cell if there are more trials than steps."""
 ENOUGH = 300
 """Trials with equal outcomes after which a probability is within 1 % of 0 or 1 (95 % confidence, rule of three)."""
 
@@ -149,33 +147,13 @@ class Slice:
         return None if (self.yes + self.no)[right - 1 : right + 1].min() >= ENOUGH else estimated
 
 
-def place(slices: Sequence[Slice], trials: int) -> list[tuple[Transition | None, list[int]]]:
-    """Allocate `trials` more trials, each to the slice whose n50 has the largest relative variance at that time.
-
-    Return each slice's estimated transition and trials to add at each n, in all `trials`, or 0 without a transition.
-    """
-    transitions = [part.transition for part in slices]
-    known = {i: _Design(slices[i], transition) for i, transition in enumerate(transitions) if transition is not None}
-    added = [[0] * len(part.n) for part in slices]
-    queue = [(-design.variance, i) for i, design in known.items()]
-    heapq.heapify(queue)
-    step = -(-trials // STEPS)
-    while queue and trials > 0:
-        step = min(step, trials)
-        i = queue[0][1]
-        added[i][known[i].add(step)] += step
-        heapq.heapreplace(queue, (-known[i].variance, i))
-        trials -= step
-    return list(zip(transitions, added, strict=True))
-
-
 def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[Transition | None, list[int]]]:
     """Allocate up to `trials` more trials so that the variance of the sum of n50 over the slices is divided by
     `factor`.
 
     Return, for each slice, its estimated transition and the number of trials for each n. Each trial goes where it
-    lowers the variance of the sum most, whereas `place` favours slices with a small n50. A slice whose n50 is outside
-    its n gets no trials if another one is inside, because the grid cuts off its transition, so it is not pooled.
+    lowers the variance of the sum most. A slice whose n50 is outside its n gets no trials if another one is inside,
+    because the grid cuts off its transition, so it is not pooled.
     """
     transitions = [part.transition for part in slices]
     fitted = {i: transition for i, transition in enumerate(transitions) if transition is not None}
@@ -220,15 +198,8 @@ class _Design:
         )
         self._sum = self._one @ (part.yes + part.no)
         self._sum[2] += SLOPE[1, 1]
-        self._scale = 2 * np.log(np.clip(transition.half, *ends)) if part.curve.grows else 0.0
-        self.variance = float(_log_variance(self._sum).max()) - self._scale
-        """The logarithm of the variance of n50, relative to n50 where the transition grows; the maximum over the
-        points."""
-
-    @property
-    def spread(self) -> float:
-        """The variance of n50, the maximum over the four points."""
-        return math.exp(self.variance + self._scale)
+        self.spread = math.exp(float(_log_variance(self._sum).max()))
+        """The variance of n50, the maximum over the points."""
 
     def gain(self, trials: int) -> float:
         """Return the decrease of `spread` by this number of further trials at the best n."""
@@ -240,7 +211,7 @@ class _Design:
         after = _log_variance(self._sum[:, :, None] + trials * self._one)
         best = int(np.argmin(after.mean(axis=0)))
         self._sum += trials * self._one[:, :, best]
-        self.variance = float(after[:, best].max()) - self._scale
+        self.spread = math.exp(float(after[:, best].max()))
         return best
 
 

@@ -1,9 +1,10 @@
 """Helpers that run sweeps of the fake method and compare their rows."""
 
+import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 from ruamel.yaml import YAML
 
 from recovery.config import Trial, load
+from recovery.report.until import interim_analysis
 from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.pool import UNLIMITED, Limits
@@ -50,16 +52,32 @@ def sweep(
     out: Path,
     jobs: int = 1,
     *,
+    rule: str | None = None,
+    refine: bool = False,
+    overrides: Sequence[str] = (),
     backend: str = "processes",
     limits: Limits = UNLIMITED,
     max_time: float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Summary:
-    """Run the missing trials, as `recover sweep` does."""
+    """Run the missing trials, as `recover sweep` does. rule: as --until has it."""
     with Stop(max_time) as stop:
+        planned = plan(load(config, overrides, rule, refine=refine), out)
         settings = Options(Engine(jobs, backend, limits), **options)
-        return run(plan(load(config), out), settings, progress or Progress(), stop)
+        return run(planned, settings, progress or Progress(), stop, interim_analysis)
+
+
+def until_config(folder: Path, **fields: Any) -> Path:
+    """Write a config of cells whose transitions lie at n = 2d, as P(yes) = Phi((n - 2d) / sqrt n)."""
+    axes = {"n": {"start": 2, "stop": 40, "step": 2}, "d": [4, 6, 8, 10, 12]}
+    fields = {"axes": axes, "replicates": 2, "report": {"value": "recovered"}, **fields}
+    return write_config(folder, method={"act": "transition", **fields.pop("method", {})}, **fields)
+
+
+def rounds(out: Path) -> list[dict[str, Any]]:
+    """Return the contents of the files of rounds."""
+    return [json.loads(path.read_text()) for path in sorted((out / "rounds").glob("*.json"))]
 
 
 def rows(out: Path, drop: tuple[str, ...] = TIMES) -> pd.DataFrame:

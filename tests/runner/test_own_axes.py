@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from recovery.config import ConfigError, load
@@ -16,8 +15,8 @@ from recovery.report.diagram import Diagram
 from recovery.report.statistics.estimates import interim_level
 from recovery.store import read
 
-from .sweeps import interrupting, rows
-from .test_until import config, rounds, until
+from .sweeps import rounds, until_config as config
+from .test_until import until
 
 AXES = {"delta": {"start": 0.5, "stop": 4, "step": 0.25}, "d": [8, 16], "n": "delta * d"}
 FIRST = 15 * 2 * 4
@@ -65,7 +64,7 @@ def test_a_slice_that_is_known_gets_no_more_trials_and_the_ceiling_is_per_slice(
     assert wide["trials"] > sharp["trials"]
     assert wide["trials"] <= 3 * FIRST // 2
     assert len(summary.interim) == 2
-    assert summary.interim[1].startswith("d = 60: delta = ")
+    assert summary.interim[1].startswith("d = 60: δ at 50 % = ")
 
 
 def test_trials_that_cannot_narrow_the_interval_are_not_spent(tmp_path: Path) -> None:
@@ -83,18 +82,6 @@ def test_a_half_width_below_the_spacing_is_refused(tmp_path: Path) -> None:
         load(own(tmp_path), (), "threshold +-0.1", refine=False)
     assert "ends at values of delta, so its half width is at least 0.125: leave out --no-refine" in str(refused.value)
     assert load(own(tmp_path, report={**ALONG, "pool": "delta"}), (), "threshold +-0.1").size
-
-
-def test_rows_and_rounds_do_not_depend_on_interruptions(tmp_path: Path) -> None:
-    path, rule = own(tmp_path), "threshold +-0.3"
-    total, ran = until(path, tmp_path / "one", rule).planned, 0
-    assert total > FIRST
-    for stop in (20, FIRST, FIRST + 3, total - 2, None):
-        progress = interrupting(stop - ran) if stop else None
-        ran += sum(until(path, tmp_path / "halves", rule, progress=progress).ran.values())
-    assert ran == total
-    pd.testing.assert_frame_equal(rows(tmp_path / "halves"), rows(tmp_path / "one"))
-    assert rounds(tmp_path / "halves") == rounds(tmp_path / "one")
 
 
 def test_claims_along_an_own_axis_are_decided(tmp_path: Path) -> None:

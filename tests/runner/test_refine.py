@@ -1,6 +1,5 @@
 """Sweeps whose grid refines itself: values of x are added at the threshold, and every process sees the same plan."""
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,11 @@ from recovery.report.figures.map import draw_map
 from recovery.report.page.spec import Chart
 from recovery.runner.plan import plan
 from recovery.runner.rerun import planned_trials
-from recovery.runner.sweep_status import sweep_status
 from recovery.store import read
 
-from .kills import kill_and_resume, stored_ids
-from .sweeps import interrupting, rows
+from .sweeps import rounds, rows, until_config as config
 from .test_own_axes import ALONG, own, thresholds
-from .test_until import config, rounds, threshold, until
+from .test_until import threshold, until
 
 AXES = {"n": {"start": 4, "stop": 40, "step": 12}, "d": [4, 6, 8, 10, 12]}
 FIRST = 4 * 5 * 2
@@ -67,39 +64,6 @@ def test_each_round_says_what_it_adds(swept: tuple[Path, Path]) -> None:
     assert cells == len(rows(out)[["n", "d"]].drop_duplicates()) > 20
 
 
-def test_rows_and_rounds_do_not_depend_on_shards_or_interruptions(swept: tuple[Path, Path], tmp_path: Path) -> None:
-    path, out = swept
-    total, ran = len(rows(out)), 0
-    for turn in range(60):
-        done = until(path, tmp_path / "shards", RULE, refine=True, shard=(1 + turn % 2, 2))
-        if done.stopped is None and turn:
-            break
-    for stop in (10, FIRST + 3, total // 2, total - 2, None):
-        progress = interrupting(stop - ran) if stop else None
-        ran += sum(until(path, tmp_path / "halves", RULE, progress=progress, refine=True).ran.values())
-        stored = sweep_status(tmp_path / "halves")
-        assert stored.stored == ran
-    assert stored.missing == 0
-    assert ran == total
-    for folder in ("shards", "halves"):
-        pd.testing.assert_frame_equal(rows(tmp_path / folder), rows(out))
-        assert rounds(tmp_path / folder) == rounds(out)
-
-
-def test_kills_in_rounds_that_add_values_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
-    slow, out = tmp_path / "slow", tmp_path / "out"
-    method = {"seconds": 0.05, "path": str(slow)}
-    sampling = {"kind": "until", "rule": RULE, "refine": True}
-    path = config(tmp_path, axes=AXES, method=method, sampling=sampling)
-    until(path, out, RULE, progress=interrupting(FIRST + 3), refine=True)
-    found = kill_and_resume(path, out, 4, random.Random(2), slow=slow)
-    assert FIRST < found[0] <= found[-1] < len(rows(out))
-    assert set(stored_ids(out).values()) == {1}
-    until(path, tmp_path / "undisturbed", RULE, refine=True)
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "undisturbed"))
-    assert rounds(out) == rounds(tmp_path / "undisturbed")
-
-
 def test_a_refined_sweep_is_merged_verified_and_continued(swept: tuple[Path, Path], tmp_path: Path) -> None:
     path, out = swept
     merge_folders([out], tmp_path / "merged")
@@ -111,8 +75,6 @@ def test_a_refined_sweep_is_merged_verified_and_continued(swept: tuple[Path, Pat
     assert ended.value.code in (0, None)
     assert not len(plan(load(path, (), RULE), tmp_path / "merged").missing)
     assert len(plan(load(path, (), "threshold +-0.2", refine=False), tmp_path / "merged").trials) == len(rows(out))
-    done = until(path, tmp_path / "merged", None)
-    assert (done.planned, sum(done.ran.values())) == (FIRST, 0)  # without the rule, the config is a part of the folder
 
 
 def test_cells_of_different_sizes_cover_the_row_of_their_slice(swept: tuple[Path, Path]) -> None:

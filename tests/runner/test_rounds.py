@@ -1,47 +1,111 @@
-"""Files of rounds that cannot be read, or are damaged."""
+"""Rounds of a sweep with a rule: planned from finished rounds alone, and damage to their files."""
 
+import random
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from recovery.config import load
 from recovery.errors import StoreError
+from recovery.report.until import interim_analysis
+from recovery.runner.plan import plan
+from recovery.runner.rounds import plan_round
+from recovery.runner.sweep_status import sweep_status
 from recovery.store import read
+from recovery.store.folder import Folder
+from recovery.store.grid import outcomes
 
-from .sweeps import Acting, rows
-from .test_until import FIRST, config, until
+from .sweeps import Acting, rounds, rows, sweep, until_config
 
-TIGHT = "threshold +-0.08"
-"""A rule that takes several rounds."""
+AXES = {"n": {"start": 2, "stop": 24, "step": 2}, "d": [3, 5]}
+FIRST = 12 * 2 * 2
+RULE = "threshold +-0.3"
+SAMPLING = {"kind": "until", "rule": RULE}
+
+
+def test_a_round_depends_on_no_order(tmp_path: Path) -> None:
+    config, out = until_config(tmp_path, axes=AXES, sampling=SAMPLING), tmp_path / "out"
+    sweep(config, out)
+    for path in (out / "rounds").iterdir():
+        path.unlink()
+    sweep(until_config(tmp_path, axes=AXES, sampling=SAMPLING), out, max_failures=1)
+    shuffled = {"d": [5, 3], "n": [24, 22, *range(2, 21, 2)]}
+    one, other = load(config), load(until_config(tmp_path, axes=shuffled, sampling=SAMPLING))
+    told, interim = outcomes(Folder(out), "recovered"), interim_analysis(out)
+    trials = list(one.trials())
+    expected = plan_round(one, trials, 2, told, interim)
+    told = dict(sorted(told.items(), reverse=True))
+    assert plan_round(other, random.Random(0).sample(list(other.trials()), len(trials)), 2, told, interim) == expected
+
+
+def test_failed_trials_count_as_drawn(tmp_path: Path) -> None:
+    axes = {"n": [2, 6, 10, 14], "d": [3, 5], "method.act": ["transition", "raise"]}
+    config = until_config(tmp_path, axes=axes, sampling={**SAMPLING, "ceiling": 3})
+    summary = sweep(config, tmp_path / "out", max_equal_failures=0)
+    assert summary.stored["failed"] == 8 * 2
+    again = sweep(config, tmp_path / "out", retry_failed=True, max_equal_failures=0)
+    assert again.ran == {"failed": 8 * 2}
 
 
 def test_a_round_file_that_cannot_be_read_stops_the_run_and_the_same_command_continues(tmp_path: Path) -> None:
     """Neither planning the round again without end, nor taking a moment's failure of the file system for damage."""
-    path, out = config(tmp_path), tmp_path / "out"
+    config, out = until_config(tmp_path, axes=AXES, sampling=SAMPLING), tmp_path / "out"
     second, kept = out / "rounds" / "02.json", tmp_path / "02.json"
 
     def make_unreadable() -> None:
         second.rename(kept)
         second.symlink_to(second)  # too many levels of symbolic links
 
-    stopped = until(path, out, TIGHT, progress=Acting(FIRST + 1, make_unreadable)).stopped
+    stopped = sweep(config, out, progress=Acting(FIRST + 1, make_unreadable)).stopped
     assert "rounds: cannot be read" in str(stopped)
     kept.replace(second)
-    stopped = until(path, out, TIGHT, progress=Acting(1, lambda: second.write_text("{}"))).stopped
+    stopped = sweep(config, out, progress=Acting(1, lambda: second.write_text("{}"))).stopped
     assert "02.json: does not match its checksum" in str(stopped)
-    summary = until(path, out, TIGHT)
+    summary = sweep(config, out)
     assert ([damaged.path.name for damaged in summary.damaged], summary.stopped) == (["02.json"], None)
-    assert len(rows(out)) == summary.planned
+    sweep(config, tmp_path / "plain")
+    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
 
 
 def test_a_damaged_round_is_moved_aside_and_planned_again(tmp_path: Path) -> None:
-    path, out = config(tmp_path), tmp_path / "out"
-    until(path, out)
-    last = max((out / "rounds").iterdir())
-    content = last.read_bytes()
-    last.write_bytes(content.replace(b'"budget": ', b'"budget": 1'))
-    with pytest.raises(StoreError, match=rf"{last.name}: does not match its checksum"):
+    config, out = until_config(tmp_path, axes=AXES, sampling=SAMPLING), tmp_path / "out"
+    sweep(config, out)
+    before = rounds(out)
+    last = sorted((out / "rounds").iterdir())[-1]
+    last.write_bytes(last.read_bytes().replace(b'"trials": ', b'"trials": 1'))
+    with pytest.raises(StoreError, match="does not match its checksum"):
         read(out)
-    summary = until(path, out)
+    summary = sweep(config, out)
     assert [damaged.path.name for damaged in summary.damaged] == [last.name]
     assert sum(summary.ran.values()) == 0
-    assert last.read_bytes() == content
+    assert rounds(out) == before
+
+
+def test_a_sweep_with_rounds_grows_and_never_shrinks(tmp_path: Path) -> None:
+    config, out = until_config(tmp_path, axes=AXES, sampling=SAMPLING), tmp_path / "out"
+    sweep(config, out)
+    before = rows(out)
+    for grown in (
+        {"sampling": {"kind": "until", "rule": "threshold +-0.15"}},
+        {"sampling": SAMPLING, "axes": {**AXES, "d": [3, 4, 5]}},
+        {"sampling": SAMPLING, "axes": {**AXES, "d": [3, 4, 5]}, "replicates": 3},
+    ):
+        sweep(until_config(tmp_path, **{"axes": AXES, **grown}), out)
+        after = rows(out)
+        assert len(after) >= len(before)
+        pd.testing.assert_frame_equal(after.loc[before.index], before)
+        before = after
+    for smaller in ({"axes": {**AXES, "n": [2, 4, 6, 80]}, "sampling": SAMPLING}, {"axes": AXES}):
+        with pytest.raises(StoreError, match="trials are not in this one"):
+            plan(load(until_config(tmp_path, **smaller)), out)
+
+
+def test_status_reports_the_current_round(tmp_path: Path) -> None:
+    config, out = until_config(tmp_path, axes=AXES, sampling=SAMPLING), tmp_path / "out"
+    sweep(config, out, shard=(1, 2))
+    found = sweep_status(out)
+    assert (found.planned, found.stored, found.round, found.missing) == (FIRST, FIRST // 2, 1, FIRST // 2)
+    sweep(config, out)
+    found = sweep_status(out)
+    assert (found.planned, found.missing, found.round) == (len(rows(out)), 0, len(rounds(out)) + 1)

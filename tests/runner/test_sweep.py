@@ -16,33 +16,7 @@ from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 
-from .sweeps import Acting, interrupting, rows, sweep, write_config
-
-
-def test_rows_do_not_depend_on_workers_interruptions_or_the_rest_of_the_grid(
-    tmp_path: Path,
-) -> None:
-    config = write_config(tmp_path)
-    sweep(config, tmp_path / "one")
-    expected = rows(tmp_path / "one")
-    assert len(expected) == 24
-    assert (expected["status"] == "ok").all()
-
-    sweep(config, tmp_path / "two", jobs=2)
-    pd.testing.assert_frame_equal(rows(tmp_path / "two"), expected)
-
-    first = sweep(config, tmp_path / "halves", progress=interrupting(5))
-    assert first.stopped == "SIGTERM"
-    assert 5 <= len(rows(tmp_path / "halves")) < 24
-    second = sweep(config, tmp_path / "halves", jobs=2)
-    assert second.stopped is None
-    assert sum(first.ran.values()) + sum(second.ran.values()) == 24
-    pd.testing.assert_frame_equal(rows(tmp_path / "halves"), expected)
-
-    write_config(tmp_path, axes={"n": [2, 4, 8, 12, 16], "d": [2, 3]}, replicates=5)
-    grown = sweep(config, tmp_path / "halves")
-    assert sum(grown.ran.values()) == 5 * 2 * 5 - 24
-    pd.testing.assert_frame_equal(rows(tmp_path / "halves").loc[expected.index], expected)
+from .sweeps import Acting, rows, sweep, write_config
 
 
 def test_exceptions_and_nan_are_rows_that_measure_nothing(tmp_path: Path) -> None:

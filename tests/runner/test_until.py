@@ -1,11 +1,9 @@
 """Sweeps that sample until a threshold is known to a given precision, or claims about it are decided."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
@@ -15,18 +13,13 @@ from recovery.config.sampling import Until
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics.estimates import interim_level
-from recovery.report.until import interim_analysis
-from recovery.runner.engine import Engine
-from recovery.runner.plan import plan
-from recovery.runner.progress import Progress
-from recovery.runner.run import Options, Summary, run
-from recovery.runner.stop import Stop
+from recovery.runner.run import Summary
 from recovery.runner.sweep_status import sweep_status
 from recovery.sampling.placement import Slice, sharpen
 from recovery.store import read
 from recovery.types import Array
 
-from .sweeps import interrupting, rows, write_config
+from .sweeps import rounds, rows, sweep, until_config as config
 
 AXES = {"n": {"start": 2, "stop": 40, "step": 2}, "d": [4, 6, 8, 10, 12]}
 FIRST = 20 * 5 * 2
@@ -34,32 +27,9 @@ CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "
 RULE = "threshold +-0.2"
 
 
-def config(folder: Path, **fields: Any) -> Path:
-    """One hundred cells whose transitions lie at n = 2d, as P(yes) = Phi((n - 2d) / sqrt n)."""
-    fields = {"axes": AXES, "replicates": 2, "report": {"value": "recovered"}, **fields}
-    return write_config(folder, method={"act": "transition", **fields.pop("method", {})}, **fields)
-
-
-def until(
-    path: Path,
-    out: Path,
-    rule: str | None = RULE,
-    overrides: tuple[str, ...] = (),
-    jobs: int = 1,
-    progress: Progress | None = None,
-    refine: bool = False,
-    **options: Any,
-) -> Summary:
+def until(path: Path, out: Path, rule: str | None = RULE, overrides: tuple[str, ...] = (), **options: Any) -> Summary:
     """Run a sweep as `recover sweep --until` does, by default with --no-refine."""
-    with Stop() as stop:
-        planned = plan(load(path, overrides, rule, refine=refine), out)
-        return run(
-            planned, Options(Engine(jobs, "processes"), **options), progress or Progress(), stop, interim_analysis
-        )
-
-
-def rounds(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted((out / "rounds").iterdir())]
+    return sweep(path, out, rule=rule, overrides=overrides, **options)
 
 
 def threshold(out: Path) -> Any:
@@ -81,25 +51,6 @@ def test_it_stops_when_the_interval_is_narrow_enough_and_reports_it(tmp_path: Pa
     assert sweep_status(tmp_path / "out").missing == 0
     again = until(config(tmp_path), tmp_path / "out")
     assert (sum(again.ran.values()), again.interim) == (0, summary.interim)
-
-
-def test_rounds_and_rows_do_not_depend_on_workers_shards_or_interruptions(tmp_path: Path) -> None:
-    path = config(tmp_path)
-    total = until(path, tmp_path / "one").planned
-    expected, plans = rows(tmp_path / "one"), rounds(tmp_path / "one")
-    until(path, tmp_path / "two", jobs=2)
-    for turn in range(20):
-        done = until(path, tmp_path / "shards", shard=(1 + turn % 2, 2))
-        if done.stopped is None and turn:
-            break
-    ran = 0
-    for stop in (30, FIRST, FIRST + 5, total - 3, None):
-        progress = interrupting(stop - ran) if stop else None
-        ran += sum(until(path, tmp_path / "halves", progress=progress).ran.values())
-    assert ran == total
-    for out in ("two", "shards", "halves"):
-        pd.testing.assert_frame_equal(rows(tmp_path / out), expected)
-        assert rounds(tmp_path / out) == plans
 
 
 def test_a_stricter_rule_continues_and_counts_the_earlier_tests(tmp_path: Path) -> None:

@@ -1,0 +1,65 @@
+"""A folder may grow: replicates, axes and --until continue it; every other config is refused with the differences."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from recovery.store import read
+from tests.invoke import recover
+
+from .sweeps import rows, sweep, write_config
+
+SMALL = {"axes": {"n": [4, 8], "d": [2]}, "replicates": 2}
+
+
+@pytest.mark.parametrize(
+    "larger",
+    [
+        {**SMALL, "replicates": 3},
+        {**SMALL, "axes": {"n": [4, 6, 8], "d": [2, 3]}},
+        {**SMALL, "axes": {"n": [4, 8], "d": [2], "noise": [0.0, 0.5]}},
+        {**SMALL, "report": {"labels": {"n": "samples"}}},
+    ],
+    ids=["replicates", "values", "axis", "report"],
+)
+def test_growth_continues_a_folder(tmp_path: Path, larger: dict[str, Any]) -> None:
+    config, out = write_config(tmp_path, **SMALL), tmp_path / "out"
+    sweep(config, out, shard=(1, 2))
+    before = rows(out)
+    summary = sweep(write_config(tmp_path, **larger), out)
+    assert sum(summary.ran.values()) == summary.planned - len(before)
+    pd.testing.assert_frame_equal(rows(out).loc[before.index, before.columns], before)
+    sweep(config, tmp_path / "plain")
+    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({**SMALL, "replicates": 1}, "replicates: 2 -> 1"),
+        ({**SMALL, "axes": {"n": [4], "d": [2]}}, "axes.n: [4, 8] -> [4]"),
+        ({**SMALL, "axes": {"n": [4, 12], "d": [2]}}, "axes.n: [4, 8] -> [4, 12]"),
+        ({**SMALL, "seed": 8}, "seed: 7 -> 8"),
+    ],
+)
+def test_another_config_is_refused_with_the_differences(tmp_path: Path, other: dict[str, Any], said: str) -> None:
+    out = tmp_path / "out"
+    sweep(write_config(tmp_path, **SMALL), out)
+    before = (out / "sweep.json").read_bytes()
+    result = recover("sweep", write_config(tmp_path, **other), "--out", out)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "--out" in result.stderr
+    assert (out / "sweep.json").read_bytes() == before
+
+
+def test_without_its_rule_a_sweep_with_rounds_is_refused(tmp_path: Path) -> None:
+    axes, report = {"n": [2, 4, 6, 8, 10, 12], "d": [2, 3]}, {"value": "recovered"}
+    config, out = write_config(tmp_path, method={"act": "transition"}, axes=axes, report=report), tmp_path / "out"
+    sweep(config, out, rule="threshold +-0.4", refine=True)
+    assert len(read(out).table) > 48
+    result = recover("sweep", config, "--out", out)
+    assert result.exit_code == 2
+    assert "sampling" in result.stderr

@@ -1,0 +1,84 @@
+"""Rows and rounds do not depend on workers, limits, shards, interruptions or kills."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from .kills import kill_and_resume, start, stored_ids
+from .sweeps import Limits, interrupting, rounds, rows, sweep, until_config, write_config
+
+
+@dataclass(frozen=True)
+class Case:
+    """A config, and the rows and rounds that one worker gives without a disturbance."""
+
+    config: Path
+    slow: Path
+    rows: pd.DataFrame
+    rounds: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=["plain", "until", "refined"])
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    folder = tmp_path_factory.mktemp(request.param)
+    slow = folder / "slow"
+    lingering = {"path": str(slow), "seconds": 0.02}
+    if request.param == "plain":
+        config = write_config(folder, method={"act": "linger", **lingering}, replicates=40)
+    else:
+        sampling = {"kind": "until", "rule": "threshold +-0.3", "refine": request.param == "refined"}
+        step = 12 if request.param == "refined" else 2
+        axes = {"n": {"start": 4, "stop": 40, "step": step}, "d": [4, 6, 8, 10, 12]}
+        config = until_config(folder, method=lingering, sampling=sampling, axes=axes)
+    sweep(config, folder / "one", refine=True)
+    return Case(config, slow, rows(folder / "one"), rounds(folder / "one"))
+
+
+def two_workers(case: Case, out: Path) -> None:
+    sweep(case.config, out, jobs=2, refine=True)
+
+
+def limits(case: Case, out: Path) -> None:
+    sweep(case.config, out, limits=Limits(seconds=60, memory=1000), refine=True)
+
+
+def shards(case: Case, out: Path) -> None:
+    for turn in range(60):
+        done = sweep(case.config, out, shard=(1 + turn % 2, 2), refine=True)
+        if done.stopped is None and turn:
+            break
+
+
+def interruptions(case: Case, out: Path) -> None:
+    total, ran = len(case.rows), 0
+    for stop in (5, total // 3, total // 2, total - 3, None):
+        progress = interrupting(stop - ran) if stop else None
+        ran += sum(sweep(case.config, out, progress=progress, refine=True).ran.values())
+    assert ran == total
+
+
+def kills(case: Case, out: Path) -> None:
+    kill_and_resume(case.config, out, 2, random.Random(1), slow=case.slow, compacting=True)
+    assert set(stored_ids(out).values()) == {1}
+    assert not list(out.rglob("*.tmp"))
+
+
+def two_sweeps(case: Case, out: Path) -> None:
+    both = [start(case.config, "--out", out, "--jobs", 1, "--quiet") for _ in range(2)]
+    assert [(process.communicate()[1], process.returncode)[1] for process in both] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [two_workers, limits, shards, interruptions, kills, pytest.param(two_sweeps, marks=pytest.mark.deep)],
+    ids=lambda way: way.__name__,
+)
+def test_rows_and_rounds_do_not_depend_on(case: Case, way: Callable[[Case, Path], None], tmp_path: Path) -> None:
+    way(case, tmp_path / "out")
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), case.rows)
+    assert rounds(tmp_path / "out") == case.rounds
