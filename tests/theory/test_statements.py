@@ -8,7 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from recovery.instances.draw import Setting, draw
-from recovery.instances.planted import Linear
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.moments import half_space_moment
@@ -85,15 +86,37 @@ def test_the_weights_that_theorem_10_prints_are_in_other_coordinates() -> None:
 
 
 def test_83_and_84_turn_the_symmetrisation_around() -> None:
-    """Z is 10 with probability 1/100, else 0. (83) has P(A)^2 for its lower bound, (84) a half where 2 belongs."""
-    rare, t = Fraction(1, 100), Fraction(4)
-    mean = 10 * rare
-    assert mean < t <= 10 - mean
-    far = rare  # P(|Z - E Z| >= t)
-    apart = 2 * rare * (1 - rare)  # P(|Z - Z'| >= 2 t)
-    assert far**2 < apart, "(83)"
-    assert far > apart / 2, "(84)"
-    assert far <= 2 * apart, "with the factor 2"
+    """Z in {-1, 0, 1}, P(Z = 1) = P(Z = -1) = p, t = 1: (83) states P(A)^2 >= P(B), (84) P(A) <= sqrt(P(B)).
+
+    A: |Z - E Z| >= t; B: |Z - Z'| >= 2t for an independent copy Z'. With p = 1/10, P(A) = 1/5, P(B) = 2/100, so (84)
+    fails, as does P(A) <= 2 P(B). Right is P(A_t) <= 2 P(|Z - Z'| >= t/2) if P(A_{t/2}) <= 1/2. For rare Z, (83) fails.
+    """
+    p = Fraction(1, 10)
+    far, apart = 2 * p, 2 * p * p
+    assert far**2 > apart, "(84)"
+    assert far > 2 * apart, "a factor 2 with 2t does not help"
+    halfway = 1 - (p * p + (1 - 2 * p) ** 2 + p * p)  # P(|Z - Z'| >= 1/2) = P(Z != Z')
+    assert far <= Fraction(1, 2), "the condition: P(|Z| >= 1/2) = P(A)"
+    assert far <= 2 * halfway
+    rare = Fraction(1, 100)  # Z = 10 with this probability and otherwise 0, t = 4
+    assert 10 * rare < 4 <= 10 - 10 * rare
+    assert rare**2 < 2 * rare * (1 - rare), "(83)"
+
+
+def test_conclusions_of_propositions_8_and_9() -> None:
+    """d = 2, n = 40, all patterns: one ReLU neuron and two orthogonal normalised ones are recovered in 12 of 12 draws.
+
+    The conditions (NIC-1) and (NNIC-2), from which P1 concludes this, fail in most of these draws.
+    """
+    models = {"relu": Relu(k=1), "relu_norm": NormalizedRelu(k=2, geometry="basis")}
+    for architecture, planted in models.items():
+        setting = Setting(40, 2, planted=planted, patterns=Patterns(kind="exhaustive"))
+        rows = [
+            MinNorm("gated")(draw(setting, np.random.default_rng(seed)), ARCHITECTURES[architecture])
+            for seed in range(12)
+        ]
+        assert [row["recovered"] for row in rows] == [True] * 12
+        assert any(row["certificate"] != "isometry" for row in rows)
 
 
 def test_91_adds_parameters_where_squares_belong() -> None:
