@@ -26,12 +26,10 @@ from recovery.config.claims import (
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.cell_claims import (
-    judge_binomial,
     judge_bound,
     judge_table,
     judge_value,
     state_binomial,
-    state_bound,
     state_table,
     state_value,
 )
@@ -46,11 +44,11 @@ from recovery.text import many
 from recovery.types import Array, Mask
 
 Judge = Callable[[Estimates, Mask, Any], tuple[str, Judgement]]
-JUDGES: dict[type[Any], tuple[Callable[[Any], str], Judge]] = {
+KINDS: dict[type[Any], tuple[Callable[[Any], str], Judge]] = {
     ThresholdClaim: (state_threshold, judge_threshold),
     ValueClaim: (state_value, judge_value),
-    BoundClaim: (state_bound, judge_bound),
-    BinomialClaim: (state_binomial, judge_binomial),
+    BoundClaim: (state_value, judge_bound),
+    BinomialClaim: (state_binomial, judge_value),
     TableClaim: (state_table, judge_table),
     MonotoneClaim: (state_monotone, judge_monotone),
     PowerClaim: (state_power, judge_power),
@@ -70,7 +68,7 @@ def results(estimates: Estimates) -> list[ClaimResult]:
 def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
     if isinstance(claim, Statement):
         return ClaimResult(claim.text, "left to the reader", "not tested", claim.source)
-    state, judge = JUDGES[type(claim)]
+    state, judge = KINDS[type(claim)]
     about = getattr(claim, "patterns", None)
     where = [PLAIN.where(claim.where)] if claim.where else []
     where += [f"{about} patterns"] if about else []

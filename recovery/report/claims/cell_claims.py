@@ -1,12 +1,15 @@
 """Claims about numbers in grid cells: a value, a bound in every cell, a proportion, a table of means."""
 
+from dataclasses import dataclass, replace
+from functools import cached_property
+
 import numpy as np
 import scipy
 
-from recovery.config.claims import BinomialClaim, BoundClaim, TableClaim, ValueClaim
+from recovery.config.claims import BinomialClaim, BoundClaim, Statistic, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
-from recovery.report.claims.result import AGREE, RESULTS, Judgement, against, concluded, replicates, undecided
+from recovery.report.claims.result import AGREE, RESULTS, Judgement, concluded, replicates, undecided
 from recovery.report.diagram import PLAIN, Diagram, as_numbers
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.means import claimed_table
@@ -19,16 +22,14 @@ FAMILY = 1e-3
 WORDS = {"mean": "", "median": "the median of ", "every": "every "}
 
 
-def state_value(claim: ValueClaim) -> str:
+def state_value(claim: ValueClaim | BoundClaim) -> str:
     name = f"{WORDS[claim.statistic]}{claim.of}"
-    if claim.value is None:
-        return f"{name} is {_sides(claim.at_least, claim.at_most)}"
+    if isinstance(claim, BoundClaim) or claim.value is None:
+        sides = (("at least", claim.at_least), ("at most", claim.at_most))
+        limits = " and ".join(f"{words} {_named(limit)}" for words, limit in sides if limit is not None)
+        return f"{name} is {limits}{' in every cell' if isinstance(claim, BoundClaim) else ''}"
     near = f"within a factor of {claim.factor:g}" if claim.factor else f"± {claim.tolerance or 0:g}"
     return f"{name} is {claim.value:g} {near}"
-
-
-def state_bound(claim: BoundClaim) -> str:
-    return f"{WORDS[claim.statistic]}{claim.of} is {_sides(claim.at_least, claim.at_most)} in every cell"
 
 
 def state_binomial(claim: BinomialClaim) -> str:
@@ -39,32 +40,108 @@ def state_table(claim: TableClaim) -> str:
     return f"means of {claim.of} as tabulated, {len(claim.values)} x {len(claim.at)} numbers"
 
 
-def _sides(least: float | str | None, most: float | str | None) -> str:
-    sides = (("at least", least), ("at most", most))
-    return " and ".join(f"{words} {_named(limit)}" for words, limit in sides if limit is not None)
-
-
 def _named(limit: float | str) -> str:
     if isinstance(limit, str):
         return CURVES[limit].label if limit in CURVES else limit
     return f"{limit:g}"
 
 
-def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[str, Judgement]:
-    """Judge a claim about the mean, the median or every value of these rows' trials; also returns the measured text.
+@dataclass(frozen=True)
+class Test:
+    """The trials of a grid cell, or of all cells, against the limits of a number at a significance level."""
 
-    The claim is supported if the 95 % interval over all trials is inside the limits, and contradicted if the interval
-    of confidence level 1 - `claim.level` is outside. For `every`, no trial may be outside.
+    place: str
+    sample: Sample
+    statistic: Statistic
+    limits: tuple[float, float]
+    level: float
+
+    @classmethod
+    def of_cells(
+        cls, diagram: Diagram, rows: Mask, limits: tuple[Array, Array], statistic: Statistic, level: float
+    ) -> "list[Test]":
+        """Return a test of each cell at its share of the level; limits: of each row, averaged over a cell."""
+        cells, tests = diagram.cells, list[Test]()
+        codes = np.unique(cells.code[rows])
+        for code in codes:
+            here = rows & (cells.code == code)
+            least, most = (float(np.nanmean(side[here])) for side in limits)
+            sample, place = Sample.of(diagram, diagram.quantity, here), PLAIN.where(dict(cells.keys.iloc[code]))
+            tests.append(cls(place, sample, statistic, (least, most), level / len(codes)))
+        return tests
+
+    @cached_property
+    def found(self) -> Interval:
+        """The 95 % interval; for `every`, the least and the greatest value."""
+        return self.sample.interval(self.statistic)
+
+    @cached_property
+    def outer(self) -> Interval:
+        """The interval at the level of the test."""
+        return self.sample.interval(self.statistic, 1 - self.level)
+
+    @property
+    def outside(self) -> bool:
+        """Whether the interval at the level, or for `every` some value, is outside the limits."""
+        ends = (self.outer.high, self.outer.low)
+        low, high = ends[::-1] if self.statistic == "every" else ends
+        least, most = self.limits
+        return low < least - _rounding(least) or high > most + _rounding(most)
+
+    @property
+    def words(self) -> str:
+        """The estimate with its interval, or the range of the values, and the number of trials."""
+        if not (count := len(self.sample.values)):
+            return "no trial finished"
+        left = f", {self.sample.undecided} more without a result" if self.sample.undecided else ""
+        ends = f"{self.found.low:.4g} to {self.found.high:.4g}"
+        shown = ends if self.statistic == "every" else f"{self.found.estimate:.4g}, {self.found.words('.4g')}"
+        return f"{shown}, {count} trials{left}"
+
+    def needed(self, limits: tuple[float, float]) -> str:
+        """Describe the trials that would decide whether the number lies within these limits."""
+        sample = self.sample
+        if not len(sample.values):
+            return "finished trials"
+        if self.statistic != "every" and not self.found.bounded and len(sample.values) < SAMPLES:
+            return f"at least {SAMPLES} trials"
+        if self.statistic == "every" or not self.found.bounded:
+            return RESULTS if sample.undecided else "values that differ, or a claim about every trial"
+        return replicates(self.found, self.outer, *limits)
+
+
+def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim | BinomialClaim) -> tuple[str, Judgement]:
+    """Judge a number over all trials: contradicted if its interval at the level is outside the limits, supported if its
+    95 % interval is inside. For `every`, no trial may be outside.
+
+    A stated probability is contradicted by an exact test of all trials or of a cell, which share the level, and
+    supported by its tolerance. Undecided trials may have ended either way.
     """
-    sample = _sample(estimates.diagram, rows)
-    found = sample.interval(claim.statistic)
-    if claim.statistic == "every":
-        return _every(sample, found.low, found.high, *claim.limits)
-    outer = sample.interval(claim.statistic, 1 - claim.level)
-    verdict = against(found, outer, *claim.limits)
-    caveat = sample.caveat() if claim.statistic == "mean" else ""
-    text = "; ".join(filter(None, [_words(found, sample), caveat]))
-    return concluded(text, verdict, _trials_needed(sample, found, outer, *claim.limits))
+    diagram, cells = estimates.diagram, list[Test]()
+    if isinstance(claim, ValueClaim):
+        whole = Test("", Sample.of(diagram, diagram.quantity, rows), claim.statistic, claim.limits, claim.level)
+        within = claim.limits
+    else:
+        if not diagram.proportion:
+            raise ReportError(f"{diagram.quantity} is not a proportion")
+        p = claim.probability
+        every = np.full(len(rows), p)
+        cells = Test.of_cells(diagram, rows, (every, every), "mean", claim.level / 2)
+        cells = cells if len(cells) > 1 else []
+        level = claim.level / 2 if cells else claim.level
+        whole = Test("", Sample.of(diagram, diagram.quantity, rows), "mean", (p, p), level)
+        within = p - claim.tolerance, p + claim.tolerance
+    found, caveat = whole.found, whole.sample.caveat() if whole.statistic == "mean" else ""
+    text = "; ".join(filter(None, [whole.words, caveat]))
+    for test in [whole, *cells]:
+        if len(test.sample.values) and test.outside:
+            return text + (f"; contradicted at {test.place}" if test.place else ""), "contradicted"
+    inside = within[0] <= found.low and found.high <= within[1]
+    if whole.statistic == "every":
+        inside = len(whole.sample.values) > 0 and not whole.sample.undecided
+    # outside the tolerance of a probability, an interval without the probability decides
+    decides = within if within[0] <= found.estimate <= within[1] else whole.limits
+    return concluded(text, "supported" if inside else "inconclusive", whole.needed(decides))
 
 
 def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[str, Judgement]:
@@ -72,44 +149,31 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
 
     Supported if nothing contradicts, every cell was measured, and some outcome of these trials would have contradicted.
     """
-    diagram = estimates.diagram
-    limit, upper = (claim.at_least, False) if claim.at_least is not None else (claim.at_most, True)
-    limits = _limits(diagram, limit)
-    codes = np.unique(diagram.cells.code[rows])
-    level = claim.level / (2 * len(codes))
-    tallies, beyond, caveats, unmeasured, able = [], list[str](), dict[str, None](), 0, 0
-    for code in codes:
-        here = rows & (diagram.cells.code == code)
-        sample, bound = _sample(diagram, here), float(np.nanmean(limits[here]))
-        # A one-sided test is a two-sided interval at twice the error rate.
-        found = sample.interval(claim.statistic, 1 - 2 * level)
-        low, high = found.low, found.high
-        middle = found.estimate if claim.statistic != "every" else (high if upper else low)
-        if np.isnan(bound) or not len(sample.values):
-            unmeasured += 1
-            continue
-        outside = low > bound + _rounding(bound) if upper else high < bound - _rounding(bound)
-        if claim.statistic == "every":
-            outside = high > bound + _rounding(bound) if upper else low < bound - _rounding(bound)
-            unmeasured += sample.undecided > 0
-        able += _able(sample, bound, upper, level, claim.statistic)
-        caveats |= {sample.caveat(high=not upper): None} if claim.statistic == "mean" else {}
-        if outside:
-            beyond.append(f"{_place(diagram, code)}: {middle:.4g} against {bound:.4g}")
-        tallies.append((sample, bound, middle))
-    text = "; ".join([f"{len(tallies)} cells, {able} with enough trials to contradict it", *filter(None, caveats)])
-    if beyond:
+    diagram, upper = estimates.diagram, claim.at_most is not None
+    bounds, far = _limits(diagram, claim.at_most if upper else claim.at_least), np.full(len(rows), np.inf)
+    # a one-sided test is a two-sided interval at twice the error rate
+    limits = (-far, bounds) if upper else (bounds, far)
+    tests = Test.of_cells(diagram, rows, limits, claim.statistic, claim.level)
+    known = [one for one in tests if len(one.sample.values) and not np.isnan(one.limits[upper])]
+    unmeasured = len(tests) - len(known)
+    if claim.statistic == "every":
+        unmeasured += sum(one.sample.undecided > 0 for one in known)
+    able = sum(_able(one, upper) for one in known)
+    caveats = [one.sample.caveat(high=not upper) for one in known] if claim.statistic == "mean" else []
+    several = list(dict.fromkeys(filter(None, caveats)))
+    text = "; ".join([f"{len(known)} cells, {able} with enough trials to contradict it", *several])
+    against = [f"{_worst(one, upper):.4g} against {one.limits[upper]:.4g}" for one in known]
+    if beyond := [f"{one.place}: {words}" for one, words in zip(known, against, strict=True) if one.outside]:
         shown = "; ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if len(beyond) > 3 else "")
         return f"{text}; beyond it at {shown}", "contradicted"
-    if diagram.proportion and claim.statistic == "mean" and tallies:
-        p, least = _together([(one, bound) for one, bound, _ in tallies], upper)
+    if diagram.proportion and claim.statistic == "mean" and known:
+        p, least = _together([(one.sample, one.limits[upper]) for one in known], upper)
         able = able or int(least < claim.level / 2)
         if p < claim.level / 2:
             return f"{text}; beyond it in all cells together, p < {p:.1g}", "contradicted"
-    if tallies:
-        gaps = [(bound - middle if upper else middle - bound) for _, bound, middle in tallies]
-        _, bound, middle = tallies[int(np.argmin(gaps))]
-        text += f"; nearest to it {middle:.4g} against {bound:.4g}"
+    if known:
+        gaps = [(1 if upper else -1) * (one.limits[upper] - _worst(one, upper)) for one in known]
+        text += f"; nearest to it {against[int(np.argmin(gaps))]}"
     if unmeasured:
         return undecided(f"{text}; {unmeasured} cells without a result", RESULTS)
     few = claim.statistic == "mean" and not diagram.proportion
@@ -117,28 +181,19 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
     return concluded(text, "supported" if able else "inconclusive", needed)
 
 
-def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tuple[str, Judgement]:
-    """Test a stated probability exactly, on all trials and in each cell; the tests share the error rate. Undecided
-    trials may have ended either way."""
-    diagram = estimates.diagram
-    if not diagram.proportion:
-        raise ReportError(f"{diagram.quantity} is not a proportion")
-    codes = np.unique(diagram.cells.code[rows])
-    whole = _sample(diagram, rows)
-    parts = [whole, *(_sample(diagram, rows & (diagram.cells.code == code)) for code in codes if len(codes) > 1)]
-    shares = [claim.level] if len(parts) == 1 else [claim.level / 2, *[claim.level / 2 / len(codes)] * len(codes)]
-    found = whole.interval("mean")
-    text = _words(found, whole)
-    for i, (sample, share) in enumerate(zip(parts, shares, strict=True)):
-        tested = sample.interval("mean", 1 - share)
-        if not tested.low <= claim.probability <= tested.high:
-            return text + (f"; contradicted at {_place(diagram, codes[i - 1])}" if i else ""), "contradicted"
-    near = claim.probability - claim.tolerance <= found.low and found.high <= claim.probability + claim.tolerance
-    # outside the tolerance, an interval without the probability decides
-    reach = claim.tolerance if abs(found.estimate - claim.probability) <= claim.tolerance else 0.0
-    limits = claim.probability - reach, claim.probability + reach
-    needed = _trials_needed(whole, found, whole.interval("mean", 1 - shares[0]), *limits)
-    return concluded(text, "supported" if near else "inconclusive", needed)
+def _worst(test: Test, upper: bool) -> float:
+    """Return the estimate; for `every`, the value that is next to the bound or farthest beyond it."""
+    return test.found.estimate if test.statistic != "every" else test.found.high if upper else test.found.low
+
+
+def _able(test: Test, upper: bool) -> bool:
+    """Return whether some outcome of these trials would contradict the bound."""
+    sample = test.sample
+    if test.statistic != "mean":
+        return True
+    if not sample.proportion:
+        return sample.decides(high=not upper)
+    return replace(test, sample=Sample(np.full(len(sample.values), float(upper)), True)).outside
 
 
 def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
@@ -157,40 +212,6 @@ def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[st
     few = (table.count < SAMPLES).any()
     verdict: Judgement = "contradicted" if differs.any() else "supported" if agrees.all() else "inconclusive"
     return concluded(text, verdict, f"{SAMPLES} trials for each mean" if few else "more replicates")
-
-
-def _sample(diagram: Diagram, rows: Mask) -> Sample:
-    return Sample.of(diagram, diagram.quantity, rows)
-
-
-def _every(sample: Sample, low: float, high: float, least: float, most: float) -> tuple[str, Judgement]:
-    text = f"{low:.4g} to {high:.4g}, {_trials(sample)}"
-    if not len(sample.values):
-        return undecided("no trial finished", "finished trials")
-    if low < least - _rounding(least) or high > most + _rounding(most):
-        return text, "contradicted"
-    return concluded(text, "inconclusive" if sample.undecided else "supported", RESULTS)
-
-
-def _trials_needed(sample: Sample, found: Interval, outer: Interval, least: float, most: float) -> str:
-    """Describe the trials that would decide whether a number lies within the limits."""
-    if not len(sample.values):
-        return "finished trials"
-    if not found.bounded and len(sample.values) < SAMPLES:
-        return f"at least {SAMPLES} trials"
-    if not found.bounded:
-        return RESULTS if sample.undecided else "values that differ, or a claim about every trial"
-    return replicates(found, outer, least, most)
-
-
-def _words(found: Interval, sample: Sample) -> str:
-    return (
-        f"{found.estimate:.4g}, {found.words('.4g')}, {_trials(sample)}" if len(sample.values) else "no trial finished"
-    )
-
-
-def _trials(sample: Sample) -> str:
-    return f"{len(sample.values)} trials" + (f", {sample.undecided} more without a result" if sample.undecided else "")
 
 
 def _rounding(bound: float) -> float:
@@ -214,14 +235,6 @@ def _limits(diagram: Diagram, limit: float | str | None) -> Array:
     return np.clip(values, 0.0, 1.0) if diagram.proportion else values
 
 
-def _able(sample: Sample, bound: float, upper: bool, level: float, statistic: str) -> bool:
-    """Return whether some outcome of these trials would contradict the bound."""
-    if statistic != "mean" or not sample.proportion:
-        return sample.decides(high=not upper) if statistic == "mean" else len(sample.values) > 0
-    worst_of_all = Sample(np.full(len(sample.values), float(upper)), True).interval("mean", 1 - 2 * level)
-    return bool(worst_of_all.low > bound if upper else worst_of_all.high < bound)
-
-
 def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, float]:
     """Bound the p-value of the successes (failures, for a lower bound) of all cells at their bounds (Chernoff).
 
@@ -242,7 +255,3 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
         return float(np.exp(min(least.fun, 0.0)))
 
     return bounded(float(wrong)), bounded(float(total.sum()))
-
-
-def _place(diagram: Diagram, code: int) -> str:
-    return PLAIN.where(dict(diagram.cells.keys.iloc[code]))

@@ -11,7 +11,7 @@ from recovery.config import ReportSpec
 from recovery.config.claims import MonotoneClaim, PowerClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
-from recovery.report.claims.result import Judgement, against, concluded, p_value, replicates, undecided
+from recovery.report.claims.result import Judged, Judgement, decided, p_value, undecided
 from recovery.report.claims.threshold import stated_limits
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates
@@ -137,8 +137,7 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
     text = f"exponent {inner.estimate:.2f}, {inner.words('.2f')}, {_count(found.lines)}"
     if len(found.lines) == 1:
         text += "; " + " to ".join(f"{value:.3g} at {claim.along} = {y:g}" for y, value in found.lines[0].T[[0, -1]])
-    verdict = against(inner, outer, *claim.limits)
-    return concluded(text, verdict, replicates(inner, outer, *claim.limits, f"more values of {claim.along}"))
+    return decided([Judged.of("", text, inner, outer, claim.limits, f"more values of {claim.along}")])
 
 
 def _count(lines: Sequence[Any]) -> str:
@@ -164,7 +163,7 @@ def _judge_medians(lines: list[tuple[Array, Array]], claim: PowerClaim) -> tuple
         for reach in [error * float(scipy.stats.t.isf((1 - level) / 2, freedom))]
     )
     text = f"exponent of the median {slope:.2f}, {found.words('.2f')}, {_count(lines)}"
-    return concluded(text, against(found, outer, *claim.limits), "more values of it, or more replicates")
+    return decided([Judged.of("", text, found, outer, claim.limits, f"more values of {claim.along}")])
 
 
 def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[tuple[Array, Array]]:
