@@ -144,15 +144,18 @@ class Examined:
     multipliers: Multipliers
 
 
-def examine_dual(program: Program, rows: Index, planted: Candidate, lam: Array) -> Examined:
+def examine_dual(
+    program: Program, rows: Index, planted: Candidate, lam: Array, known: Multipliers | None = None
+) -> Examined:
     """Check whether lam proves that the planted weights, on these rows of W, are the unique interpolant of least norm.
 
     The proof needs distinct images, A_S^T lam = u to EQUALITY_TOLERANCE, and a largest dual norm below 1 by MARGIN plus
-    the effect of correcting lam to exact equality. Costs one product with the groups, and projections for cones.
+    the effect of correcting lam to exact equality. Costs one product with the groups, and for cones projections, unless
+    the `known` multipliers suffice.
     """
     At = program.groups.adjoint(lam)
     error = float(np.linalg.norm(At[planted.support] - planted.directions))
-    bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows)
+    bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows, known)
     largest = float(bounds.max(initial=0.0))
     # the nearest lam with A_S^T lam = u is at most error / sigma_min away. This distance times the largest operator
     # norm bounds the change of every dual norm

@@ -6,7 +6,7 @@ With weights v_g in their cones K_g and a step s > 0, each proximal-point step m
 and the new weights are (1 - s b / ||p_g||)_+ p_g. A projection on a cone is linear as long as the same rows are tight.
 With a basis Z_g of the face, it has the Hessian of the gated program with Z_g^T A_g^T instead of A_g^T, over active
 groups only. Faces are small, so it is one product with a few columns per group. Projections:
-`recovery.solvers.cone_projections`. Source: as `recovery.solvers.newton`.
+`recovery.programs.projections`. Source: as `recovery.solvers.newton`.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ import scipy
 
 from recovery.programs.certificate import relative
 from recovery.programs.exact import ExactProgram
+from recovery.programs.projections import UNSEEN, Projections
 from recovery.programs.solution import Multipliers, Outcome, Solution
-from recovery.solvers.cone_projections import UNSEEN, Projections
 from recovery.solvers.newton_systems import descent, step_length
 from recovery.types import Array, Index
 
@@ -85,7 +85,7 @@ class ConeNewton:
     def __init__(self, program: ExactProgram, unseen: float = UNSEEN[0]) -> None:
         groups, members = program.groups, program.members
         self.program, self.members, self.y, self.bound = program, members, program.y, program.penalty
-        self.cones = Projections(program, unseen)
+        self.cones = Projections(groups, program.group(members), program.penalty, unseen)
         self.base, self.free, self.own = self.cones.base, self.cones.free, self.cones.own
         self.sign = program.sign(members)[:, None]
         self.diagonals = np.ascontiguousarray(groups.D.T)

@@ -10,9 +10,9 @@ import numpy as np
 
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
+from recovery.programs.projections import UNSEEN
 from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.cone_newton import ConeNewton
-from recovery.solvers.cone_projections import UNSEEN
 from recovery.solvers.newton import solve_newton
 from recovery.types import Array
 

@@ -17,7 +17,8 @@ import scipy
 
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
-from recovery.solvers.cone_projections import Projections
+from recovery.programs.projections import Projections
+from recovery.programs.solution import Multipliers
 from recovery.types import Array, Index
 
 THRESHOLD = 1.0 - 1e-3
@@ -28,11 +29,15 @@ NONE: Index = np.empty(0, dtype=np.intp)
 
 @dataclass(frozen=True)
 class DualSearch:
-    """Result of a search: its last lam (n,), the excess weights outside the support, the number of Newton steps."""
+    """Result of a search: its last lam (n,), the excess weights outside the support, the number of Newton steps.
+
+    multipliers: of an exact program, those of the last projections, which may bound the dual norms at lam.
+    """
 
     lam: Array
     excess: Array
     steps: int
+    multipliers: Multipliers | None = None
 
 
 @dataclass(frozen=True)
@@ -81,31 +86,29 @@ class ExactPenalty(GatedPenalty):
 
     def __init__(self, program: ExactProgram, rows: Index, threshold: float) -> None:
         self.program, self.threshold = program, threshold
-        self.cones = Projections(program)
+        self.chosen = np.setdiff1d(program.members, rows)
+        self.own = program.group(self.chosen)
         # projections shorter than the threshold do not count in phi, so they need not be exact
-        self.cones.bound = threshold
-        members = program.members
-        self.left = np.flatnonzero(~np.isin(members, rows))
-        chosen = members[self.left]
-        self.own = program.group(chosen)
+        self.cones = Projections(program.groups, self.own, threshold)
+        self.everyone = np.arange(len(self.own))
         # the image of a signed group is the image A_g^T lam of its group times the sign
-        self.sign = program.sign(chosen)[:, None]
+        self.sign = program.sign(self.chosen)[:, None]
         self.signed = program.groups.D[:, self.own].T * self.sign
 
     def images(self, lam: Array) -> Array:
         return self.program.groups.adjoint(lam)[self.own] * self.sign
 
     def at(self, images: Array) -> _Point:
-        points, norms = self.cones.project(self.left, images, 1.0)
+        points, norms = self.cones.project(self.everyone, images, 1.0, keep=True)
         active = np.flatnonzero(norms > self.threshold)
         points, norms = points[active], norms[active]
         excess = norms - self.threshold
-        weights = self.cones.weights(self.left[active], points * (excess / norms)[:, None])
+        weights = self.cones.weights(active, points * (excess / norms)[:, None])
         gradient = np.einsum("kn,kn->n", self.signed[active], weights @ self.cones.base.T)
         return _Point(0.5 * float(excess @ excess), gradient, active, points, norms)
 
     def hessian(self, point: _Point) -> Array:
-        groups = self.left[point.active]
+        groups = point.active
         roots = np.sqrt(1.0 - self.threshold / point.norms)
         columns = self.cones.columns(groups, point.images / point.norms[:, None], roots)
         columns *= np.repeat(self.signed[point.active], self.cones.freedom(groups), axis=0)
@@ -134,10 +137,9 @@ def search_exact_dual(
     phi = ExactPenalty(program, rows, threshold)
     lam, point, steps = _minimised(phi, frame, start)
     excess = np.zeros((program.size, program.groups.rank))
-    active = phi.left[point.active]
     weights = point.images * (1.0 - threshold / point.norms)[:, None]
-    excess[program.members[active]] = phi.cones.weights(active, weights)
-    return DualSearch(lam, excess, steps)
+    excess[phi.chosen[point.active]] = phi.cones.weights(point.active, weights)
+    return DualSearch(lam, excess, steps, Multipliers(phi.chosen, phi.cones.multipliers))
 
 
 def _minimised(phi: GatedPenalty, frame: Array, start: Array) -> tuple[Array, _Point, int]:

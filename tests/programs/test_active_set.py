@@ -11,10 +11,10 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.min_norm import MinNorm
+from recovery.programs import active_set
+from recovery.programs.active_set import Cone, project
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.exact import ExactProgram
-from recovery.solvers import active_set
-from recovery.solvers.active_set import Cone, project
 from recovery.solvers.dual_search import ExactPenalty, GatedPenalty
 from recovery.types import Array, Index
 
