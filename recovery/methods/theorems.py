@@ -19,11 +19,11 @@ Found while P1's Theorem 7 and Figure 4 were checked; P1 has the first dual befo
 
 import numpy as np
 
-from recovery.instances.arrangements import exact_rank, integer_rows
 from recovery.methods.cascade import Decision
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.representation import planted_neurons
 from recovery.programs.certificate import Certified, certify
+from recovery.programs.integers import exact_rank, integer_rows
 from recovery.programs.orthonormal import SURE
 from recovery.programs.solution import Solution
 from recovery.types import Array

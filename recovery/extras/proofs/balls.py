@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpz_mat
 
-from recovery.instances.arrangements import integer_rows
+from recovery.programs.integers import integer_rows
 from recovery.types import Array, Index
 
 PRECISIONS = (128, 384, 1152)

@@ -24,7 +24,7 @@ from recovery.extras.proofs.balls import (
     nearest_solution,
 )
 from recovery.extras.proofs.exact_model import Balls, proved
-from recovery.instances.arrangements import integer_rows
+from recovery.programs.integers import integer_rows
 from recovery.types import Array, Mask
 
 Parts = dict[tuple[int, int], list[arb]]
