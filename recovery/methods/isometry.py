@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Interval
 
-from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
+from recovery.conditions.maximal import is_maximal, sufficient_condition
 from recovery.conditions.neural_isometry import (
     ROUNDING,
     Condition,
@@ -154,14 +154,11 @@ class Isometry:
         known = [instance.patterns, worst.pattern[:, None]]
         return instance.with_patterns(unique_patterns(architecture.features(X), known))
 
-    def _single_neuron(self, instance: Instance) -> bool:
+    def _single_neuron(self, instance: Instance) -> bool | None:
         w = planted_neurons(instance).directions[:, 0]
         if self.condition == "sufficient":
             return sufficient_condition(instance.X, w).holds
-        pattern = instance.X @ w >= 0
-        if instance.setting.patterns.kind == "exhaustive":
-            return contained_in(pattern, instance.patterns) is None
-        return is_maximal(instance.X, pattern)
+        return is_maximal(instance.X, instance.X @ w >= 0)
 
     def setting_cost(self, setting: Setting) -> float:
         """Estimate the seconds of a product over the patterns, or of a proof over all of them."""
