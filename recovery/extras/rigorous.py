@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from recovery.conditions.balls import Unproved, at_rising_precision
+from recovery.conditions.exact_model import Balls, Model, model_of
 from recovery.config import Trial
 from recovery.errors import RecoverError
-from recovery.extras.proofs.balls import Unproved, at_rising_precision
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
-from recovery.extras.proofs.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.normalised import prove_unique_off_images, prove_unique_on_ranges
 from recovery.extras.proofs.optimum import ProofStart, ProvedOptimum, prove_optimum

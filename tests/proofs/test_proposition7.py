@@ -8,7 +8,7 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from recovery.extras.proofs.exact_model import Model
+from recovery.conditions.exact_model import Model
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper
 from recovery.extras.proofs.proposition7 import MOST, NEURONS, PLANTED, SKIP, X
 from recovery.extras.rigorous import verify_rigorously

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from recovery.extras.proofs.balls import Unproved, at_rising_precision, independent_columns, solve
-from recovery.extras.proofs.exact_model import Balls, Model, model_of
+from recovery.conditions.balls import Unproved, at_rising_precision, independent_columns, solve
+from recovery.conditions.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.extras.rigorous import verify_rigorously

@@ -10,8 +10,8 @@ orthonormal.
 import numpy as np
 from flint import arb, arb_mat, fmpz_mat
 
-from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, matrix, nearest_solution, solve
-from recovery.extras.proofs.exact_model import Balls, proved
+from recovery.conditions.balls import Unproved, column, dot, largest, length, matrix, nearest_solution, solve
+from recovery.conditions.exact_model import Balls, proved
 from recovery.instances.all_ones import AllOnes
 from recovery.programs.integers import integer_rows
 from recovery.types import Array
