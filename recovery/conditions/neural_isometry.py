@@ -77,9 +77,9 @@ def _judged(name: str, values: Array, error: Array, exact: Callable[[int], float
     violated = np.flatnonzero(values > 1 + error)
     if violated.size:
         best = int(violated[np.argmax(values[violated])])
-        small = exact(best) if values[best] < 1 + SMALL else None
-        margin = 1 - float(values[best]) if small is None else small
-        return Condition(name, 1 - margin, margin, False, best)
+        proved = exact(best) if values[best] < 1 + SMALL else None
+        least = 1 - float(values[best]) if proved is None else proved
+        return Condition(name, 1 - least, least, False, best)
     near = values >= 1 - error
     if not near.any() and value > 1 - SMALL:
         near = values + error >= (values - error).max()
@@ -129,9 +129,11 @@ class PlantedDual:
     def judged(self, name: str, patterns: Mask, printed: bool = False) -> Condition:
         """Return the condition over patterns (n, p) that are not planted, and the skip connection if not planted."""
         assert self.lam is not None
-        values, unsure = self.own.over(patterns).dual_norms(self.lam), np.zeros(patterns.shape[1], dtype=np.bool_)
+        unsure = np.zeros(patterns.shape[1], dtype=np.bool_)
         if self.own.orthonormal:
-            projection_norms(self.own.base, patterns, self.lam, unsure)
+            values = projection_norms(self.own.base, patterns, self.lam, unsure)
+        else:
+            values = self.own.over(patterns).dual_norms(self.lam)
         if self.beside_skip:
             values, unsure = np.append(values, np.linalg.norm(self.own.base.T @ self.lam)), np.append(unsure, False)
         together = np.hstack([self.own.patterns, patterns])

@@ -288,8 +288,9 @@ class PlantedProgram:
             reason = None if row.reason == UNSOUGHT else row.reason
             return row.having(recovered=False, verdict="not_optimal", certificate="gap", reason=reason)
         if row.verdict == "not_unique":
-            least = certificate.dual_objective >= self.planted_cost * (1.0 - LOWER)
-            return row.having(reason=None if least else "no cheaper interpolant was found")
+            limit = self.planted_cost * (1.0 - LOWER)
+            lower = OPEN_RESIDUAL if certificate.objective < limit else "no cheaper interpolant was found"
+            return row.having(reason=None if certificate.dual_objective >= limit else lower)
         elsewhere = certificate.proves_optimal and row.max_deviation > DEVIATION_TOLERANCE
         if elsewhere and self.shares_its_cost():
             return row.having(recovered=False, verdict="not_unique", certificate="gap")
