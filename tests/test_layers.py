@@ -48,11 +48,9 @@ LATE = {
     "recovery/api.py": {"recovery.report.page.chart"},
     "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
     "recovery/runner/loading.py": {"recovery.runner.pool"},
-    "recovery/training/models.py": {"recovery.training.passes"},
-    "recovery/training/optimizers.py": {"recovery.training.passes"},
 }
 """File -> the modules that its functions import, which saves start-up time: theory curves, used by few configs; Altair,
-for a chart; matplotlib, for pictures; rich, for a map; worker processes, for user code; compiled kernels."""
+for a chart; matplotlib, for pictures; rich, for a map; worker processes, for user code."""
 
 
 def test_imports_go_to_lower_layers() -> None:
