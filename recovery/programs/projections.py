@@ -85,12 +85,12 @@ class Projections:
         left: Index = len(self._identity) - self._last.counts[chosen]
         return left
 
-    def project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Array, Array]:
+    def project(self, chosen: Index, Z: Array, s: float, keep: bool = False, slack: float = 1.0) -> tuple[Array, Array]:
         """Return the projections (k, r) of the rows of Z on the cones of the chosen groups, and their norms (k,).
 
-        Norms of at most s b are only upper bounds, and their points meaningless: see `project_each`.
+        Norms of at most slack s b are only upper bounds, and their points meaningless: see `project_each`.
         """
-        points, norms = project_each(self._cones, self._last, chosen, Z, s, s * self.bound, keep)
+        points, norms = project_each(self._cones, self._last, chosen, Z, s, slack * s * self.bound, keep)
         return points, norms
 
     def columns(self, chosen: Index, units: Array, roots: Array) -> Array:
