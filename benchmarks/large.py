@@ -1,4 +1,6 @@
-"""Large grids: how long commands take on 10^4 to 10^6 cells of an own method that computes nothing, and their memory.
+"""Large grids: how long commands take on 10^3 to 10^5 cells with 10 trials each, and their memory.
+
+The method is an own one that computes nothing.
 
     python -m benchmarks.large
 
@@ -28,15 +30,16 @@ from recovery.runner.plan import content_of
 from recovery.runner.recorder import Recorder
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
+from recovery.store.provenance import running_version
 
 SHARDS = 10_000
-SIDES = (100, 316, 1000)
+SIDES = (32, 100, 316)
 """Values of n and of d, whose products are the cells. Trials at n = 1, which a grown sweep runs, draw little."""
 ROWS_A_PART = 5_000
 """As a sweep stores in two seconds."""
 CONFIG = """
 name: large
-replicates: 1
+replicates: 10
 data: {{ensemble: gaussian}}
 planted: {{kind: linear}}
 architecture: relu
@@ -110,6 +113,8 @@ def store(sweep: Sweep, out: Path) -> None:
             "seconds": np.full(len(some), 1e-5),
             "started_at": [datetime.now(UTC)] * len(some),
             "recovered": n[part] > 2 * d[part],
+            "made_by": [running_version()] * len(some),
+            "made_on": ["this machine"] * len(some),
         }
         arrays = [pa.array(columns.get(field.name, [None] * len(some)), field.type) for field in schema]
         folder.write(pa.table(arrays, schema=schema))

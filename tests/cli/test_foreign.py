@@ -220,11 +220,6 @@ def test_no_link_in_a_folder_is_followed(
         assert result.exit_code == 0
 
 
-def test_a_text_where_the_rows_have_numbers_is_a_message(out: Path) -> None:
-    edit(out, noise="../../x")
-    assert "noise: the config has '../../x', where the rows have numbers" in refused("report", out)
-
-
 def test_a_part_without_a_column_is_named_and_its_trials_run_again(out: Path) -> None:
     before = len(read(out).frame)
     less = without("status", out)

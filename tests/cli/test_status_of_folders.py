@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recovery.store.folder import Folder
+from recovery.store import read
 from tests.config.sweeps import write
 from tests.invoke import recover, refused, said
 
@@ -32,7 +32,7 @@ def test_status_of_a_folder_has_a_line_a_sweep(many: Path) -> None:
     whole = next(line for line in done.splitlines() if line.startswith("whole"))
     assert whole.split()[1:3] == ["32", "32"]
     half = next(line for line in done.splitlines() if line.startswith("below/"))
-    stored = len(Folder(many / "below" / "<b>&'\" half").statuses())
+    stored = len(read(many / "below" / "<b>&'\" half").table)
     assert 0 < stored < 32
     assert half.split("half")[1].split()[:2] == [str(stored), "32"]
     assert "damaged: " in done

@@ -17,6 +17,7 @@ from recovery.report.figures import main_figure
 from recovery.report.texts.terminal import print_diagram
 from recovery.store import Grid
 from recovery.store.folder import Folder
+from recovery.store.row_schema import row_schema
 from recovery.theory import CURVES
 
 EMPTY = {"verdict": None, "certificate": None, "error_type": None, "error_message": None}
@@ -88,12 +89,24 @@ def drawn(analysis: Analysis) -> Figure:
     return main_figure(analysis)[1].draw()
 
 
+def as_stored(table: pa.Table) -> pa.Table:
+    """Return rows with the columns and types that each row of this program has; what the rows lack is null."""
+    wanted = row_schema({"n": pa.int64(), "d": pa.int64()}, {})
+    for field in wanted:
+        missing = pa.repeat("0.4.0", len(table)) if field.name == "made_by" else pa.nulls(len(table), field.type)
+        column = table[field.name] if field.name in table.column_names else missing
+        table = table.drop_columns([field.name] if field.name in table.column_names else []).append_column(
+            field, column.cast(field.type)
+        )
+    return table
+
+
 def store(rows: pd.DataFrame, path: Path, **document: Any) -> Path:
     """Store a grid of these rows as a sweep stores it."""
     made, folder = grid(rows, path, **document), Folder(path)
     folder.create({"format": 1, **made.sweep})
     if len(rows):
-        folder.write(made.table)
+        folder.write(as_stored(made.table))
     return path
 
 

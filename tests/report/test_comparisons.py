@@ -70,24 +70,24 @@ def test_thresholds_differ_by_the_root_of_the_sum_of_squares() -> None:
 @pytest.fixture
 def methods(tmp_path: Path) -> Path:
     """Three methods on the same draws: the second is a little better than the first, the third never succeeds."""
-    rows = wendel_rows(replicates=20, method=["lasso", "omp", "mine"])
+    rows = wendel_rows(replicates=20, method=["lasso", "mine", "omp"])
     first = rows[rows["method"] == "lasso"]["recovered"].to_numpy(bool)
-    rows.loc[rows["method"] == "omp", "recovered"] = first | (np.arange(len(first)) % 10 == 0)
-    rows.loc[rows["method"] == "mine", "recovered"] = False
-    axes = {"method.kind": ["lasso", "omp", "mine"]}
+    rows.loc[rows["method"] == "mine", "recovered"] = first | (np.arange(len(first)) % 10 == 0)
+    rows.loc[rows["method"] == "omp", "recovered"] = False
+    axes = {"method.kind": ["lasso", "mine", "omp"]}
     return store(rows, tmp_path / "sensing", axes=axes, seed=1)
 
 
 def test_the_values_of_an_axis_are_compared(methods: Path) -> None:
     found = recovery.compare(methods, by="method")
-    assert found.overall[["first", "second"]].to_numpy().tolist() == [["lasso", "omp"], ["lasso", "mine"]]
+    assert found.overall[["first", "second"]].to_numpy().tolist() == [["lasso", "mine"], ["lasso", "omp"]]
     assert found.overall["paired"].all()
     better = found.overall.iloc[0]
     assert better["lost"] == 0
     assert better["difference"] == pytest.approx(better["gained"] / better["trials"])
     assert 0 < better["low"] < better["difference"] < better["high"]
     assert found.table["scope"].value_counts().to_dict() == {"overall": 2, "slice": 2 * 6, "cell": 2 * 60}
-    assert f"omp minus lasso: difference {better['difference']:+.4g}, " in found._repr_html_()
+    assert f"mine minus lasso: difference {better['difference']:+.4g}, " in found._repr_html_()
     for name in ("method.kind", "method"):
         assert recovery.compare(methods, by=name).table.equals(found.table)
     assert recovery.compare(recovery.read(methods), by="method").table.equals(found.table)
@@ -102,7 +102,7 @@ def test_the_axis_of_the_diagram_can_be_compared(methods: Path) -> None:
 
 def test_both_thresholds_and_their_difference_are_given(methods: Path) -> None:
     found = recovery.compare(methods, by="method").thresholds
-    assert found["second"].tolist() == ["omp", "mine"]
+    assert found["second"].tolist() == ["mine", "omp"]
     better, never = found.iloc[0], found.iloc[1]
     assert better["difference_low"] < better["difference"] < better["difference_high"]
     assert float(better["value_second"]) - float(better["value_first"]) == pytest.approx(better["difference"], abs=2e-3)
@@ -112,7 +112,7 @@ def test_both_thresholds_and_their_difference_are_given(methods: Path) -> None:
 
 def test_the_command_prints_words_or_one_json_object(methods: Path, tmp_path: Path) -> None:
     words = said("compare", methods, "--by", "method")
-    assert "omp: 60 common cells, paired: 1200 pairs of trials with the same draws" in words
+    assert "mine: 60 common cells, paired: 1200 pairs of trials with the same draws" in words
     for title in ("All cells:", "Slices:", "Thresholds:", "Grid cells that differ"):
         assert title in words
     printed = recover("compare", methods, "--by", "method", "--json")

@@ -26,13 +26,13 @@ from importlib.machinery import PathFinder
 
 class Renaming(MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != "recovery.runner.worker":
+        if name != "recovery.runner.child":
             return None
         spec = PathFinder.find_spec(name, path)
         load = spec.loader.exec_module
 
         def exec_module(module):
-            import numba.core.event, scipy.linalg.lapack
+            import numba.core.event, psutil, scipy.linalg.lapack
             load(module)
             sys.platform = "darwin"
 
