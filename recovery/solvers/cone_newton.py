@@ -13,7 +13,7 @@ from recovery.programs.projections import UNSEEN, Projections
 from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.controls import CONES, Controls
 from recovery.solvers.families import ConeFamily
-from recovery.solvers.proximal_newton import DualProblem, Judged, Screening, Start, proximal_newton
+from recovery.solvers.proximal_newton import DualProblem, JudgedPoint, Screening, Start, proximal_newton
 from recovery.types import Array, Index
 
 
@@ -34,7 +34,7 @@ class ConeProblem(DualProblem):
         self.cones.forget_others(near)
         return self.whole.near(near)
 
-    def judge(self, W: Array, lam: Array, misfit: Array, tolerance: float) -> Judged:
+    def judge(self, W: Array, lam: Array, misfit: Array, tolerance: float) -> JudgedPoint:
         # project the images of all groups, because the bound on the dual must hold for each
         At, size = self.whole.images(lam), float(np.linalg.norm(self.y))
         norms = self.whole.norms(At, 1.0 + self.controls.slack * self.error) / self.bound
@@ -52,7 +52,7 @@ class ConeProblem(DualProblem):
             # `inside` is feasible
             self.cones.scale(1.0 / max(1.0, largest))
         self.error = min(1.0, error)
-        return Judged(error, objective, norms, largest - 1.0, At, inside)
+        return JudgedPoint(error, objective, norms, largest - 1.0, At, inside)
 
     def start(self, gated: Solution) -> Start | None:
         """Return a start with the gated dual scaled to the boundary of the dual, and no weights; None without one.

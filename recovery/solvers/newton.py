@@ -9,7 +9,7 @@ from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome, Solution
 from recovery.solvers.controls import GATED, Controls
 from recovery.solvers.families import GatedFamily
-from recovery.solvers.proximal_newton import DualProblem, Judged, Start, proximal_newton
+from recovery.solvers.proximal_newton import DualProblem, JudgedPoint, Start, proximal_newton
 from recovery.types import Array, Index
 
 TOLERANCE = 1e-10
@@ -38,14 +38,14 @@ class GatedProblem(DualProblem):
             groups = groups.subset(np.isin(np.arange(groups.count), near))
         return GatedFamily(groups, self.program.penalty, self.controls)
 
-    def judge(self, W: Array, lam: Array, misfit: Array, tolerance: float) -> Judged:
+    def judge(self, W: Array, lam: Array, misfit: Array, tolerance: float) -> JudgedPoint:
         del misfit, tolerance
         certificate, groups = certify(self.program, Solution(W, lam)), self.program.groups
         # these cost no product, because the groups keep the images of this lam from the certificate
         At, norms = groups.adjoint(lam), groups.adjoint_norms(lam) / self.program.penalty
         rise = np.inf if self.norms is None else float((norms - self.norms).max())
         self.norms = norms
-        return Judged(certificate.error, abs(certificate.objective), norms, rise, At, lam)
+        return JudgedPoint(certificate.error, abs(certificate.objective), norms, rise, At, lam)
 
     def solution(self, W: Array, lam: Array, outcome: Outcome, steps: int) -> Solution:
         return Solution(W, lam, outcome, steps, "newton")

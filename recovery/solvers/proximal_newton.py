@@ -23,7 +23,7 @@ from recovery.types import Array, Index, Mask
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPoint:
     """W and lam judged: their error, the objective, the dual norms over the bound (k,), how much these may rise, the
     images of lam (k, r), and the dual to return.
     """
@@ -65,7 +65,7 @@ class DualProblem(ABC):
         """Return the family of these rows."""
 
     @abstractmethod
-    def judge(self, W: Array, lam: Array, misfit: Array, tolerance: float) -> Judged:
+    def judge(self, W: Array, lam: Array, misfit: Array, tolerance: float) -> JudgedPoint:
         """Judge W (k, r) and lam, with misfit = F(W) - y + delta lam (n,)."""
 
     @abstractmethod

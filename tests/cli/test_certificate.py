@@ -145,12 +145,14 @@ def test_an_edit_with_all_numbers_restated_does_not_pass(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     recovered = next(
-        one for one in certified if one.verdict == "recovered" and one.instance.setting.patterns.kind != "all"
+        one for one in certified if one.row["verdict"] == "recovered" and one.instance.setting.patterns.kind != "all"
     )
-    optimum = next(one for one in certified if one.verdict is None)
+    optimum = next(one for one in certified if one.row["verdict"] is None)
     one = optimum if edit == "weights" else recovered
     if edit == "verdict":
-        one = next(o for o in certified if o.verdict == "not_optimal" and o.instance.setting.patterns.kind != "all")
+        one = next(
+            o for o in certified if o.row["verdict"] == "not_optimal" and o.instance.setting.patterns.kind != "all"
+        )
     arrays = one.arrays()
     changes: dict[str, Any] = {}
     if edit == "weights":
