@@ -120,7 +120,8 @@ def _dask_client() -> Any:
             "--backend dask needs packages that are not installed: pip install 'recover[dask]'"
         ) from error
     # silence Dask's log, because the sweep reports lost clusters in its own words
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for handler in logging.getLogger("distributed").handlers:
+        handler.setLevel(logging.CRITICAL)
     address, file = (os.environ.get(f"DASK_SCHEDULER_{name}") for name in ("ADDRESS", "FILE"))
     if not (address or file):
         raise ParameterError(
