@@ -1,4 +1,9 @@
-"""P1's Proposition 7 refuted in fractions, and by the proofs package."""
+"""P1's Proposition 7 refuted in fractions, and by the proofs package.
+
+For d < n < 2d the exact program with a skip connection is said to recover a linear neuron w* with probability 1 unless
+X w* >= 0. Here X w* = (4, -6, -4, 9), and the network f(x) = w0.x + (u1.x)_+ + (u2.x)_+ has the same labels at a sum of
+norms of at most MOST < ||w*|| = sqrt 29. The proof's error: A <= B does not imply A^2 <= B^2.
+"""
 
 import itertools
 from dataclasses import replace
@@ -10,13 +15,20 @@ import pytest
 
 from recovery.conditions.exact_model import Model
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper
-from recovery.extras.proofs.proposition7 import MOST, NEURONS, PLANTED, SKIP, X
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear, Neurons
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 
+X = ((3, 2, -1), (-1, -4, -1), (-4, -4, 0), (-4, 3, 2))
+PLANTED = (-2, 3, -4)
+SKIP = (Fraction(-941, 7100), Fraction(10739, 7100), Fraction(727, 7100))
+NEURONS = (
+    (Fraction(-9, 20), Fraction(7, 100), Fraction(3, 20)),
+    (Fraction(187, 1775), Fraction(1054, 1775), Fraction(51, 1775)),
+)
+MOST = Fraction(260502, 100000)
 SKIP_NET = ARCHITECTURES["relu_skip"]
 
 
