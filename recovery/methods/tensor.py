@@ -16,7 +16,7 @@ from recovery.methods.columns import Column, Columns, select
 from recovery.programs.architecture import Architecture
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import count_operations, estimate, exact, from_samples
-from recovery.tensors.learner import Learned, Options, learn
+from recovery.tensors.learner import Learned, LearnOptions, learn
 from recovery.tensors.polish import random_starts, search
 from recovery.tensors.printed_steps import truncated_regression
 from recovery.types import Array, Rng, Scalar
@@ -159,7 +159,7 @@ class Tensor:
         d = instance.setting.d
         G = np.linalg.qr(rng.standard_normal((d, d)))[0][: self._directions(d)]
         neurons = self._neurons(instance.setting)
-        options = Options(
+        options = LearnOptions(
             joint=self.decomposition == "joint",
             trust=self.samples == "drawn" and self.rank == "neurons",
             printed_signs=self.signs == "first_moment",

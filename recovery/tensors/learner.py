@@ -93,7 +93,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Options:
+class LearnOptions:
     """How units are learned.
 
     joint: weights from all orders at once (`joint_weights`) instead of from two (`paired_weights`, P4). trust: return
@@ -112,7 +112,7 @@ def learn(
     neurons: int,
     rng: Rng,
     data: tuple[Array, Array] | None = None,
-    options: Options = Options(),
+    options: LearnOptions = LearnOptions(),
 ) -> Learned:
     """Learn a network of at most `neurons` + 2 units from moments; `data` (X, y) are the rows of the moments."""
     joint, trust = options.joint, options.trust
