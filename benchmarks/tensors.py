@@ -15,7 +15,7 @@ from benchmarks import machine, one_thread, table, written
 from recovery.instances.planted_functions import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, parameter_error
 from recovery.tensors.hermite import from_samples
-from recovery.tensors.learner import learn
+from recovery.tensors.learner import LearnOptions, learn
 from recovery.tensors.polish import random_starts, search
 from recovery.types import Array
 
@@ -82,7 +82,7 @@ def tables() -> Iterator[list[str]]:
             Z, scale = (X - centre) @ vectors / np.sqrt(values), y[train].std()
             t = (y - y[train].mean()) / scale
             data, own = (Z[train], t[train]), np.random.default_rng(seed)
-            learned = learn(from_samples(*data, 1, np.eye(Z.shape[1])), 3, own, True, data, True)
+            learned = learn(from_samples(*data, 1, np.eye(Z.shape[1])), 3, own, data, LearnOptions(trust=True))
             found[f"{learned.rank} {learned.status.label}"] += 1
             affine = np.linalg.lstsq(np.column_stack([Z[train], np.ones(len(train))]), t[train], rcond=None)[0]
             models: list[Callable[[Array], Array]] = [

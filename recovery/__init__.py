@@ -7,6 +7,7 @@ From a script or a notebook:
     instance = recovery.draw(recovery.Setting(n=100, d=20), numpy.random.default_rng(0))
     recovery.certificate("results/x", "3f2a")   one trial: .instance, .program, .solution, .numbers, .row, .save()
     recovery.compare("results/x", by="method")  differences with intervals: .overall, .thresholds, .cells
+    recovery.optimum(X, y, beta=1e-3)        the optimal network of your data: .network, .objective, .gap, .excess(loss)
     recovery.METHODS["min_norm"]()(instance, recovery.ARCHITECTURES["relu_skip"])
 Each name is imported when it is first used, so importing `recovery` alone is fast.
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from recovery.instances.planted_functions import PlantedNetwork as PlantedNetwork
     from recovery.methods.columns import Column as Column, select as select
     from recovery.methods.method import METHODS as METHODS, Method as Method
+    from recovery.methods.own_data import OptimalNetwork as OptimalNetwork, optimum as optimum
     from recovery.programs.architecture import ARCHITECTURES as ARCHITECTURES, Architecture as Architecture
     from recovery.programs.norms import Norm as Norm
     from recovery.programs.relu_network import ReluNetwork as ReluNetwork
@@ -46,6 +48,7 @@ _PLACES = {
     "instances.planted_functions": ("PlantedNetwork",),
     "methods.columns": ("Column", "select"),
     "methods.method": ("METHODS", "Method"),
+    "methods.own_data": ("OptimalNetwork", "optimum"),
     "programs.architecture": ("ARCHITECTURES", "Architecture"),
     "programs.norms": ("Norm",),
     "programs.relu_network": ("ReluNetwork",),

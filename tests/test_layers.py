@@ -16,7 +16,8 @@ LAYERS = [
     {"store"},
     {"config"},
     {"methods"},
-    {"conditions", "instances", "selection", "solvers", "tensors"},
+    {"conditions"},
+    {"instances", "selection", "solvers", "tensors"},
     {"training"},
     {"programs", "sampling", "theory"},
     {"expressions", "user"},
@@ -46,11 +47,9 @@ LATE = {
     "recovery/api.py": {"recovery.report.page.spec"},
     "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
     "recovery/runner/loading.py": {"recovery.runner.pool"},
-    "recovery/training/models.py": {"recovery.training.passes"},
-    "recovery/training/optimizers.py": {"recovery.training.passes"},
 }
 """File -> the modules that its functions import, which saves start-up time: theory curves, used by few configs; Altair,
-for a chart; matplotlib, for pictures; rich, for a map; worker processes, for user code; compiled kernels."""
+for a chart; matplotlib, for pictures; rich, for a map; worker processes, for user code."""
 
 
 def test_imports_go_to_lower_layers() -> None:

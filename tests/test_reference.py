@@ -33,7 +33,7 @@ ELSEWHERE = {
         "Sweep",
         "TrialCertificate",
     ),
-    *("PathPoint", "largest_beta", "solve_path"),
+    *("OptimalNetwork", "PathPoint", "largest_beta", "solve_path"),
 }
 """Tables, which have pages of their own, types, which the tutorials show, and the path, which is with programs."""
 

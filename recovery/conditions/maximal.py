@@ -1,87 +1,77 @@
 """The maximal condition, necessary for (NIC-1), and the sufficient condition of Proposition 22."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy
 
+from recovery.instances.all_ones import decide_all_ones
+from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.types import Array, Mask
 
-STRICT = 1e-9
-"""Coefficients of unit rows below this count as zero: the tolerance of the linear programs."""
 EIGEN_TOLERANCE = 1e-8
-"""Largest `eigen_gap` that counts as 0. It grows with the square of the angle of w to the eigenvector: this allows an
-angle of about 1e-4."""
-
-
-def contained_in(pattern: Mask, patterns: Mask) -> int | None:
-    """Return the index j of a column D_j of patterns (n, p) with D_j != D = `pattern` and D D_j = D, or None.
-
-    If one exists, D is not maximal (P1, Definition 7) and (NIC-1) fails: by Lemma 9,
-    ||X^T D_j D X (X^T D X)^{-1} w|| = ||w||.
-    """
-    covers = (patterns | ~pattern[:, None]).all(axis=0) & (patterns != pattern[:, None]).any(axis=0)
-    covering = np.flatnonzero(covers)
-    return int(covering[0]) if covering.size else None
+"""Largest `eigen_gap` that is tried: an angle of w to the eigenvector of about 1e-4, which a bound has to allow for."""
+EPS = float(np.finfo(float).eps)
 
 
 def is_maximal(X: Array, pattern: Mask) -> bool:
-    """Decide whether D = `pattern` is maximal among all patterns of X, by Proposition 24.
+    """Decide whether D = `pattern` is maximal among all patterns of X, exactly.
 
-    With K+ the cone of the active rows and K- the cone of the others, D is maximal if and only if -K- without 0 lies in
-    the interior of K+: the active rows span R^d, and each inactive row is -X_+^T c for some c > 0. This costs one
-    linear program per inactive row. Rows of zeros are ignored.
+    It is if no h has x.h > 0 on the active rows and on one more: Proposition 24 with open conditions. Rows of zeros are
+    ignored.
     """
-    live = X.any(axis=1)
-    pattern, X = pattern[live], X[live] / np.linalg.norm(X[live], axis=1, keepdims=True)
-    active, rest = X[pattern], X[~pattern]
-    if len(rest) and np.linalg.matrix_rank(active) < X.shape[1]:
-        return False
-    return all(_inside(active, -x) for x in rest)
-
-
-def _inside(active: Array, x: Array) -> bool:
-    """Return whether x (d,) is active^T c for some c > 0: max t for active^T (s + t) = x, s >= 0, t <= 1 is above 0."""
-    m = len(active)
-    # c = s + t 1 with s >= 0, so every coefficient of c is at least t. The limit t <= 1 keeps the linear program
-    # bounded
-    result: Any = scipy.optimize.linprog(
-        np.append(np.zeros(m), -1.0),
-        A_eq=np.column_stack([active.T, active.sum(axis=0)]),
-        b_eq=x,
-        bounds=[(0.0, None)] * m + [(None, 1.0)],
-    )
-    return bool(result.status == 0 and -result.fun > STRICT)
+    active = X[pattern & X.any(axis=1)]
+    return not any(decide_all_ones(np.vstack([active, x])).exists for x in X[~pattern & X.any(axis=1)])
 
 
 @dataclass(frozen=True)
 class SufficientCondition:
-    """The three assumptions of Proposition 22, which together imply (NIC-1).
+    """The three assumptions of Proposition 22, which together imply (NIC-1), and the bound that proves it.
 
     eigen_gap: 1 - ||X^T D X w|| / (||X^T D X|| ||w||), 0 when w is a leading eigenvector; smallest_activation:
-    min x.w / ||w|| over the active rows.
+    min x.w / ||w|| over the active rows. value: a bound on (NIC-1) over all patterns, which allows for rounding and for
+    the angle of w to the eigenvector. aligned: whether that angle is 0 up to rounding.
     """
 
     maximal: bool
     eigen_gap: float
     smallest_activation: float
+    value: float = np.inf
+    aligned: bool = False
 
     @property
-    def holds(self) -> bool:
-        return self.maximal and self.eigen_gap <= EIGEN_TOLERANCE and self.smallest_activation > 0
+    def holds(self) -> bool | None:
+        """Whether the assumptions hold and imply (NIC-1); None where rounding decides."""
+        if not self.maximal or self.eigen_gap > EIGEN_TOLERANCE or self.smallest_activation <= 0:
+            return False
+        return True if self.value < 1 else None if self.aligned else False
 
 
 def sufficient_condition(X: Array, w: Array) -> SufficientCondition:
-    """Check Proposition 22 for the planted ReLU neuron w, over all patterns of X. Source: P1, Appendix J."""
+    """Check Proposition 22 for the planted ReLU neuron w, over all patterns of X. Source: P1, Appendix J.
+
+    With G = X^T D X, ||w|| = 1, mu = w.G w, rho = G w - mu w and a pattern j that misses the active row k, the matrix
+    G_j = X^T D_j D X <= G - x_k x_k^T satisfies
+        mu ||G_j G^-1 w|| = ||G_j w - G_j G^-1 rho|| <= sqrt(||G|| (mu - (x_k.w)^2)) + sqrt(||G||) ||D X G^-1 rho||.
+    """
     X, w = X[X.any(axis=1)], w / np.linalg.norm(w)
     pattern: Mask = X @ w >= 0
     rows = X[pattern]
     if rows.shape[0] == 0:
         return SufficientCondition(False, 1.0, 0.0)
-    gram = rows.T @ rows
     # divide by the largest entry, so that squares of tiny entries do not underflow and squares of huge entries do not
-    # overflow. The gap, computed from a ratio of norms, is the same
-    gram /= np.abs(gram).max()
-    gap = 1.0 - float(np.linalg.norm(gram @ w) / np.linalg.norm(gram, 2))
-    return SufficientCondition(is_maximal(X, pattern), gap, float((rows @ w).min()))
+    # overflow. The gap and the bound, computed from ratios, are the same
+    unit = float(np.abs(rows).max())
+    rows = rows / unit
+    image = rows.T @ (rows @ w)
+    _, s, Vt = np.linalg.svd(rows, full_matrices=len(rows) < len(w))
+    largest, smallest = float(s[0]), float(s[-1]) if len(s) == len(w) else 0.0
+    gap, least = 1.0 - float(np.linalg.norm(image)) / largest**2, float((rows @ w).min())
+    maximal, mu = is_maximal(X, pattern), float(w @ image)
+    if not maximal or smallest <= RANK_TOLERANCE * largest:
+        return SufficientCondition(maximal, gap, unit * least)
+    error = EPS * sum(rows.shape) * largest**2
+    rho = Vt @ (image - mu * w)
+    turned = (float(np.linalg.norm(rho / s)) + error / smallest) / (1 - 4 * EPS * len(w) * largest / smallest)
+    shorter = max(mu - least * max(least - 2 * EPS * len(w) * largest, 0.0), 0.0)
+    value = (largest * np.sqrt(shorter) + largest * turned + error) / (mu - error) if mu > error else np.inf
+    return SufficientCondition(maximal, gap, unit * least, float(value), float(np.linalg.norm(rho)) <= 4 * error)

@@ -13,24 +13,35 @@ condition is then not `identified` and does not hold, except for `printed`.
 Required for every linear neuron at once, a condition is uniform (strong): ||X^T D_j X (X^T X)^{-1}||_2 < 1.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from recovery.conditions.beam import beam_search
-from recovery.conditions.oracle import Bounds, dual_terms, gated_dual
+from recovery.conditions.exact_dual import ExactMargins, uniform_margin
+from recovery.conditions.exact_model import Model
+from recovery.conditions.oracle import dual_terms, gated_dual
 from recovery.conditions.search import BestPattern, most_active, search_pattern, smoothed_search
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.groups import Groups
-from recovery.programs.uniqueness import planted_candidate
+from recovery.programs.integers import exact_rank, integer_rows
+from recovery.programs.orthonormal import projection_norms
+from recovery.programs.uniqueness import Candidate, planted_candidate
 from recovery.types import Array, Mask, Rng
 
-ROUNDING = 1e-9
-"""A margin below this counts as zero. Larger than the error of the projections; true margins of 1e-8 occur next to the
-planted pattern."""
+SMALL = 1e-6
+"""Margins below this are computed without cancellation, by ball arithmetic."""
+PROJECTION = 2e-10
+"""Rounding of the norm of a projection, relative to that of the dual (`recovery.programs.orthonormal`)."""
+UNSOLVED = 1e-6
+"""A residual of the equations of the dual above this shows that they have no solution."""
+VALUE_WIDTH = 1e-9
+"""Largest distance of bounds that are stored as a value."""
 CHUNK_BYTES = 48 * 2**20
 """Memory of the d x d matrices, and of their products, that are formed at a time."""
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -38,22 +49,107 @@ class Condition:
     """A condition value < bound (orth-SNIC-L: value <= bound), evaluated over a set of patterns.
 
     value: the largest over the patterns. attained_by: the column that attains it, None for the skip connection and
-    without patterns (the value is then 0). holds: whether the value is below the bound by more than rounding; a pattern
-    that contains the planted one has the value 1 exactly. identified: False, with an infinite value, where the labels
-    do not determine the planted weights; the condition then cannot hold.
+    without patterns (the value is then 0). margin: bound - value, also where it is smaller than the rounding of the
+    value. holds: whether the value is below the bound, exactly; None where that is not known, with the `reason`.
+    identified: False, with an infinite value, where the labels do not determine the planted weights; the condition then
+    cannot hold.
     """
 
     name: str
     value: float
-    holds: bool
+    margin: float
+    holds: bool | None
     attained_by: int | None = None
     bound: float = 1.0
     identified: bool = True
+    reason: str | None = None
+
+
+def _judged(name: str, values: Array, error: Array, exact: Callable[[int], float | None]) -> Condition:
+    """Return the condition value < 1 for values (p,) with bounds on their errors; `attained_by` is an index of values.
+
+    exact: an index -> the margin with a proved sign, or None. It is asked where the errors leave a doubt.
+    """
+    if not values.size:
+        return Condition(name, 0.0, 1.0, True)
+    best = int(np.argmax(values))
+    value = float(values[best])
+    violated = np.flatnonzero(values > 1 + error)
+    if violated.size:
+        best = int(violated[np.argmax(values[violated])])
+        proved = exact(best) if values[best] < 1 + SMALL else None
+        least = 1 - float(values[best]) if proved is None else proved
+        return Condition(name, 1 - least, least, False, best)
+    near = values >= 1 - error
+    if not near.any() and value > 1 - SMALL:
+        near = values + error >= (values - error).max()
+    known: dict[int, float] = {}
+    for j in np.flatnonzero(near)[np.argsort(-values[near])].tolist():
+        margin = exact(j)
+        if margin is not None and margin <= 0:
+            return Condition(name, 1 - margin, margin, False, j)
+        if margin is not None:
+            known[j] = margin
+        elif values[j] >= 1 - error[j]:
+            return Condition(name, value, 1 - value, None, best, reason="rounding decides whether the value is below 1")
+    margins = 1 - values
+    margins[list(known)] = list(known.values())
+    best = int(np.argmin(margins))
+    return Condition(name, 1 - float(margins[best]), float(margins[best]), True, best)
+
+
+@dataclass(frozen=True)
+class PlantedDual:
+    """The groups of the planted patterns only, and lam (n,), the least-norm solution of A_S^T lam = u.
+
+    X (n, d), neurons (d, k): as the neurons see them. lam is None where no solution exists (too few rows), two neurons
+    share a pattern, or the images of the unit weights are zero or dependent; certain: whether that is certain. doubt: a
+    bound on the rounding of dual norms of lam, infinite if A_S is singular up to rounding.
+    """
+
+    architecture: Architecture
+    X: Array
+    neurons: Array
+    signs: Array
+    own: Groups
+    lam: Array | None = None
+    doubt: float = np.inf
+    certain: bool = True
 
     @property
-    def margin(self) -> float:
-        """The difference bound - value; negative where the condition is violated."""
-        return self.bound - self.value
+    def patterns(self) -> Mask:
+        """The planted patterns (n, k), without that of a skip connection."""
+        return self.own.patterns[:, int(self.own.linear) :]
+
+    @property
+    def beside_skip(self) -> bool:
+        """Whether there is a skip connection that is not planted."""
+        return self.own.linear and self.patterns.shape[1] > 0
+
+    def judged(self, name: str, patterns: Mask, printed: bool = False) -> Condition:
+        """Return the condition over patterns (n, p) that are not planted, and the skip connection if not planted."""
+        assert self.lam is not None
+        unsure = np.zeros(patterns.shape[1], dtype=np.bool_)
+        if self.own.orthonormal:
+            values = projection_norms(self.own.base, patterns, self.lam, unsure)
+        else:
+            values = self.own.over(patterns).dual_norms(self.lam)
+        if self.beside_skip:
+            values, unsure = np.append(values, np.linalg.norm(self.own.base.T @ self.lam)), np.append(unsure, False)
+        together = np.hstack([self.own.patterns, patterns])
+        first, k = int(self.own.linear), len(self.signs)
+        owner = tuple(range(first, first + k)) if self.patterns.shape[1] else (0,)
+        exact = ExactMargins(Model(self.architecture, self.X, together, self.neurons, self.signs, owner))
+
+        def margin(j: int) -> float | None:
+            if printed and not np.isfinite(self.doubt):
+                return None
+            return exact(0 if j == patterns.shape[1] else self.own.count + j)
+
+        doubt = (
+            self.doubt if np.isfinite(self.doubt) or not printed else PROJECTION * (1 + float(values.max(initial=0)))
+        )
+        return _judged(name, values, np.where(unsure, np.inf, doubt), margin)
 
 
 def neural_isometry(
@@ -73,35 +169,41 @@ def neural_isometry(
     a linear neuron without a skip connection. Source: P1, Definitions 2 to 6.
     """
     name = architecture.condition(len(signs), linear=linear)
-    own, lam = planted_dual(architecture, X, directions, signs, linear=linear, printed=printed)
-    if lam is None:
-        return Condition(name, np.inf, False, identified=False)
-    others = np.flatnonzero(~_among(patterns, own.patterns[:, int(own.linear) :]))
-    values = own.over(patterns[:, others]).dual_norms(lam)
-    value, attained_by = 0.0, None
-    if values.size:
-        best = int(np.argmax(values))
-        value, attained_by = float(values[best]), int(others[best])
-    if own.linear and not linear:
-        skip = float(np.linalg.norm(own.base.T @ lam))
-        if skip > value:
-            value, attained_by = skip, None
-    return Condition(name, value, value < 1 - ROUNDING, attained_by)
+    planted = planted_dual(architecture, X, directions, signs, linear=linear, printed=printed)
+    if planted.lam is None:
+        return _not_identified(name, planted)
+    others = np.flatnonzero(~_among(patterns, planted.patterns))
+    found = planted.judged(name, patterns[:, others], printed)
+    column = None if found.attained_by in (None, len(others)) else int(others[found.attained_by])
+    return replace(found, attained_by=column)
 
 
-def isometry_bounds(
+def _not_identified(name: str, planted: PlantedDual) -> Condition:
+    reason = None if planted.certain else "rounding decides whether a dual with the planted directions exists"
+    return Condition(name, np.inf, -np.inf, False if planted.certain else None, identified=False, reason=reason)
+
+
+def isometry_over_all(
     architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool, nodes: int
-) -> Bounds | None:
+) -> Condition:
     """Bound the value of the condition over all patterns except the planted ones, with at most `nodes` cells.
 
-    Neurons as in `neural_isometry`. None where they are not identified.
+    Neurons as in `neural_isometry`. The value is NaN, with both bounds as reason, if these are not equal.
     """
-    own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
-    if lam is None:
-        return None
-    bounds = gated_dual(own, lam, known=own.patterns[:, int(own.linear) :], nodes=nodes)
-    skip = float(np.linalg.norm(own.base.T @ lam)) if own.linear and not linear else 0.0
-    return replace(bounds, lower=max(bounds.lower, skip), upper=max(bounds.upper, skip))
+    name = architecture.condition(len(signs), linear=linear)
+    planted = planted_dual(architecture, X, directions, signs, linear=linear)
+    if planted.lam is None:
+        return _not_identified(name, planted)
+    bounds = gated_dual(planted.own, planted.lam, known=planted.patterns, nodes=nodes)
+    at: Mask = (planted.own.base @ bounds.point > 0) | ~planted.own.base.any(axis=1)
+    worst = planted.judged(name, at[:, None] if bounds.lower > 0 else np.empty((len(at), 0), dtype=np.bool_))
+    low, high = max(bounds.lower, worst.value), max(bounds.upper, worst.value)
+    known = high - low <= VALUE_WIDTH
+    value, margin = (worst.value, worst.margin) if known else (np.nan, np.nan)
+    between = None if known else f"the value over all patterns lies between {low:.9g} and {high:.9g}"
+    holds = False if worst.holds is False else True if high < 1 - planted.doubt else None
+    reason = between or (worst.reason or "rounding decides whether the value is below 1" if holds is None else None)
+    return Condition(name, value, margin, holds, reason=reason)
 
 
 def search_isometry(
@@ -125,11 +227,10 @@ def search_isometry(
     identified or no other pattern is found. Raises `ParameterError` for a beam or smooth ascents and neurons that are
     normalised after the ReLU.
     """
-    own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
-    if lam is None:
+    planted = planted_dual(architecture, X, directions, signs, linear=linear)
+    if planted.lam is None:
         return None
-    X, directions = architecture.features(X), architecture.lift(directions, X)
-    known = own.patterns[:, int(own.linear) :]
+    X, directions, own, lam, known = planted.X, planted.neurons, planted.own, planted.lam, planted.patterns
     if smoothed:
         return smoothed_search(own.base, *dual_terms(own, lam), rng, starts=starts, known=known)
     if beam is not None:
@@ -156,13 +257,11 @@ def search_isometry(
 
 def planted_dual(
     architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool, printed: bool = False
-) -> tuple[Groups, Array | None]:
-    """Return the groups of the planted patterns only, and lam (n,), the least-norm solution of A_S^T lam = u.
+) -> PlantedDual:
+    """Return the dual of the planted neurons, given as in `neural_isometry`.
 
-    Neurons as in `neural_isometry`. lam is None where they are not identified: no solution exists (too few rows), two
-    neurons share a pattern, or the images of the unit weights are zero or dependent. printed: lam is pinv(A_S^T) u even
-    where no solution exists. In the coordinates of the base u_g = r_i w_i/||w_i||; for a normalised network
-    r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
+    printed: lam is pinv(A_S^T) u even where no solution exists. In the coordinates of the base u_g = r_i w_i/||w_i||;
+    for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
     """
     architecture.require("isometry")
     if linear and not architecture.skip:
@@ -178,14 +277,40 @@ def planted_dual(
     else:
         for i, sign in enumerate(signs):
             W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
+    found = PlantedDual(architecture, F, neurons, signs, own)
     # planted neurons with the same pattern share one group, which stores only the sum of their weights: lam is None
     # then
     if len(np.unique(own.patterns[:, first:], axis=1).T) < len(signs) or not W[first:].any(axis=1).all():
-        return own, None
+        return found
     candidate = planted_candidate(own, W, np.flatnonzero(W.any(axis=1)))
+    doubt = _doubt(own, candidate)
     if printed:
-        return own, np.linalg.pinv(candidate.block.T) @ candidate.directions[candidate.present]
-    return own, candidate.lam if candidate.distinct else None
+        lam = np.linalg.pinv(candidate.block.T) @ candidate.directions[candidate.present]
+        return replace(found, lam=lam, doubt=doubt if candidate.lam is not None else np.inf)
+    if candidate.lam is None or not candidate.distinct:
+        return replace(found, certain=not candidate.distinct or candidate.error > UNSOLVED)
+    return replace(found, lam=candidate.lam, doubt=doubt)
+
+
+def _doubt(own: Groups, planted: Candidate) -> float:
+    """Bound the rounding of the dual norms of the least-norm dual lam; infinite if A_S has no full column rank.
+
+    With r = A_S^T lam - u and its rounding, lam is within ||r|| / sigma_min of the exact one. A tenth of the estimate
+    of sigma_min is taken.
+    """
+    A, lam = planted.block, planted.lam
+    size = float(np.linalg.norm(A))
+    if lam is None or not planted.full or planted.smallest * 1e9 < size:
+        return np.inf
+    length = float(np.linalg.norm(lam))
+    moved = 10 * (planted.error + EPS * sum(A.shape) * size * length) / planted.smallest
+    doubt = own.largest_norm * (moved + EPS * sum(own.base.shape) * length)
+    if own.orthonormal or not np.array_equal(own.coordinates, np.eye(len(own.coordinates))):
+        # the rounding of the basis, for columns of norm 1
+        lengths = np.linalg.norm(own.coordinates, axis=0)
+        s = np.linalg.svd(own.coordinates[:, lengths > 0] / lengths[lengths > 0], compute_uv=False)
+        doubt += length * EPS * sum(own.base.shape) * float(s[0] / s[-1]) if s[-1] > 0 else np.inf
+    return doubt + (PROJECTION * length if own.orthonormal else 0.0)
 
 
 def _among(patterns: Mask, own: Mask) -> Mask:
@@ -199,25 +324,28 @@ def _among(patterns: Mask, own: Mask) -> Mask:
 def uniform_isometry(X: Array, patterns: Mask) -> Condition:
     """Evaluate max_j ||X^T D_j X (X^T X)^{-1}||_2 < 1, the spectral norm, for X (n, d) of full column rank.
 
-    This is (NIC-L) for every w at once. Source: P1, (7).
+    This is (NIC-L) for every w at once. It is ||R^T P_j R^{-T}|| with X = Q R and P_j = Q^T D_j Q, and at least 1 if
+    the inactive rows do not span all dimensions. Source: P1, (7).
     """
-    d = X.shape[1]
-    identified = bool(np.linalg.matrix_rank(X) == d)
-    if not identified or patterns.shape[1] == 0:
-        return Condition("SNIC-L", 0.0 if identified else np.inf, identified, identified=identified)
-    inverse = np.linalg.inv(X.T @ X)
+    d, live = X.shape[1], np.asarray(X.any(axis=1))
+    Q, R = np.linalg.qr(X / (np.abs(X).max(initial=0.0) or 1.0))
+    s = np.linalg.svd(R, compute_uv=False)
+    if len(X) < d or (s[-1] <= 1e-12 * s[0] and exact_rank(integer_rows(X)) < d):
+        return Condition("SNIC-L", np.inf, -np.inf, False, identified=False)
     i, j = np.triu_indices(d)
-    outer = X[:, i] * X[:, j]
+    outer = Q[:, i] * Q[:, j]
     values = np.empty(patterns.shape[1])
     size = max(1, CHUNK_BYTES // (16 * d * d))
     for start in range(0, values.size, size):
         packed = patterns[:, start : start + size].T @ outer
-        G = np.empty((len(packed), d, d))
-        G[:, i, j] = packed
-        G[:, j, i] = packed
-        values[start : start + size] = np.linalg.svd(G @ inverse, compute_uv=False)[:, 0]
-    best = int(np.argmax(values))
-    return Condition("SNIC-L", float(values[best]), bool(values[best] < 1 - ROUNDING), best)
+        P = np.empty((len(packed), d, d))
+        P[:, i, j] = packed
+        P[:, j, i] = packed
+        values[start : start + size] = np.linalg.svd(np.linalg.solve(R, P) @ R, compute_uv=False)[:, 0]
+    error = 16 * EPS * len(X) * (float(s[0] / s[-1]) if s[-1] > 0 else np.inf) * np.maximum(values, 1)
+    few = (~patterns & live[:, None]).sum(axis=0) < d
+    values, error = np.where(few, np.maximum(values, 1), values), np.where(few, np.inf, error)
+    return _judged("SNIC-L", values, error, lambda p: 1 - values[p] if few[p] else uniform_margin(X, patterns[:, p]))
 
 
 def orthogonal_uniform_isometry(patterns: Mask, d: int) -> Condition:
@@ -228,7 +356,6 @@ def orthogonal_uniform_isometry(patterns: Mask, d: int) -> Condition:
     """
     n = patterns.shape[0]
     traces = patterns.sum(axis=0)
-    if traces.size == 0:
-        return Condition("orth-SNIC-L", 0.0, True, bound=float(n - d))
-    best = int(np.argmax(traces))
-    return Condition("orth-SNIC-L", float(traces[best]), bool(traces[best] <= n - d), best, bound=float(n - d))
+    best = int(np.argmax(traces)) if traces.size else None
+    value = float(traces.max(initial=0))
+    return Condition("orth-SNIC-L", value, n - d - value, best is None or value <= n - d, best, bound=float(n - d))

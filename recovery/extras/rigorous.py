@@ -16,17 +16,18 @@ from pathlib import Path
 
 import numpy as np
 
+from recovery.conditions.balls import Unproved, at_rising_precision
+from recovery.conditions.exact_model import Balls, Model, model_of
 from recovery.config import Trial
 from recovery.errors import RecoverError
-from recovery.extras.proofs.balls import Unproved, at_rising_precision
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
-from recovery.extras.proofs.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.normalised import prove_unique_off_images, prove_unique_on_ranges
 from recovery.extras.proofs.optimum import ProofStart, ProvedOptimum, prove_optimum
-from recovery.extras.proofs.theorems import prove_linear_shared, prove_linear_unique, prove_normalised
+from recovery.extras.proofs.theorems import prove_all_ones, prove_linear_shared, prove_linear_unique, prove_normalised
 from recovery.extras.proofs.unique_optimum import prove_unique
+from recovery.instances.arrangements import count_cells, enumerate_cells
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.generation import Generation, grown_program
@@ -40,7 +41,7 @@ from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.runner.trial import Row, draw_instance
 from recovery.store.parts import write_file, writing
-from recovery.text import spreadsheet_text
+from recovery.text import many, spreadsheet_text
 from recovery.types import Array, Index
 
 OTHER_NORM = "proofs in ball arithmetic know the l2 norm only"
@@ -113,14 +114,16 @@ class Verified:
 
     bound: the number that the proof bounds by 1: the largest dual norm outside the planted groups, or the cost of
     another interpolant divided by the cost of the planted weights; for an optimum, the relative width of its interval.
-    label_error: relative distance of the stored labels from A W*. opposite: a verdict that was proved instead and
-    contradicts this one.
+    label_error: relative distance of the stored labels from A W*. given: what the proof takes as given of the patterns;
+    whether the all-ones pattern is one of them is proved. opposite: a verdict that was proved instead and contradicts
+    this one.
     """
 
     proved: bool
     reason: str = ""
     bound: float | None = None
     label_error: float | None = None
+    given: str = ""
     opposite: str | None = None
 
 
@@ -161,16 +164,29 @@ def _attempt(case: "_Case", verdict: str, proofs: "Proofs | None" = None) -> Ver
     """Return the first proof of a verdict that succeeds, otherwise the reason why the last proof fails."""
     error, reason = None, "no weights are known that might prove it"
     try:
+        if case.instance.all_ones is not None:
+            prove_all_ones(case.model, case.instance.all_ones)
         at_rising_precision(lambda: Balls(case.model).check_confined(case.narrowed))
         error = Balls(case.model).label_error(case.instance.signal)
         for attempt in (proofs or ATTEMPTS[verdict])(case):
             try:
-                return Verified(True, bound=attempt(), label_error=error)
+                return Verified(True, bound=attempt(), label_error=error, given=_taken_as_given(case.instance))
             except Unproved as unproved:
                 reason = str(unproved)
     except (Unproved, RecoverError) as no_proof:
         reason = str(no_proof)
     return Verified(False, reason, label_error=error)
+
+
+def _taken_as_given(instance: Instance) -> str:
+    """Return which patterns a proof takes as given, other than the all-ones pattern."""
+    kind = instance.setting.patterns.kind
+    if kind == "all":
+        return ""
+    if kind != "exhaustive":
+        return "the patterns that were drawn" if kind == "sampled" else "the patterns that were drawn and found"
+    left_out = count_cells(instance.X) - enumerate_cells(instance.X)[0].shape[1]
+    return f"that {many(left_out, 'cell')} thinner than 1e-12 count for none" if left_out else ""
 
 
 @dataclass(frozen=True)
@@ -323,6 +339,8 @@ def summary(checked: Iterable[Checked]) -> list[str]:
     errors = [row.result.label_error for row in proved if row.result.label_error is not None]
     if errors:
         lines.append(f"  proved about the labels A W* exactly; stored labels are within {max(errors):.2g} of them")
+    for given, count in Counter(row.result.given for row in proved if row.result.given).most_common():
+        lines.append(f"  taken as given, {count}: {given}")
     if rows:
         seconds = sorted(row.seconds for row in rows)
         lines.append(f"  {seconds[len(seconds) // 2]:.2g} s per row (median), at most {seconds[-1]:.2g} s")
@@ -330,15 +348,17 @@ def summary(checked: Iterable[Checked]) -> list[str]:
 
 
 def write(path: Path, checked: Iterable[Checked]) -> None:
-    """Write a CSV file with one line per row: trial_id, verdict, outcome, reason, bound, label_error, seconds.
+    """Write a CSV file with one line per row: trial_id, verdict, outcome, reason, bound, label_error, given,
+    seconds.
 
     Raises `StoreError` if it cannot be written.
     """
     file = StringIO()
     out = csv.writer(file)
-    out.writerow(["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "seconds"])
+    out.writerow(["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "given", "seconds"])
     for row in checked:
         result, reason = row.result, spreadsheet_text(row.result.reason)
-        out.writerow([row.trial_id, row.verdict, row.outcome, reason, result.bound, result.label_error, row.seconds])
+        proof = result.bound, result.label_error, result.given, row.seconds
+        out.writerow([row.trial_id, row.verdict, row.outcome, reason, *proof])
     with writing(path):
         write_file(path, file.getvalue().encode())

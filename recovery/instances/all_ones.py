@@ -7,21 +7,20 @@ u >= 0, u != 0 has X^T u = 0. Each certificate proves a bound that does not depe
 The inequalities are strict. P1's (5) has closed ones: with rows x and -x it can admit the pattern where (31) does not.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy
 
-from recovery.errors import ParameterError
+from recovery.instances.hulls import separate
 from recovery.instances.patterns import live_rows
-from recovery.programs.orthonormal import orthonormal_base
 from recovery.types import Array
 
 NEGLIGIBLE = 1e-9
 """Entries of u below this fraction of the largest count as zero."""
 MOST_STEPS = 50
-"""Limit of Newton steps. Gaussian draws take 4 on average and at most 23 of 48; after 50 an orthonormal basis is
-tried."""
+"""Limit of Newton steps. Gaussian draws take 4 on average and at most 23 of 48; after 50, integers decide."""
 MANY_ROWS = 2.5
 """Rows per variable from which a draw usually has no all-ones pattern, which projections usually prove."""
 MOST_PROJECTIONS = 8
@@ -33,7 +32,12 @@ BALANCING = 8
 UNEVEN = 1e-4
 """Rows are scaled if the smallest norm is below this fraction of the largest, which is rare in draws of ensembles."""
 ROUNDING = 1e-12
-"""Lower bounds on t*, and entries of X^T u relative to their sums of absolute values, count as zero below this."""
+"""Lower bounds on t* above this are certain, and a residual X^T u up to this is tried as a proof."""
+WELL_CONDITIONED = 1e10
+"""Largest ||S||^2 tr (S^T S)^-1 at which rounding changes this trace by less than a factor of two."""
+EXTREME = 300
+"""Largest exponent of two of the largest entry of a row that needs no scaling."""
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -60,23 +64,31 @@ def decide_all_ones(X: Array) -> AllOnes:
 
     Minimises f(w) = 1/2 ||(1 - X w)_+||^2 by Newton's method, which terminates. If the minimum is positive, u = (1 - X
     w)_+ satisfies X^T u = 0 and proves that there is no such w; otherwise w itself is the proof. With many rows,
-    projections on the null space of X^T first look for a u. If rounding prevents a decision, it is tried again with
-    unit rows in an orthonormal basis, and by non-negative least squares. Raises `ParameterError` if X is so
-    ill-conditioned that neither answer can be proved.
+    projections on the null space of X^T first look for a u. Where rounding leaves a doubt, integers decide
+    (`recovery.instances.hulls`). Raises `ParameterError` if that takes too many steps.
     """
     live = live_rows(X)
     if not live.any():
         return AllOnes(0.0, weights=np.full(X.shape[0], 1 / X.shape[0]))
-    Z, sizes, rows, columns = _balanced(X if live.all() else X[live])
-    decision = _minimise(Z, sizes) or _decide_in_basis(Z, sizes)
+    given = X if live.all() else X[live]
+    lengths = np.frexp(np.abs(given).max(axis=1))[1]
+    extreme = bool(np.abs(lengths).max() > EXTREME)
+    if extreme:  # squares might underflow or overflow; powers of two change no digit
+        given = np.ldexp(given, -lengths[:, None])
+    Z, sizes, rows, columns = _balanced(given)
+    decision = _minimise(Z, sizes)
     if decision is None:
-        raise ParameterError("the data are too ill-conditioned to decide whether the all-ones pattern exists")
+        rows, columns = np.ones(len(rows)), np.exp2(np.round(np.log2(columns)))
+        decision = _decide_exactly(given / columns)
     if decision.direction is not None:
-        w = decision.direction / columns
+        w = decision.direction * (columns.min() / columns)
         return AllOnes(decision.bound, direction=w / np.linalg.norm(w))
     assert decision.weights is not None
     weights: Array = np.zeros(X.shape[0])
-    weights[live] = decision.weights / rows
+    weights[live] = decision.weights * (rows.min() / rows)
+    if extreme:
+        sizes = np.frexp(weights[live])[1] - lengths
+        weights[live] = np.ldexp(weights[live], -lengths - sizes[weights[live] > 0].max())
     return AllOnes(decision.bound, weights=weights / weights.sum())
 
 
@@ -105,28 +117,16 @@ def _balanced(X: Array) -> tuple[Array, Array, Array, Array]:
     return Z, sizes, rows, columns
 
 
-def _decide_in_basis(Z: Array, sizes: Array) -> AllOnes | None:
-    """Decide in an orthonormal basis of Z with unit rows, by non-negative least squares if Newton's method fails."""
-    unit = Z / sizes[:, None]
-    U, coordinates = orthonormal_base(unit)
-    decision = _minimise(U, _row_norms(U), unit) or _non_negative_least_squares(U, unit)
-    if decision is not None and decision.weights is not None:
-        return replace(decision, weights=decision.weights / sizes)
-    if decision is not None and decision.direction is not None:
-        return replace(decision, direction=np.linalg.lstsq(coordinates, decision.direction, rcond=None)[0])
-    return None
-
-
-def _minimise(Z: Array, rows: Array, unit: Array | None = None) -> AllOnes | None:
-    """Decide by Newton's method on f, until a step proves an answer; None after MOST_STEPS. unit: see `_decide`."""
+def _minimise(Z: Array, rows: Array) -> AllOnes | None:
+    """Decide by Newton's method on f, until a step proves an answer; None after MOST_STEPS, or if rounding decides."""
     n, d = Z.shape
     w: Array = np.zeros(d)
     image: Array = np.zeros(n)
     for number in range(MOST_STEPS):
         excess = np.maximum(1.0 - image, 0.0)
         residual = Z.T @ excess
-        if number > 0 and (decision := _decide(Z, rows, w, image, excess, residual, unit)) is not None:
-            return decision
+        if number > 0 and (decision := _decide(Z, rows, w, image, excess, residual)) is not None:
+            return None if decision == "undecided" else decision
         active = excess > 0
         every = bool(active.all())
         A = Z if every else Z[active]
@@ -134,7 +134,7 @@ def _minimise(Z: Array, rows: Array, unit: Array | None = None) -> AllOnes | Non
             step = A.T @ _solved(A @ A.T, excess[active])[0]
         else:
             step, factor = _solved(A.T @ A, residual)
-            if every and factor is not None and n >= MANY_ROWS * d and unit is None:
+            if every and factor is not None and n >= MANY_ROWS * d:
                 decision = _decide_by_projections(Z, rows, factor, excess - Z @ step)
                 if decision is not None:
                     return decision
@@ -162,7 +162,7 @@ def _decide_by_projections(Z: Array, rows: Array, factor: Array, u: Array) -> Al
     """
     for _ in range(MOST_PROJECTIONS):
         if u.min() >= 0:
-            return _decide_against(Z, rows, u, Z.T @ u)
+            return _decide_against(Z, rows, u, factor)
         least = LEAST * float(u.sum()) / len(u)
         u = least + np.abs(u - least)
         u -= Z @ scipy.linalg.lapack.dpotrs(factor, Z.T @ u)[0]
@@ -178,51 +178,59 @@ def _solved(gram: Array, b: Array) -> tuple[Array, Array | None]:
 
 
 def _decide(
-    Z: Array, rows: Array, w: Array, image: Array, u: Array, residual: Array, unit: Array | None
-) -> AllOnes | None:
-    """Return the proof by w with image Z w, or by u >= 0 with residual Z^T u, or None. rows (n,): norms of rows of Z.
+    Z: Array, rows: Array, w: Array, image: Array, u: Array, residual: Array
+) -> AllOnes | Literal["undecided"] | None:
+    """Return the proof by w with image Z w, or by u >= 0 with residual Z^T u; None if neither is near one.
 
-    unit: the data themselves with rows of norm 1, where Z is a basis of their columns. The test of each column is about
-    them: a basis mixes columns, and has rounding errors where the data have zeros.
+    rows (n,): norms of rows of Z. `undecided` if u is near a proof, but none.
     """
     length = float(np.linalg.norm(w))
     if length > 0:
         lower = float((image / np.maximum(rows, np.finfo(float).tiny)).min()) / length
         if lower > ROUNDING:
             return AllOnes(lower, direction=w / length)
-    if unit is None:
-        return _decide_against(Z, rows, u, residual)
-    return _decide_against(unit, np.ones(len(u)), u, unit.T @ u)
-
-
-def _decide_against(Z: Array, rows: Array, u: Array, residual: Array) -> AllOnes | None:
-    """Return the decision that the pattern does not exist if u >= 0 with residual Z^T u proves it, otherwise None."""
     total = float(u @ rows)
     if not (total > 0 and np.abs(residual).max() <= ROUNDING * total):
         return None
-    # the residual must be zero up to the rounding of each column's sum, a test that does not depend on the scale of
-    # rows and columns
-    if not (np.abs(residual) <= ROUNDING * (np.abs(Z).T @ u)).all():
-        u = _without_negligible(Z, rows, u)
-        residual = Z.T @ u
-        if u.min() < 0 or not (np.abs(residual) <= ROUNDING * (np.abs(Z).T @ u)).all():
-            return None
-    return AllOnes(float(np.linalg.norm(residual)) / float(u @ rows), weights=u / u.sum())
+    return _decide_against(Z, rows, u) or "undecided"
 
 
-def _without_negligible(Z: Array, rows: Array, u: Array) -> Array:
-    """Return u with entries at the level of rounding set to 0 and the others projected on the null space of Z^T.
+def _decide_against(Z: Array, rows: Array, u: Array, factor: Array | None = None) -> AllOnes | None:
+    """Return the decision that the pattern does not exist if some u' > 0 on the rows of u has Z^T u' = 0, else None.
 
-    Columns that only rows of u = 0 enter have sums of rounding errors alone, which no relative test accepts.
+    The nearest such u' is u - S (S^T S)^-1 S^T u on these rows S, whose columns must be independent, and not farther
+    from u than ||S^T u|| / sigma_min, where 1 / sigma_min^2 <= tr (S^T S)^-1. All rounding is included, also that of Z
+    itself, as a scaling of the data. factor: Cholesky factor of Z^T Z.
     """
-    kept = u * rows > NEGLIGIBLE * float((u * rows).max())
-    support: Array = np.zeros_like(u)
-    support[kept] = u[kept] - Z[kept] @ np.linalg.lstsq(Z[kept], u[kept], rcond=None)[0]
-    return support
+    kept = u > NEGLIGIBLE * u.max()
+    S, v = (Z, u) if kept.all() else (Z[kept], u[kept])
+    if factor is None or S is not Z:
+        S = S[:, S.any(axis=0)]
+        factor, failed = scipy.linalg.lapack.dpotrf(S.T @ S)
+        if failed or len(S) <= S.shape[1]:
+            return None
+    inverse, failed = scipy.linalg.lapack.dtrtri(factor)
+    trace = float(np.square(np.triu(inverse)).sum())
+    if failed or not trace * float(np.square(S).sum()) < WELL_CONDITIONED:
+        return None
+    v = v - S @ scipy.linalg.lapack.dpotrs(factor, S.T @ v)[0]
+    residual = np.abs(S.T @ v) + (len(S) + 8) * EPS * (np.abs(S).T @ np.abs(v))
+    if not v.min() > 2 * np.sqrt(trace) * float(np.linalg.norm(residual)):
+        return None
+    weights: Array = np.zeros(len(u))
+    weights[kept] = v
+    return AllOnes(float(np.linalg.norm(residual)) / float(weights @ rows), weights=weights / weights.sum())
 
 
-def _non_negative_least_squares(Z: Array, unit: Array | None = None) -> AllOnes | None:
-    """Minimise ||Z^T u||^2 + (1 - sum u)^2 over u >= 0; the optimum proves either answer, by u or by w = Z^T u."""
-    u = np.asarray(scipy.optimize.nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
-    residual = Z.T @ u
-    return _decide(Z, np.linalg.norm(Z, axis=1), residual, Z @ residual, u, residual, unit)
+def _decide_exactly(X: Array) -> AllOnes:
+    """Decide in integers, from the rows of a non-negative least-squares solution. Raises `ParameterError`.
+
+    A direction may be rounded out of a thin cell; its bound is then 0.
+    """
+    unit = X / _row_norms(X)[:, None]
+    u = scipy.optimize.nnls(np.vstack([unit.T, np.ones(len(unit))]), np.append(np.zeros(X.shape[1]), 1.0))[0]
+    exists, found = separate(X, np.flatnonzero(u) if u.any() else np.zeros(1, dtype=np.intp))
+    if not exists:
+        return AllOnes(0.0, weights=found / found.sum())
+    length = float(np.linalg.norm(found))
+    return AllOnes(max(float((unit @ found).min()) / length, 0.0), direction=found / length)

@@ -9,8 +9,7 @@ cells, r = rank X (Cover 1965); `count_cells` counts them for any X without find
 
 The exact cells of rounded data can be artefacts: if columns add up to a third one only up to eps, the rows have cells
 of width eps around an axis. If X is not integer, a cell without a point at a clear distance from the hyperplanes is
-kept only if `decide_all_ones` finds one; otherwise it proves that some data within 1e-12 of X have no such cell, or
-raises.
+kept only if `decide_all_ones` finds one; otherwise some data within 1e-12 of X have no such cell.
 
 Inequalities are strict, as in P1's (31): a pattern that only rows at zero attain (x and -x both active, which P1's (5)
 admits) is no cell. A zero row is in no operator; it is active in every pattern and has no effect.
@@ -25,6 +24,7 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import ROUNDING, decide_all_ones
+from recovery.programs.integers import Whole, integer_rows
 from recovery.types import Array, Mask
 
 MOST_CELLS = 200_000
@@ -32,9 +32,6 @@ MOST_CELLS = 200_000
 CLEAR = ROUNDING
 """A point farther than this from each hyperplane, relative to its length, proves that its cell is no artefact of
 rounding: `decide_all_ones` accepts such a direction as a proof."""
-
-Whole = tuple[int, ...]
-"""The normal of a hyperplane, or a point, up to a positive factor: integers without a common divisor."""
 
 
 def cell_count(n: int, rank: int) -> int:
@@ -54,7 +51,7 @@ def count_cells(X: Array) -> int:
 def enumerate_cells(X: Array) -> tuple[Mask, Array]:
     """Return the patterns (n, c) of all cells of X (n, d), and a point of each as columns (d, c), rounded.
 
-    Raises `ParameterError` if X is zero, could have more than MOST_CELLS, or rounding decides which cells exist.
+    Raises `ParameterError` if X is zero or could have more than MOST_CELLS.
     """
     if not X.any():
         raise ParameterError("an arrangement needs a row that is not zero")
@@ -73,28 +70,10 @@ def enumerate_cells(X: Array) -> tuple[Mask, Array]:
     width = (np.abs(products) / np.linalg.norm(normals.rounded, axis=1)[:, None]).min(axis=0)
     kept = width > CLEAR * np.linalg.norm(points_of_cells.rounded, axis=1)
     for j in np.flatnonzero(~kept):
-        direction = decide_all_ones(np.where(patterns[live, j, None], X[live], -X[live])).direction
-        if direction is not None:
-            kept[j], points[:, j] = True, direction
+        decision = decide_all_ones(np.where(patterns[live, j, None], X[live], -X[live]))
+        if decision.direction is not None and decision.bound > CLEAR:
+            kept[j], points[:, j] = True, decision.direction
     return patterns[:, kept], points[:, kept]
-
-
-def exact_rank(rows: Sequence[Whole]) -> int:
-    """Return the rank of rows of integers, such as `integer_rows` of a matrix of floats."""
-    rank, rest = 0, _distinct(rows)
-    while rest:
-        x, rank = rest[0], rank + 1
-        rest = _distinct([_eliminated(x, y, _pivot(x)) for y in rest[1:]])
-    return rank
-
-
-def integer_rows(X: Array) -> list[Whole]:
-    """Return each row of floats times a power of two, as integers: exactly the same half-spaces."""
-    mantissa, exponent = np.frexp(X)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    lowest = np.where(whole != 0, exponent, np.iinfo(np.int32).max).min(axis=1, keepdims=True)
-    shift = np.where(whole != 0, exponent - lowest, 0)
-    return [tuple(int(w) << int(s) for w, s in zip(*row, strict=True)) for row in zip(whole, shift, strict=True)]
 
 
 def _balanced(rows: list[Whole]) -> tuple[list[Whole], list[int]]:

@@ -103,7 +103,7 @@ class Cascade:
             return _undecided("the images of planted neurons are dependent")
         if examined is None:
             return _undecided("no dual point has the planted directions")
-        return self._search(planted, examined.value)
+        return self._search(planted, examined)
 
     def _has_unseen_part(self) -> bool:
         """Return whether a planted direction has a part outside the span of its active rows, if these are fewer than r.
@@ -134,9 +134,9 @@ class Cascade:
         tight = np.abs(groups.base @ v) <= OUTSIDE * np.linalg.norm(groups.base, axis=1) * np.linalg.norm(v)
         return not bool(tight.any())
 
-    def _search(self, planted: Candidate, value: float) -> Decision:
-        """Run the last stage, the search for a dual certificate. value: of the isometry condition."""
-        program, candidate = self.program.balanced(), planted
+    def _search(self, planted: Candidate, examined: Examined) -> Decision:
+        """Run the last stage, the search for a dual certificate. examined: the dual of the isometry condition."""
+        program, candidate, value = self.program.balanced(), planted, examined.value
         if program is not self.program:
             balanced = self.candidate(program)
             if balanced is None or balanced.lam is None:
@@ -146,7 +146,8 @@ class Cascade:
         steps, best = 0, np.inf
         for search in self._searches(program, candidate):
             steps += search.steps
-            examined = examine_dual(program, self.rows, candidate, search.lam)
+            known = search.multipliers or examined.multipliers
+            examined = examine_dual(program, self.rows, candidate, search.lam, known)
             if examined.proved:
                 return _recovered(self._proof(program, search.lam, examined), "dual", value, steps, "newton")
             if not program.has_cones and descends(program.groups, self.features, candidate, search.excess):

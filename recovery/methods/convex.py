@@ -207,12 +207,8 @@ class PlantedProgram:
         return row.supported_by(Evidence(self.program))
 
     def solve(self, solver: str) -> tuple[Solution, Certificate]:
-        """Solve the balanced program; return the solution in the units of this program, and its certificate for it."""
-        balanced = self.program.balanced()
-        solution = find_solver(solver, self.program.kind)(balanced)
-        if balanced is not self.program:
-            solution = solution.unbalanced(self.program.groups.scales)
-        return solution, certify(self.program, solution)
+        """Solve the program by the solver of this name, as `solve` does."""
+        return solve(self.program, solver)
 
     def decided(self, row: Measurement, decision: Decision) -> Measurement:
         """Return the row with the columns of a decision, and for a recovery the certificate of the planted weights."""
@@ -288,8 +284,9 @@ class PlantedProgram:
             reason = None if row.reason == UNSOUGHT else row.reason
             return row.having(recovered=False, verdict="not_optimal", certificate="gap", reason=reason)
         if row.verdict == "not_unique":
-            least = certificate.dual_objective >= self.planted_cost * (1.0 - LOWER)
-            return row.having(reason=None if least else "no cheaper interpolant was found")
+            limit = self.planted_cost * (1.0 - LOWER)
+            lower = OPEN_RESIDUAL if certificate.objective < limit else "no cheaper interpolant was found"
+            return row.having(reason=None if certificate.dual_objective >= limit else lower)
         elsewhere = certificate.proves_optimal and row.max_deviation > DEVIATION_TOLERANCE
         if elsewhere and self.shares_its_cost():
             return row.having(recovered=False, verdict="not_unique", certificate="gap")
@@ -320,6 +317,15 @@ class PlantedProgram:
             return False
         near = interpolant_near(self.program, self.features, W, self.planted)
         return near is not None and near.cost < limit
+
+
+def solve(program: Program, solver: str) -> tuple[Solution, Certificate]:
+    """Solve the balanced program; return the solution in the units of this program, and its certificate for it."""
+    balanced = program.balanced()
+    solution = find_solver(solver, program.kind)(balanced)
+    if balanced is not program:
+        solution = solution.unbalanced(program.groups.scales)
+    return solution, certify(program, solution)
 
 
 def shortfall(solution: Solution, certificate: Certificate) -> str:

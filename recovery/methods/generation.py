@@ -23,14 +23,13 @@ from recovery.conditions.search import search_pattern
 from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
-from recovery.methods.convex import PlantedProgram, ProgramKind
+from recovery.methods.convex import PlantedProgram, ProgramKind, solve
 from recovery.methods.method import Evidence, Measurement
 from recovery.methods.pricing import PROVED_BELOW, STARTS, CellPricing, NeuronPricing, Pricing
 from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.certificate import Certificate, certify
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
-from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask, Rng
 
 MOST_ROUNDS = 60
@@ -207,6 +206,56 @@ def over_searched_patterns(problem: PlantedProgram, measure: Callable[[PlantedPr
     return measure(searched_program(grown)) if found.lam is None and row.verdict == "recovered" else row
 
 
+@dataclass(frozen=True)
+class Grown:
+    """A program over the patterns (n, p) that a search ended with, its solution, and the certificate of that.
+
+    bounds: on the dual norms over all patterns, which the certificate's dual respects; None without an oracle.
+    """
+
+    patterns: Mask
+    program: Program
+    solution: Solution
+    certificate: Certificate
+    bounds: Bounds | None = None
+
+
+def grow(
+    form: Callable[[Mask], Program],
+    features: Array,
+    patterns: Mask,
+    rng: Rng,
+    solver: str = "auto",
+    *,
+    nodes: int | None = None,
+    beam: int | None = None,
+) -> Grown:
+    """Solve a program, add patterns of the features (n, d') that violate its dual, and repeat until none are found.
+
+    form: patterns (n, p) -> the program over them. nodes: if given, an oracle that examines at most so many cones or
+    cells then proves that no pattern violates the dual, or finds one. beam: see `violating_patterns`.
+    """
+    proof = nodes is not None
+    for step in range(1, (MOST_ROUNDS if proof else SEARCH_ROUNDS) + 1):
+        program, bounds = form(patterns), None
+        solution, certificate = solve(program, solver)
+        excess = ALLOWED * program.gap_tolerance if proof else SEARCH_EXCESS
+        limit = program.penalty * (1.0 + excess)
+        grown = unique_patterns(features, [patterns, violating_patterns(program, solution, features, limit, rng, beam)])
+        if not proof:
+            grown = grown[:, : patterns.shape[1] + max(20, int(MOST_ADDED * program.groups.count))]
+        last = step == (MOST_ROUNDS if proof else SEARCH_ROUNDS)
+        if nodes is not None and (grown.shape[1] == patterns.shape[1] or last):
+            bounds = largest_dual(program, solution.lam, limit, nodes)
+            certificate = certify(program, solution, beyond=bounds.upper)
+            if bounds.lower > limit:
+                grown = unique_patterns(features, [patterns, program.groups.base @ bounds.point[:, None] >= 0])
+        if grown.shape[1] == patterns.shape[1] or last:
+            break
+        patterns = grown
+    return Grown(patterns, program, solution, certificate, bounds)
+
+
 def searched_program(problem: PlantedProgram, beam: int | None = None) -> PlantedProgram:
     """Return the program with the patterns that a search without proof finds to violate its optimum's dual.
 
@@ -214,18 +263,28 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
     """
     if problem.instance.setting.patterns.kind != "searched" or not problem.instance.y.any():
         return problem
-    rng, features, patterns = problem.instance.streams.training, problem.features, problem.instance.patterns
-    for _ in range(SEARCH_ROUNDS):
-        program = problem.over(patterns).program
-        solution = find_solver("auto" if program.has_cones else "newton", program.kind)(program)
-        limit = (1.0 + SEARCH_EXCESS) * program.penalty
-        new = violating_patterns(program, solution, features, limit, rng, beam)
-        most = patterns.shape[1] + max(20, int(MOST_ADDED * program.groups.count))
-        grown = unique_patterns(features, [patterns, new])[:, :most]
-        if grown.shape[1] == patterns.shape[1]:
-            break
-        patterns = grown
-    return problem.over(patterns)
+    solver = "auto" if problem.program.has_cones else "newton"
+    return problem.over(_grown(problem, solver, beam=beam).patterns)
+
+
+def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, Solution, Certificate, Bounds]:
+    """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached.
+
+    Return the program over these patterns, its solution, a certificate whose dual is feasible for all patterns, and
+    the bounds on the largest dual norm that make it so.
+    """
+    grown = _grown(problem, solver, nodes=problem.instance.setting.patterns.nodes)
+    assert grown.bounds is not None
+    return problem.over(grown.patterns), grown.solution, grown.certificate, grown.bounds
+
+
+def _grown(problem: PlantedProgram, solver: str, *, nodes: int | None = None, beam: int | None = None) -> Grown:
+    rng, patterns = problem.instance.streams.training, problem.instance.patterns
+
+    def form(chosen: Mask) -> Program:
+        return problem.over(chosen).program
+
+    return grow(form, problem.features, patterns, rng, solver, nodes=nodes, beam=beam)
 
 
 def violating_patterns(
@@ -273,32 +332,6 @@ def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certif
         return row
     between = f"{certificate.dual_objective:.9g} and {certificate.objective:.9g}"
     return row.undecided(f"the optimum over all patterns lies between {between}")
-
-
-def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, Solution, Certificate, Bounds]:
-    """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached.
-
-    Return the program over these patterns, its solution, a certificate whose dual is feasible for all patterns, and
-    the bounds on the largest dual norm that make it so.
-    """
-    rng, nodes = problem.instance.streams.training, problem.instance.setting.patterns.nodes
-    limit = problem.program.penalty * (1.0 + ALLOWED * problem.program.gap_tolerance)
-    for step in range(1, MOST_ROUNDS + 1):
-        program, known = problem.program, problem.instance.patterns
-        solution, certificate = problem.solve(solver)
-        new = violating_patterns(program, solution, problem.features, limit, rng)
-        patterns = unique_patterns(problem.features, [known, new])
-        if patterns.shape[1] == known.shape[1] or step == MOST_ROUNDS:
-            bounds = largest_dual(program, solution.lam, limit, nodes)
-            certificate = certify(program, solution, beyond=bounds.upper)
-            if bounds.lower <= limit or step == MOST_ROUNDS:
-                break
-            new = program.groups.base @ bounds.point[:, None] >= 0
-            patterns = unique_patterns(problem.features, [known, new])
-            if patterns.shape[1] == known.shape[1]:
-                break
-        problem = problem.over(patterns)
-    return problem, solution, certificate, bounds
 
 
 def largest_dual(program: Program, lam: Array, limit: float, nodes: int) -> Bounds:

@@ -18,9 +18,9 @@ import scipy
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
-from recovery.instances.arrangements import exact_rank, integer_rows
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
+from recovery.programs.integers import exact_rank, integer_rows
 from recovery.programs.program import Program
 from recovery.programs.uniqueness import MARGIN, WELL_CONDITIONED, Candidate
 from recovery.types import Array, Index

@@ -9,11 +9,10 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Interval
 
-from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
+from recovery.conditions.maximal import is_maximal, sufficient_condition
 from recovery.conditions.neural_isometry import (
-    ROUNDING,
     Condition,
-    isometry_bounds,
+    isometry_over_all,
     neural_isometry,
     orthogonal_uniform_isometry,
     planted_dual,
@@ -104,15 +103,16 @@ class Isometry:
         normalized = self.condition in ("planted", "printed") and architecture.normalized
         if normalized and not ranks_are_sure(architecture.features(instance.X), instance.patterns):
             return measured
-        if instance.setting.patterns.kind == "all":
-            return self._over_all(instance, architecture, measured)
+        everywhere = instance.setting.patterns.kind == "all"
         condition = self.evaluate(instance, architecture)
         return measured.having(
             holds=condition.holds,
             isometry_value=condition.value if np.isfinite(condition.value) else None,
             isometry_margin=condition.margin if np.isfinite(condition.value) else None,
             attained_by=condition.attained_by,
-            pattern_count=instance.patterns.shape[1],
+            pattern_count=None if everywhere else instance.patterns.shape[1],
+            patterns_proved="all" if everywhere and condition.holds is not None else None,
+            reason=condition.reason,
         )
 
     def evaluate(self, instance: Instance, architecture: Architecture) -> Condition:
@@ -122,22 +122,9 @@ class Isometry:
         if self.condition == "trace":
             return orthogonal_uniform_isometry(instance.patterns, instance.setting.d)
         given, linear = _planted(instance, architecture)
+        if instance.setting.patterns.kind == "all":
+            return isometry_over_all(*given, linear=linear, nodes=instance.setting.patterns.nodes)
         return neural_isometry(*given, instance.patterns, linear=linear, printed=self.condition == "printed")
-
-    def _over_all(self, instance: Instance, architecture: Architecture, measured: Measurement) -> Measurement:
-        """Return the columns for all patterns: the proved largest value, otherwise both bounds as reason."""
-        (given, linear), measured = _planted(instance, architecture), measured.having(pattern_count=None)
-        bounds = isometry_bounds(*given, linear=linear, nodes=instance.setting.patterns.nodes)
-        if bounds is None:
-            return measured.having(holds=False, patterns_proved="all")
-        if bounds.upper - bounds.lower <= ROUNDING:
-            measured = measured.having(isometry_value=bounds.lower, isometry_margin=1.0 - bounds.lower)
-        else:
-            between = f"the value over all patterns lies between {bounds.lower:.9g} and {bounds.upper:.9g}"
-            measured = measured.having(reason=between)
-        if bounds.lower < 1.0 - ROUNDING <= bounds.upper:
-            return measured
-        return measured.having(holds=bounds.below(1.0 - ROUNDING), patterns_proved="all")
 
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
         """Return the instance with the pattern added at which a search finds the largest value of the condition."""
@@ -154,14 +141,11 @@ class Isometry:
         known = [instance.patterns, worst.pattern[:, None]]
         return instance.with_patterns(unique_patterns(architecture.features(X), known))
 
-    def _single_neuron(self, instance: Instance) -> bool:
+    def _single_neuron(self, instance: Instance) -> bool | None:
         w = planted_neurons(instance).directions[:, 0]
         if self.condition == "sufficient":
             return sufficient_condition(instance.X, w).holds
-        pattern = instance.X @ w >= 0
-        if instance.setting.patterns.kind == "exhaustive":
-            return contained_in(pattern, instance.patterns) is None
-        return is_maximal(instance.X, pattern)
+        return is_maximal(instance.X, instance.X @ w >= 0)
 
     def setting_cost(self, setting: Setting) -> float:
         """Estimate the seconds of a product over the patterns, or of a proof over all of them."""
@@ -219,8 +203,8 @@ class Limit:
         if self.tilt:
             out = _orthogonal(rng.standard_normal((W.shape[0], 1))[:, 0], W)
             h = np.cos(np.deg2rad(self.tilt)) * h + np.sin(np.deg2rad(self.tilt)) * out
-        own, lam = planted_dual(architecture, X, W, planted.signs, linear=False)
-        value = None if lam is None else float(own.over((X @ h >= 0)[:, None]).dual_norms(lam)[0])
+        dual = planted_dual(architecture, X, W, planted.signs, linear=False)
+        value = None if dual.lam is None else float(dual.own.over((X @ h >= 0)[:, None]).dual_norms(dual.lam)[0])
         return Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
 
     def _prediction(self, W: Array, t: float) -> tuple[float, Array | None]:

@@ -38,6 +38,7 @@ from recovery.methods.generation import (
 )
 from recovery.methods.method import Evidence, Measurement
 from recovery.methods.representation import check_representable, planted_neurons
+from recovery.methods.theorems import certain_rank
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups, certify, relative
 from recovery.programs.networks import merge, network_of
@@ -290,10 +291,13 @@ class Regularized(ConvexMethod):
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """w = pinv(X) y, the baseline for networks; planted linear models only."""
+    """w = pinv(X) y, the baseline for networks; planted linear models only.
+
+    The planted w* is the only w with X w = X w* if and only if X has full column rank.
+    """
 
     columns: ClassVar[Columns] = select(
-        *("recovered", "verdict", "certificate", "max_deviation", "absolute_distance", "test_distance"),
+        *("recovered", "verdict", "reason", "certificate", "max_deviation", "absolute_distance", "test_distance"),
         *("primal_residual", "pattern_count", "solver"),
     )
     noiseless: ClassVar[tuple[str, ...]] = ("recovered",)
@@ -308,12 +312,11 @@ class LeastSquares:
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
-        w, _, rank, _ = np.linalg.lstsq(instance.X, instance.y, rcond=None)
+        w = np.linalg.lstsq(instance.X, instance.y, rcond=None)[0]
         neurons = planted_neurons(instance)
         planted = neurons.directions @ neurons.signs
-        deviation = float(np.abs(w - planted).max())
         row = Measurement(
-            max_deviation=deviation,
+            max_deviation=float(np.abs(w - planted).max()),
             absolute_distance=float(np.linalg.norm(w - planted)),
             test_distance=None
             if instance.test is None
@@ -326,11 +329,13 @@ class LeastSquares:
         )
         if instance.setting.noise > 0:
             return row
-        if rank < instance.X.shape[1]:
-            return row.having(recovered=False, verdict="not_unique", certificate="none")
-        if deviation > DEVIATION_TOLERANCE:
-            return row.having(verdict="undecided", certificate="none")
-        return row.having(recovered=True, verdict="recovered", certificate="none")
+        rows, d = instance.X[instance.X.any(axis=1)], instance.X.shape[1]
+        rank = certain_rank(rows) if len(rows) >= d else len(rows)
+        if rank is None:
+            return row.undecided("rounding decides the rank of the data")
+        unique = rank == d
+        verdict = "recovered" if unique else "not_unique"
+        return row.having(recovered=unique, verdict=verdict, certificate="theorem")
 
 
 def judge_norm(problem: PlantedProgram, row: Measurement, solution: Solution) -> Measurement:

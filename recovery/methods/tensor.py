@@ -16,7 +16,7 @@ from recovery.methods.columns import Column, Columns, select
 from recovery.programs.architecture import Architecture
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import count_operations, estimate, exact, from_samples
-from recovery.tensors.learner import Learned, learn
+from recovery.tensors.learner import Learned, LearnOptions, learn
 from recovery.tensors.polish import random_starts, search
 from recovery.tensors.printed_steps import truncated_regression
 from recovery.types import Array, Rng, Scalar
@@ -158,16 +158,20 @@ class Tensor:
     def _learn(self, instance: Instance, planted: ReluNetwork, rng: Rng) -> Learned:
         d = instance.setting.d
         G = np.linalg.qr(rng.standard_normal((d, d)))[0][: self._directions(d)]
-        neurons, joint = self._neurons(instance.setting), self.decomposition == "joint"
+        neurons = self._neurons(instance.setting)
+        options = LearnOptions(
+            joint=self.decomposition == "joint",
+            trust=self.samples == "drawn" and self.rank == "neurons",
+            printed_signs=self.signs == "first_moment",
+            regressed=self.regression == "all_rows",
+        )
         if self.samples == "infinite":
-            printed = self.signs == "first_moment"
-            return learn(exact(planted, self.order, G), neurons, rng, joint, printed_signs=printed)
+            return learn(exact(planted, self.order, G), neurons, rng, options=options)
         seen = len(instance.y) // 2 if self.regression == "split" else None
         data = instance.X[:seen], instance.y[:seen]
-        trust, printed = self.rank == "neurons", self.signs == "first_moment"
         plain = self.averages == "plain"
         moments = estimate([data], self.order, G) if plain else from_samples(*data, self.order, G)
-        return learn(moments, neurons, rng, joint, data, trust, printed, self.regression == "all_rows")
+        return learn(moments, neurons, rng, data, options)
 
     def _starts(self, X: Array, y: Array, units: ReluNetwork, m: int, rng: Rng) -> Iterator[ReluNetwork]:
         """Yield the starting networks of the polish; random units complete a tensor start with fewer than m units."""

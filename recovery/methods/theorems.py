@@ -19,11 +19,11 @@ Found while P1's Theorem 7 and Figure 4 were checked; P1 has the first dual befo
 
 import numpy as np
 
-from recovery.instances.arrangements import exact_rank, integer_rows
 from recovery.methods.cascade import Decision
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.representation import planted_neurons
 from recovery.programs.certificate import Certified, certify
+from recovery.programs.integers import exact_rank, integer_rows
 from recovery.programs.orthonormal import SURE
 from recovery.programs.solution import Solution
 from recovery.types import Array
@@ -70,7 +70,7 @@ def _normalised_neuron(problem: PlantedProgram) -> Decision | None:
     active = live & (z > 0)
     if not active.any() or (np.abs(z[live]) <= CERTAIN * sizes[live] * np.linalg.norm(w)).any():
         return None
-    ranks = _rank(F[live]), _rank(F[active])
+    ranks = certain_rank(F[live]), certain_rank(F[active])
     if None in ranks:
         return None
     a = np.where(active, z, 0.0)
@@ -78,7 +78,7 @@ def _normalised_neuron(problem: PlantedProgram) -> Decision | None:
     return _decision(problem, lam, unique=ranks[0] == ranks[1])
 
 
-def _rank(A: Array) -> int | None:
+def certain_rank(A: Array) -> int | None:
     """Return the rank of a matrix (n, d) of non-zero rows; None if rows are so nearly dependent that rounding decides.
 
     Also None for a large matrix of low rank, whose rank in integers would take long.

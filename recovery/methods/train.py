@@ -45,7 +45,7 @@ from recovery.training.population import Population, correlation
 from recovery.types import Array, Rng
 
 ROUNDING = 1e-12
-"""A minimum is counted as >= 0 down to minus this: at opposite neurons of equal length it is 0, up to rounding."""
+"""A bound on the rounding of the minimum, relative to max(1, ratio^2)."""
 FULL_BATCH = ("gd", "scaled_gd", "lbfgs")
 
 
@@ -243,7 +243,8 @@ def started(rng: Rng, number: int) -> Rng:
 
 @dataclass(frozen=True)
 class Contraction:
-    """Smallest progress of gradient descent towards the planted weights; columns `objective`, and `holds` where >= 0.
+    """Smallest progress of gradient descent towards the planted weights; columns `objective`, and `holds`
+    where >= 0, null where rounding decides.
 
     It is min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2, where ||w_1 + w_2|| <= ||a||/2.
     The output weights and the planted weights of two neurons are v = (1, -1), W* = [a, -a].
@@ -257,8 +258,11 @@ class Contraction:
     constant: Annotated[float, Interval(gt=0, lt=0.5)] = 0.3
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        if self.degrees == 180 and self.ratio == 1:  # opposite neurons of equal length: the minimum is 0 exactly
+            return Measurement(objective=0.0, holds=True)
         value = float(correlation(np.array(np.deg2rad(self.degrees)), np.array(self.ratio), self.constant))
-        return Measurement(objective=value, holds=value >= -ROUNDING * max(1.0, self.ratio**2))
+        sure = abs(value) > ROUNDING * max(1.0, self.ratio**2)
+        return Measurement(objective=value, holds=value > 0 if sure else None)
 
     def cost(self, n: int, d: int) -> float:
         return 1e-4

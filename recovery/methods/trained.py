@@ -24,7 +24,8 @@ from recovery.methods.representation import check_representable, prediction
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups
 from recovery.training.descent import Descent, Ending
-from recovery.training.models import SMALLEST_NORM, Empirical, Parameters, predict, without_normalization
+from recovery.training.models import Empirical, Parameters, predict, without_normalization
+from recovery.training.passes import SMALLEST_NORM
 from recovery.training.population import Population
 from recovery.training.trained_neurons import count_merged, group_error, pairing, stationarity, weight_error
 from recovery.types import Array, Rng

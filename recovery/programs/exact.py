@@ -22,11 +22,14 @@ from recovery.errors import ParameterError, SolverError
 from recovery.programs.groups import Groups
 from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.programs.program import GatedProgram, Program, Row
+from recovery.programs.projections import Projections
 from recovery.programs.solution import Multipliers, Solution
 from recovery.types import Array, Index, Mask
 
 FEASIBLE = 1.0 + 1e-10
 """Bounds up to this multiple of the penalty need no projection."""
+FIRST = 8
+"""Groups of the longest images, whose projections bound those of the other groups from below."""
 CLEARLY_BELOW = 1.0 - 1e-7
 """Gated norms below this need no projection: 1 minus the margin of `recovery.programs.uniqueness`."""
 
@@ -90,14 +93,11 @@ class ExactProgram(Program):
 
     def is_free(self, chosen: Index) -> Mask:
         """Return which signed groups have no cone: those of the skip connection."""
-        free: Mask = (self.group(chosen) == 0) & self.groups.linear
-        return free
+        return self.groups.is_free(self.group(chosen))
 
     def orientation(self, chosen: Index) -> Array:
         """Return the diagonals of 2 D_g - I, one row per signed group, (k, n); zero for the skip connection."""
-        S = 2.0 * self.groups.patterns[:, self.group(chosen)].T - 1.0
-        S[self.is_free(chosen)] = 0.0
-        return S
+        return self.groups.orientations(self.group(chosen))
 
     @cached_property
     def factors(self) -> Array | None:
@@ -189,14 +189,26 @@ class ExactProgram(Program):
             result[partial] += np.linalg.norm(outside, axis=1)
         return result
 
-    def project(self, lam: Array, chosen: Index) -> tuple[Array, Array]:
-        """Return ||P_K(sigma A_g^T lam)|| for each chosen signed group, (k,), and multipliers (k, n) that prove it."""
-        multipliers = np.zeros((len(chosen), self.groups.n))
-        gradients, orientation = self.gradients(lam, chosen), self.orientation(chosen)
-        for i, g in enumerate(self.group(chosen)):
-            # the skip connection has no cone, so its multipliers remain 0 and its norm is the one of the gated program
-            if orientation[i].any():
-                multipliers[i] = cone_multipliers(self.groups, int(g), gradients[i], orientation[i])
+    def project(
+        self, lam: Array, chosen: Index, guess: Array | None = None, least: float | None = None
+    ) -> tuple[Array, Array]:
+        """Return ||P_K(sigma A_g^T lam)|| for each chosen signed group, (k,), and multipliers (k, n) that prove it.
+
+        guess: multipliers (k, n) near these. least: if given, norms below this, or below another norm, are only bounds.
+        """
+        own, gradients, everyone = self.group(chosen), self.gradients(lam, chosen), np.arange(len(chosen))
+        cones = Projections(self.groups, own, guess=guess)
+        Z = self.groups.group_gradients(gradients, own)
+        if least is None:
+            cones.project(everyone, Z, 1.0)
+        else:
+            order, cones.bound = np.argsort(-np.linalg.norm(Z, axis=1)), least
+            for some in (order[:FIRST], order[FIRST:]):
+                cones.bound = max(cones.bound, float(cones.project(some, Z[some], 1.0)[1].max(initial=0.0)))
+        multipliers = cones.multipliers
+        partial = ~self.groups.dimensions(own).all(axis=1) & (not self.groups.confined)
+        for i in np.flatnonzero(partial):
+            multipliers[i] = _within_the_span(self.groups, int(own[i]), gradients[i], multipliers[i])
         return self.bounds(lam, chosen, multipliers), multipliers
 
     def neuron(self, k: int, w: Array) -> Array | None:
@@ -225,7 +237,7 @@ class ExactProgram(Program):
         open_ = np.flatnonzero((bounds > FEASIBLE * self.penalty) & ~self.is_free(members))
         if not len(open_):
             return bounds, given
-        projected, values = self.project(lam, members[open_])
+        projected, values = self.project(lam, members[open_], least=FEASIBLE * self.penalty)
         lower = projected < bounds[open_]
         bounds[open_[lower]] = projected[lower]
         kept = ~np.isin(given.chosen, members[open_[lower]])
@@ -246,56 +258,55 @@ class ExactProgram(Program):
         v = groups.base_weights(groups.neuron(g, w, F)[None], np.array([g]))[0] if groups.narrowed[g] else None
         return g + (0 if sign > 0 else groups.count), groups.coordinates @ w if v is None else v
 
-    def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
-        """Return bounds on ||P_K(sigma A_g^T lam)|| off `support`: projections where gated norms are not below 1."""
+    def off_support(
+        self, lam: Array, norms: Array, support: Index, known: Multipliers | None = None
+    ) -> tuple[Array, Multipliers]:
+        """Return bounds on ||P_K(sigma A_g^T lam)|| off `support`, and multipliers that prove them.
+
+        Each bound is the gated norm, or, where this is not below 1, from the `known` multipliers, or from a projection.
+        """
         others = np.setdiff1d(self.members, support)
         bounds = norms[self.group(others)]
-        open_ = np.flatnonzero((bounds >= CLEARLY_BELOW) & ~self.is_free(others))
-        if not len(open_):
-            return bounds, Multipliers.none(self.groups.n)
-        projected, multipliers = self.project(lam, others[open_])
-        bounds[open_] = np.minimum(bounds[open_], projected)
-        return bounds, Multipliers(others[open_], multipliers)
+        needed = (bounds >= CLEARLY_BELOW) & ~self.is_free(others)
+        values = np.zeros((len(others), self.groups.n))
+        if known is not None:
+            given = needed & np.isin(others, known.chosen)
+            values[given] = known.values[np.searchsorted(known.chosen, others[given])]
+            bounds[given] = np.minimum(bounds[given], self.bounds(lam, others[given], values[given]))
+        open_ = np.flatnonzero(needed & (bounds >= CLEARLY_BELOW))
+        if len(open_):
+            closed = np.delete(bounds, open_)
+            projected, values[open_] = self.project(lam, others[open_], values[open_], closed.max(initial=0.0))
+            bounds[open_] = np.minimum(bounds[open_], projected)
+        return bounds, Multipliers(others[needed], values[needed])
 
 
-STRESS = 1e3
-"""Weight, in the first of two passes, of the equations that keep b in the span of the group's weights."""
 ROUNDING = 1e-10
 """Multipliers and slacks below zero by at most this fraction of the largest count as zero: far above rounding errors of
 least squares."""
 
 
-def cone_multipliers(groups: Groups, g: int, gradient: Array, orientation: Array) -> Array:
-    """Return multipliers mu (n,) >= 0 that minimise ||b(mu)|| of group g, by non-negative least squares.
+def _within_the_span(groups: Groups, g: int, gradient: Array, multipliers: Array) -> Array:
+    """Return multipliers mu (n,) of the rows of given ones with b(mu) in the span of group weights, and ||b|| least.
 
-    b(mu) = gradient + B^T orientation mu in group coordinates; gradient: sigma B^T D_g lam; orientation: 2 D_g - I. The
-    minimum is ||P_K(sigma A_g^T lam)|| (Moreau).
+    b(mu) = gradient + B^T (2 D_g - I) mu, and gradient is sigma B^T D_g lam. The given multipliers only keep the part
+    of b outside the span small. If one of the result is negative, they are returned.
     """
-    Ct = (orientation[:, None] * groups.base).T
-    if groups.transforms is None:
-        return _nnls(Ct, -gradient)
-    T = groups.transforms[g]
-    # in group coordinates b(mu) is T^T b = a + A mu, and its norm is the dual norm
-    A, a = T.T @ Ct, T.T @ gradient
-    null = _null_space(groups, g)
-    if null.shape[1] == 0:
-        return _nnls(A, -a)
-    N = null.T @ Ct
-    # first pass: N mu = 0, which keeps b in the span of the group's weights, enters as equations of large weight. They
-    # hold only approximately, so this pass gives only the support of mu
-    mu = _nnls(np.vstack([A, STRESS * N]), np.concatenate([-a, np.zeros(len(N))]))
-    support = np.flatnonzero(mu)
+    assert groups.transforms is not None
+    support, T = np.flatnonzero(multipliers), groups.transforms[g]
     if not len(support):
-        return mu
-    # second pass: on this support minimise ||A mu + a|| subject to N mu = 0 exactly
-    _, s, Vt = np.linalg.svd(N[:, support], full_matrices=True)
+        return multipliers
+    Ct = (groups.orientations(np.array([g]))[0, support, None] * groups.base[support]).T
+    # minimise ||T^T (gradient + Ct mu)|| subject to N mu = 0, where N is the part of Ct outside the span
+    _, s, Vt = np.linalg.svd(_null_space(groups, g).T @ Ct, full_matrices=True)
     free = Vt[int(np.count_nonzero(s > RANK_TOLERANCE * s.max(initial=1.0))) :].T
-    exact = free @ np.linalg.lstsq(A[:, support] @ free, -a, rcond=None)[0] if free.shape[1] else np.zeros(len(support))
-    result = np.zeros_like(mu)
-    # if a multiplier of the second pass is negative, return zeros, which are valid too: the bound is then the norm of
-    # the gated program
-    if exact.min(initial=0.0) >= -ROUNDING * np.abs(exact).max(initial=0.0):
-        result[support] = np.maximum(exact, 0.0)
+    if not free.shape[1]:
+        return np.zeros_like(multipliers)
+    mu = free @ np.linalg.lstsq(T.T @ Ct @ free, -T.T @ gradient, rcond=None)[0]
+    if mu.min() < -ROUNDING * np.abs(mu).max():
+        return multipliers
+    result = np.zeros_like(multipliers)
+    result[support] = np.maximum(mu, 0.0)
     return result
 
 

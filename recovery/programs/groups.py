@@ -72,6 +72,17 @@ class Groups:
         """The diagonals D_g as columns, (n, p), in float64 for BLAS."""
         return self._diagonals(self.patterns)
 
+    def is_free(self, chosen: Index) -> Mask:
+        """Return which of the chosen groups have no cone in exact programs: the skip connection."""
+        free: Mask = (chosen == 0) & self.linear
+        return free
+
+    def orientations(self, chosen: Index) -> Array:
+        """Return the diagonals of 2 D_g - I, one row per chosen group, (k, n); zero for the skip connection."""
+        S = 2.0 * self.patterns[:, chosen].T - 1.0
+        S[self.is_free(chosen)] = 0.0
+        return S
+
     @cached_property
     def scales(self) -> Array:
         """Units in which to measure residuals, (n,): norms of the rows of B if these are uneven, otherwise 1."""

@@ -32,6 +32,8 @@ SURE = 1e-8
 """Singular values above this fraction of the largest are reliable: eps divided by it is below the margin of proofs."""
 CHOLESKY_PIVOT = 1e-2
 """Smallest accepted diagonal entry of a Cholesky factor: orthonormality is then accurate to about 1e-12."""
+SURELY = 1e-6
+"""Singular values above this give directions with an error of at most about 1e-10."""
 PIVOT = 1e-3
 """Smallest accepted Cholesky pivot for a norm, whose relative error is then about 1e-10 (eps times the condition
 number). It may be smaller than for a basis, because a norm has no direction to lose."""
@@ -161,8 +163,11 @@ def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
     return inverse_factors(packed, T, some, CHOLESKY_PIVOT)
 
 
-def projection_norms(U: Array, patterns: Mask, v: Array) -> Array:
-    """Return ||P_j v||, (p,), for U (n, r) with orthonormal columns, patterns (n, p), one v (n,) or one for each."""
+def projection_norms(U: Array, patterns: Mask, v: Array, unsure: Mask | None = None) -> Array:
+    """Return ||P_j v||, (p,), for U (n, r) with orthonormal columns, patterns (n, p), one v (n,) or one for each.
+
+    unsure (p,): set where rounding might decide the rank of D_j U.
+    """
     n, r = U.shape
     count = patterns.shape[1]
     V = np.broadcast_to(v[:, None] if v.ndim == 1 else v, (n, count))
@@ -175,7 +180,9 @@ def projection_norms(U: Array, patterns: Mask, v: Array) -> Array:
     if tall.size:
         result[tall] = _full_column_rank(U, patterns[:, tall], V[:, tall])
     for j in np.flatnonzero(np.isnan(result)):
-        result[j] = _by_decomposition(U[patterns[:, j]], V[patterns[:, j], j])
+        result[j], doubt = _by_decomposition(U[patterns[:, j]], V[patterns[:, j], j])
+        if unsure is not None:
+            unsure[j] = doubt
     return result
 
 
@@ -232,6 +239,6 @@ def _cholesky(stack: Array) -> tuple[Array, Mask]:
     return factor, np.diagonal(factor, axis1=1, axis2=2).min(axis=1) > PIVOT
 
 
-def _by_decomposition(rows: Array, v: Array) -> float:
+def _by_decomposition(rows: Array, v: Array) -> tuple[float, bool]:
     left, s, _ = np.linalg.svd(rows, full_matrices=False)
-    return float(np.linalg.norm(left[:, s > RANK_TOLERANCE].T @ v))
+    return float(np.linalg.norm(left[:, s > RANK_TOLERANCE].T @ v)), bool(((s > 1e-14) & (s < SURELY)).any())

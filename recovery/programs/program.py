@@ -118,11 +118,14 @@ class Program:
         """Return the index and value of the row of W with which group g represents sign times neuron w on F."""
         return g, sign * self.groups.neuron(g, w, F)
 
-    def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
+    def off_support(
+        self, lam: Array, norms: Array, support: Index, known: Multipliers | None = None
+    ) -> tuple[Array, Multipliers]:
         """Return upper bounds on the dual norms at lam of the rows outside `support`, and multipliers that prove them.
 
-        norms: ||A_g^T lam||, (p,).
+        norms: ||A_g^T lam||, (p,). known: multipliers to try first.
         """
+        del lam, known
         return np.delete(norms, support), Multipliers.none(self.groups.n)
 
     def balanced(self) -> "Program":

@@ -31,9 +31,10 @@ WELL_CONDITIONED = 1e-8
 class Candidate:
     """Planted weights as a candidate optimum: support S, directions u = w_g / ||w_g||, and quantities derived from A_S.
 
-    block: A_S, (n, m). smallest: a lower estimate of its smallest non-zero singular value. lam: the least-norm solution
-    of A_S^T lam = u, (n,), or None if there is none. distinct: whether the images A_g u_g are linearly independent.
-    error: ||A_S^T lam - u||. present: the coordinates of S that exist.
+    block: A_S, (n, m). full: whether its non-zero columns are independent. smallest: a lower estimate of its smallest
+    non-zero singular value. lam: the least-norm solution of A_S^T lam = u, (n,), or None if there is none. distinct:
+    whether the images A_g u_g are linearly independent. error: ||A_S^T lam - u||. present: the coordinates of S that
+    exist.
     """
 
     weights: Array
@@ -45,6 +46,7 @@ class Candidate:
     distinct: bool
     error: float
     present: Mask
+    full: bool
 
     @cached_property
     def frame(self) -> Array:
@@ -65,20 +67,20 @@ def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
     A, u = groups.columns(support), directions.ravel()
     if not present.all():
         A, u = A[:, present.ravel()], u[present.ravel()]
-    lam, smallest = _least_norm_dual(A, u)
+    lam, smallest, full = _least_norm_dual(A, u)
     error = float(np.linalg.norm(A.T @ lam - u))
     ends = present.sum(axis=1).cumsum().tolist()
     # an optimum has weights t_g u_g on S only; if the images A_g u_g are independent, sum t_g A_g u_g = y has one
     # solution t
     images = np.array([A[:, a:b] @ u[a:b] for a, b in zip([0, *ends], ends, strict=False)]).T
     lam_or_none = lam if error <= EQUALITY_TOLERANCE else None
-    return Candidate(W, support, directions, A, smallest, lam_or_none, _independent(images), error, present)
+    return Candidate(W, support, directions, A, smallest, lam_or_none, _independent(images), error, present, full)
 
 
-def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
-    """Return the least-norm solution of A^T lam = u, and a lower estimate of A's smallest non-zero singular value."""
+def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float, bool]:
+    """Return the least-norm solution of A^T lam = u, and `smallest` and `full` of `Candidate` for A."""
     if not A.shape[1]:  # A is empty: LAPACK rejects matrices without columns
-        return np.zeros(len(A)), np.inf
+        return np.zeros(len(A)), np.inf, True
     # use the normal equations if their condition number, cond(A)^2, leaves enough digits; otherwise the SVD
     gram = A.T @ A
     size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
@@ -88,14 +90,14 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
         z = scipy.linalg.lapack.dpotrs(factor, u)[0]
         # refine the solution once, because the Gram matrix has the condition number of A squared
         z += scipy.linalg.lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
-        return A @ z, float(np.sqrt(reciprocal * size))
+        return A @ z, float(np.sqrt(reciprocal * size)), True
     P, s, Vt = np.linalg.svd(A, full_matrices=False)
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
     frame, inverse = P[:, keep], Vt[keep].T / s[keep]
     lam = frame @ (inverse.T @ u)
     # refine lam once, because dividing by small singular values amplifies rounding
     lam += frame @ (inverse.T @ (u - A.T @ lam))
-    return lam, float(s[keep].min(initial=np.inf))
+    return lam, float(s[keep].min(initial=np.inf)), int(keep.sum()) == int(A.any(axis=0).sum())
 
 
 def _frame(A: Array) -> Array:
@@ -144,15 +146,18 @@ class Examined:
     multipliers: Multipliers
 
 
-def examine_dual(program: Program, rows: Index, planted: Candidate, lam: Array) -> Examined:
+def examine_dual(
+    program: Program, rows: Index, planted: Candidate, lam: Array, known: Multipliers | None = None
+) -> Examined:
     """Check whether lam proves that the planted weights, on these rows of W, are the unique interpolant of least norm.
 
     The proof needs distinct images, A_S^T lam = u to EQUALITY_TOLERANCE, and a largest dual norm below 1 by MARGIN plus
-    the effect of correcting lam to exact equality. Costs one product with the groups, and projections for cones.
+    the effect of correcting lam to exact equality. Costs one product with the groups, and for cones projections, unless
+    the `known` multipliers suffice.
     """
     At = program.groups.adjoint(lam)
     error = float(np.linalg.norm(At[planted.support] - planted.directions))
-    bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows)
+    bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows, known)
     largest = float(bounds.max(initial=0.0))
     # the nearest lam with A_S^T lam = u is at most error / sigma_min away. This distance times the largest operator
     # norm bounds the change of every dual norm

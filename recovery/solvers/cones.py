@@ -10,9 +10,10 @@ import numpy as np
 
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
+from recovery.programs.projections import UNSEEN
 from recovery.programs.solution import Multipliers, Outcome, Solution
-from recovery.solvers.cone_newton import ConeNewton
-from recovery.solvers.cone_projections import UNSEEN
+from recovery.solvers.cone_newton import solve_projected
+from recovery.solvers.controls import CONES
 from recovery.solvers.newton import solve_newton
 from recovery.types import Array
 
@@ -49,8 +50,8 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
 
 
 def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solution:
-    """Return the solution of `ConeNewton`; if norms ignore some weights, the best over UNSEEN until one is proved."""
-    solution = ConeNewton(program).solve(gated, tolerance)
+    """Solve by projections; if norms ignore some weights, return the best over UNSEEN until one is proved."""
+    solution = solve_projected(program, gated, tolerance, UNSEEN[0], CONES)
     groups = program.groups
     if groups.confined or groups.dimensions(np.arange(groups.count)).all():
         return solution
@@ -60,7 +61,7 @@ def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solu
     for unseen in UNSEEN[1:]:
         if certificate.proves_optimal:
             break
-        other = ConeNewton(program, unseen).solve(gated, tolerance)
+        other = solve_projected(program, gated, tolerance, unseen, CONES)
         judged = certify(program, other)
         if judged.error < certificate.error:
             solution, certificate = other, judged

@@ -10,23 +10,10 @@ import numpy as np
 import scipy
 
 from recovery.programs.groups import Groups
+from recovery.solvers.controls import Controls
 from recovery.types import Array, Index
 
 Linear = Callable[[Array], Array]
-SMALL, FEWER = 0.5, 0.4
-"""Most columns of a low-rank root of H, as fractions of n: of the root of all blocks, and of their mean. Beyond them a
-factor of H costs less (the first by flops, the second measured at 220 to 800 rows). The mean is also used if it has at
-most the fraction FEWER of the columns of all blocks (measured at (742, 14) with 20 groups: a third of the time)."""
-LOOSE = 0.1
-"""Relative residual at which conjugate gradients stop. 0.01 saves two of 25 Newton steps, and each step costs more;
-0.001 takes 20 to 50 % more time (measured)."""
-ROUNDS = 12
-"""Limit of conjugate-gradient iterations. Random data take 1 to 6; beyond 12 a factor of H costs less."""
-
-
-RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
-"""A step is shortened to the approximate minimum of phi if phi' at its end exceeds RISEN times |phi'| at its start; the
-minimum is bracketed to the relative width ROUGHLY, and no length is below SHORTEST."""
 
 
 class Hessian(NamedTuple):
@@ -44,15 +31,16 @@ class Hessian(NamedTuple):
     shift: float
 
 
-def descent(H: Array, shift: float, gradient: Array) -> Array | None:
+def descent(H: Array, shift: float, gradient: Array, damping: float = 0.0) -> Array | None:
     """Return -(H + shift I)^{-1} gradient, with a larger shift if singular, or None; overwrites H, a lower triangle.
 
-    A matrix in Fortran order is factored in place; any other order takes 50 % longer.
+    damping: a further shift, relative to the mean of H's diagonal. A matrix in Fortran order is factored in place; any
+    other order takes 50 % longer.
     """
     diagonal = np.einsum("ii->i", H)  # a view of the diagonal of H: adding to the view changes H
     mean = float(diagonal.sum()) / len(H)
     # add the size of the rounding errors of H to the shift, because a smaller shift would have no effect
-    shift = shift + 1e-15 * mean
+    shift = shift + max(damping, 1e-15) * mean
     for _ in range(6):
         diagonal += shift
         factor, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=0)
@@ -62,35 +50,50 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
     return None
 
 
-def step_length(change: Callable[[float], float], slope: float) -> float:
+def descent_across(H: Array, damping: float, gradient: Array, frame: Array) -> Array | None:
+    """Return -H^{-1} gradient among the vectors orthogonal to the frame (n, m), with a singular H shifted; or None.
+
+    H is a lower triangle; the gradient is orthogonal to the frame.
+    """
+    H = np.tril(H) + np.tril(H, -1).T
+    # H becomes (I - F F^T) H (I - F F^T), computed without the projection matrix, plus a multiple of F F^T that makes
+    # it definite
+    HQ = H @ frame
+    H = H - (HQ @ frame.T + frame @ HQ.T - frame @ (frame.T @ HQ) @ frame.T)
+    mean = max(float(np.trace(H)) / len(H), np.finfo(float).tiny)
+    step = descent((H + mean * (frame @ frame.T)).T, 0.0, gradient, damping)
+    return None if step is None else step - frame @ (frame.T @ step)
+
+
+def step_length(change: Callable[[float], float], slope: float, controls: Controls) -> float:
     """Return the length, at most 1, at which a convex phi is about least along a step.
 
     change: phi' at a length, up to a constant. slope: phi' at 0, negative.
     """
     flat = change(0.0) - slope
-    if change(1.0) - flat <= RISEN * abs(slope):
+    if change(1.0) - flat <= controls.risen * abs(slope):
         return 1.0
     low, high = 0.0, 1.0
-    while high - low > ROUGHLY * high and high > SHORTEST:
+    while high - low > controls.bracket * high and high > controls.shortest:
         middle = (low + high) / 2
         low, high = (low, middle) if change(middle) > flat else (middle, high)
     return high
 
 
-def loose_descent(H: Hessian, gradient: Array) -> Array | None:
-    """Return -H^{-1} gradient by conjugate gradients to residual LOOSE, preconditioned with a root of few columns.
+def loose_descent(H: Hessian, gradient: Array, controls: Controls) -> Array | None:
+    """Return -H^{-1} gradient by conjugate gradients to residual `loose`, preconditioned with a root of few columns.
 
     The root covers all blocks if these have few columns, otherwise their mean and one direction per group, which has
     k + r columns for k groups. Returns None if there is no such root or conjugate gradients do not converge.
     """
     groups, c, (k, r), n = H.groups, H.c, H.directions.shape, len(gradient)
-    if k * r <= SMALL * n and (groups.transforms is not None or k + r > FEWER * k * r):
+    if k * r <= controls.small * n and (groups.transforms is not None or k + r > controls.fewer * k * r):
         # for unit z, the root of a group's block c I + t z z^T is sqrt(c) I + (sqrt(c + t) - sqrt(c)) z z^T
         root, bent = groups.columns(H.active) * np.repeat(np.sqrt(c), r), np.sqrt(c + H.turns) - np.sqrt(c)
         root += np.einsum("nk,k,kr->nkr", H.images, bent, H.directions).reshape(root.shape)
         near = across(np.full(n, H.shift), root)
-        return near and conjugate(lambda v: root @ (v @ root) + H.shift * v, near, gradient)
-    if groups.transforms is not None or k + r > FEWER * n:
+        return near and conjugate(lambda v: root @ (v @ root) + H.shift * v, near, gradient, controls)
+    if groups.transforms is not None or k + r > controls.fewer * n:
         return None
     diagonal, mean = groups.mean_gram(H.active, c)
     near = across(diagonal + H.shift, mean, H.images * np.sqrt(H.turns))
@@ -105,18 +108,18 @@ def loose_descent(H: Hessian, gradient: Array) -> Array | None:
         image: Array = np.einsum("nr,nr->n", B, D @ weights) + H.shift * v
         return image
 
-    return near and conjugate(product, near, gradient)
+    return near and conjugate(product, near, gradient, controls)
 
 
-def conjugate(product: Linear, near: Linear, gradient: Array) -> Array | None:
-    """Return -H^{-1} gradient by conjugate gradients to relative residual LOOSE.
+def conjugate(product: Linear, near: Linear, gradient: Array, controls: Controls) -> Array | None:
+    """Return -H^{-1} gradient by conjugate gradients to a relative residual.
 
-    product: v -> H v. near: v -> about H^{-1} v, a preconditioner. Returns None if ROUNDS iterations are too few.
+    product: v -> H v. near: v -> about H^{-1} v, a preconditioner. Returns None if `rounds` iterations are too few.
     """
     step, residual = np.zeros_like(gradient), -gradient
     towards = direction = near(residual)
-    square, wanted = float(residual @ towards), LOOSE * math.sqrt(gradient @ gradient)
-    for _ in range(ROUNDS):
+    square, wanted = float(residual @ towards), controls.loose * math.sqrt(gradient @ gradient)
+    for _ in range(controls.rounds):
         image = product(direction)
         length = square / float(direction @ image)
         step += length * direction

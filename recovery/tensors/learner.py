@@ -92,23 +92,30 @@ class Learned:
     status: Identification
 
 
+@dataclass(frozen=True)
+class LearnOptions:
+    """How units are learned.
+
+    joint: weights from all orders at once (`joint_weights`) instead of from two (`paired_weights`, P4). trust: return
+    as many units as asked for even if fewer are above the noise. printed_signs: use Algorithm 3. regressed: take the
+    outer weights and the linear part from least squares on the rows instead of from the moments.
+    """
+
+    joint: bool = True
+    trust: bool = False
+    printed_signs: bool = False
+    regressed: bool = True
+
+
 def learn(
     estimate: Estimate,
     neurons: int,
     rng: Rng,
-    joint: bool = True,
     data: tuple[Array, Array] | None = None,
-    trust: bool = False,
-    printed_signs: bool = False,
-    regressed: bool = True,
+    options: LearnOptions = LearnOptions(),
 ) -> Learned:
-    """Learn a network of at most `neurons` + 2 units from moments; `data` (X, y) are the rows of the moments.
-
-    regressed: take the outer weights and the linear part from least squares on the rows instead of from the moments.
-
-    joint: weights from all orders at once (`joint_weights`) instead of from two (`paired_weights`, P4). trust: return
-    `neurons` units even if fewer are above the noise. printed_signs: use Algorithm 3.
-    """
+    """Learn a network of at most `neurons` + 2 units from moments; `data` (X, y) are the rows of the moments."""
+    joint, trust = options.joint, options.trust
     moments, error = estimate.moments, estimate.error
     scaled, noise = weighted(moments), weighted(error)
     # eta1, below which units are hidden, is the largest of the sampling noise, rounding, and the rounding of terms that
@@ -122,13 +129,13 @@ def learn(
     size = float(np.linalg.norm(scaled))
     level = float(np.linalg.norm(noise)) / size if size > 0 else 0.0
     b, a = scalars(moments, W)
-    rows = data if regressed else None
+    rows = data if options.regressed else None
     if rows is None:
         v, c = linear_rest(moments, W, b, a)
     else:
         a, v, c = regress(*rows, W, b)
     flipped, sure = signs(W, b, a, v, c)
-    if printed_signs:
+    if options.printed_signs:
         nearest, flipped = flipped, fix_signs(W, a, moments.whole[1])
         sure = sure and bool(np.array_equal(nearest, flipped))
     # a z_+ = a (-z)_+ + a z: flipping the sign of a unit's z adds the linear function a z to the linear part

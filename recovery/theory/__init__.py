@@ -26,7 +26,7 @@ from recovery.theory.network import (
 )
 from recovery.theory.noisy import theorem10_interval
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
-from recovery.theory.wendel import proposition6, theorem5, theorem7_failure, theorem11, wendel
+from recovery.theory.wendel import no_all_ones, proposition6, theorem5, theorem7_failure, theorem11, wendel
 from recovery.types import Array
 
 
@@ -77,7 +77,7 @@ CURVES: dict[str, Curve] = {
     curve.name: curve
     for curve in [
         Curve("wendel", "P(all-ones pattern), exact", "Wendel 1962; Cover 1965", wendel, contour="Wendel"),
-        Curve("no_all_ones", "P(no all-ones pattern), exact", "Wendel 1962; Cover 1965", lambda n, d: 1 - wendel(n, d)),
+        Curve("no_all_ones", "P(no all-ones pattern), exact", "Wendel 1962; Cover 1965", no_all_ones),
         Curve("proposition6", "bound on P(all-ones pattern)", "P1 Proposition 6", proposition6),
         Curve("theorem5", "lower bound on P(NIC-L)", "P1 Theorem 5", theorem5),
         Curve("theorem7_failure", "upper bound on P(recovered), n < 2d", "P1 Theorem 7", theorem7_failure),

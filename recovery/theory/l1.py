@@ -8,6 +8,9 @@ from recovery.errors import ParameterError
 from recovery.theory.normal import density, tail
 from recovery.types import Array
 
+LARGEST = 36.0
+"""Largest threshold tau; at larger ones tails underflow."""
+
 
 def l1_dimension(sparsity: ArrayLike) -> Array:
     """Return psi(rho): statistical dimension / d of the descent cone of the l1 norm at a vector with rho d non-zeros.
@@ -54,6 +57,17 @@ def l1_transition(n: ArrayLike, d: ArrayLike) -> Array:
     def invert(delta: float) -> float:
         if delta >= 1:
             return 1.0
-        return float(scipy.optimize.brentq(lambda rho: float(l1_dimension(rho)) - delta, 0.0, 1.0, xtol=1e-12))
+
+        def of(tau: float) -> tuple[float, float]:
+            """Return rho and psi at the threshold tau."""
+            slope = 2 * (density(tau) - tau * tail(tau))
+            rho = slope / (tau + slope)
+            square = 2 * ((1 + tau**2) * tail(tau) - tau * density(tau))
+            return float(rho), float(rho * (1 + tau**2) + (1 - rho) * square)
+
+        # in the threshold, not in rho, whose digits near 0 an absolute tolerance would lose
+        if delta <= of(LARGEST)[1]:
+            return 0.0
+        return of(float(scipy.optimize.brentq(lambda tau: of(tau)[1] - delta, 0.0, LARGEST, xtol=1e-14)))[0]
 
     return np.vectorize(invert, otypes=[np.float64])(ratio)

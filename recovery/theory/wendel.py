@@ -15,9 +15,20 @@ def wendel(n: ArrayLike, d: ArrayLike) -> Array:
     Holds for X with symmetric rows in general position (the all-ones event). Source: Wendel 1962, Cover 1965.
     """
     n, d = _sizes(n, d)
+    return _tail(n, d, n - d, d, np.where(d > 0, 1.0, 0.0))
+
+
+def no_all_ones(n: ArrayLike, d: ArrayLike) -> Array:
+    """Return 1 - `wendel`, the other tail P(Bin(n-1, 1/2) >= d), without loss of digits where it is small."""
+    n, d = _sizes(n, d)
+    return _tail(n, d, d, n - d, np.where(d > 0, 0.0, 1.0))
+
+
+def _tail(n: Array, d: Array, a: Array, b: Array, outside: Array) -> Array:
+    """Return I_{1/2}(a, b) where n > d > 0, `outside` elsewhere, and NaN where a size is NaN."""
     inside = (n > d) & (d > 0)
-    tail = scipy.special.betainc(np.where(inside, n - d, 1.0), np.where(inside, d, 1.0), 0.5)
-    return np.where(inside, tail, np.where(d > 0, 1.0, 0.0))
+    tail = scipy.special.betainc(np.where(inside, a, 1.0), np.where(inside, b, 1.0), 0.5)
+    return np.where(np.isnan(n + d), np.nan, np.where(inside, tail, outside))
 
 
 def kinematic_exponent(n: ArrayLike, d: ArrayLike) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from recovery.training.models import Parameters
+from recovery.training.models import Empirical, Parameters
 from recovery.training.optimizers import Optimizer, Schedule
 from recovery.types import Array
 
@@ -31,6 +31,12 @@ class Ending(Enum):
     TARGET = "The loss reached its target."
     STATIONARY = "The norm of the gradient fell below its tolerance."
     DIVERGED = "The loss or the gradient grew beyond bounds or stopped being a number."
+
+
+ENDINGS = (None, Ending.EPOCHS, Ending.TARGET, Ending.STATIONARY, Ending.DIVERGED)
+"""How a loop over the whole data ended (`recovery.training.passes.train`); None if it has not."""
+CHUNK = 10_000
+"""Epochs whose rates are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -73,40 +79,100 @@ def descend(
 ) -> Descent:
     """Train `parameters` in place until a limit is met or the loss diverges.
 
-    `batches` returns the losses of one epoch's mini-batches; without it each epoch is one step on `objective`.
+    `batches` returns the losses of one epoch's mini-batches; without it each epoch is one step on `objective`, and the
+    epochs of an `Empirical` loss are one compiled loop.
     `reset_state` clears the state of the optimiser at every epoch, as the code of P1 does. The values of `observe` are
     recorded every `record_every` epochs, at powers of 2 before that, and at both ends (0: never). The limits are
     checked before each epoch and after the last one.
     """
-    gradient = parameters.like()
-    theta, slope = parameters.trainable(train_outer), gradient.trainable(train_outer)
+    run = _Run(objective, parameters, optimizer, schedule, limits, train_outer, reset_state, batches)
     rows: list[dict[str, Array | float]] = []
-    epoch = step = 0
-    first = 0.0
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        while True:
-            loss = objective(parameters, gradient)
-            size = float(np.sqrt(slope.dot(slope)))  # faster than np.linalg.norm(slope), with the same value
-            first = loss if epoch == 0 else first
-            stop = _stop(loss, size, first, epoch, limits)
-            if record_every and (stop is not None or _recorded(epoch, record_every)):
-                seen = observe(parameters) if observe else {}
-                rows.append({"epoch": float(epoch), "loss": loss, "gradient_norm": size, **seen})
-            if stop is not None:
-                break
-            if reset_state:
-                optimizer.reset()
-            if batches is None:
-                optimizer.step(theta, slope, schedule(step))
-                step += 1
-            else:
-                for batch in batches():
-                    batch(parameters, gradient)
-                    optimizer.step(theta, slope, schedule(step))
-                    step += 1
-            epoch += 1
+    stop = run.advance(0)
+    while True:
+        if record_every and (stop is not None or _recorded(run.epoch, record_every)):
+            seen = observe(parameters) if observe else {}
+            rows.append({"epoch": float(run.epoch), "loss": run.loss, "gradient_norm": run.size, **seen})
+        if stop is not None:
+            break
+        until = run.epoch + (1 if record_every else CHUNK)
+        while record_every and not _recorded(until, record_every):
+            until += 1
+        stop = run.advance(min(until, limits.epochs))
     record = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
-    return Descent(parameters, loss, size, epoch, stop, record)
+    return Descent(parameters, run.loss, run.size, run.epoch, stop, record)
+
+
+class _Run:
+    """The state of a run: its epoch, and the loss and the gradient norm there."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        parameters: Parameters,
+        optimizer: Optimizer,
+        schedule: Schedule,
+        limits: Budget,
+        train_outer: bool,
+        reset_state: bool,
+        batches: Callable[[], Iterable[Objective]] | None,
+    ) -> None:
+        self.objective, self.parameters, self.optimizer, self.schedule = objective, parameters, optimizer, schedule
+        self.limits, self.reset_state, self.batches = limits, reset_state, batches
+        self.gradient = parameters.like()
+        self.theta, self.slope = parameters.trainable(train_outer), self.gradient.trainable(train_outer)
+        self.epoch = self.step = 0
+        self.loss = self.size = 0.0
+        self.first: float | None = None
+        self.whole = isinstance(objective, Empirical) and objective.one_pass(parameters) and batches is None
+
+    def advance(self, until: int) -> Ending | None:
+        """Run to the epoch `until` at most, and measure there; return how training ended, None if it has not."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            ended = self._in_one_loop(until) if self.whole else self._by_steps(until)
+        self.first = self.loss if self.first is None else self.first
+        return ended
+
+    def _in_one_loop(self, until: int) -> Ending | None:
+        assert isinstance(self.objective, Empirical)
+        steps = np.arange(self.epoch, max(until, self.epoch + 1), dtype=np.float64)
+        rates = np.array(np.broadcast_to(self.schedule(steps), steps.shape), dtype=np.float64)
+        state, rule = self.optimizer.for_one_loop(self.theta)
+        limits = self.limits
+        bounds = (
+            limits.epochs,
+            -np.inf if limits.target_loss is None else limits.target_loss,
+            -1.0 if limits.tolerance is None else limits.tolerance,
+            DIVERGED * self.first if self.first else np.inf,
+        )
+        self.epoch, self.loss, self.size, ended, self.optimizer.count = self.objective.train(
+            self.parameters,
+            self.gradient,
+            (self.theta, self.slope),
+            (state, (*rule, self.reset_state), rates),
+            ((self.epoch, until, self.first is not None), bounds),
+        )
+        return ENDINGS[ended]
+
+    def _by_steps(self, until: int) -> Ending | None:
+        measured = self.first is not None
+        while True:
+            if not measured:
+                self.loss = self.objective(self.parameters, self.gradient)
+                self.size = float(np.sqrt(self.slope.dot(self.slope)))  # faster than np.linalg.norm, the same value
+                stop = _stop(
+                    self.loss, self.size, self.loss if self.first is None else self.first, self.epoch, self.limits
+                )
+                if stop is not None or self.epoch == until:
+                    return stop
+            measured = False
+            if self.reset_state:
+                self.optimizer.reset()
+            for batch in (None,) if self.batches is None else self.batches():
+                if batch is not None:
+                    batch(self.parameters, self.gradient)
+                self.optimizer.step(self.theta, self.slope, float(self.schedule(self.step)))
+                self.step += 1
+            self.epoch += 1
 
 
 def _recorded(epoch: int, every: int) -> bool:

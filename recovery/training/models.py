@@ -21,10 +21,9 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.programs.architecture import Architecture
+from recovery.training.passes import SMALLEST_NORM, empirical, train
 from recovery.types import Array, Rng
 
-SMALLEST_NORM = 1e-12
-"""Normalisation divides by max(norm, this), as the code of P1 does."""
 LENGTHS = {"W": "gamma", "w0": "gamma0"}
 """Weights that are normalised before the ReLU, and their trained lengths."""
 
@@ -72,6 +71,14 @@ class Parameters:
             views[name] = self.flat[start : start + size].reshape(shape)
             start += size
         return views
+
+    @cached_property
+    def parts(self) -> tuple[Array, Array, Array | None, Array, Array]:
+        """W, V, gamma or None, and w0, a0, empty without a skip connection: the parameters of compiled passes."""
+        W, V = self["W"], self["V"]
+        none = np.empty((0, W.shape[1]), W.dtype), np.empty((V.shape[1], 0), W.dtype)
+        w0, a0 = (self["w0"], self["a0"]) if "w0" in self.shapes else none
+        return W, V, self.views.get("gamma"), w0, a0
 
     def __getitem__(self, name: str) -> Array:
         return self.views[name]
@@ -141,42 +148,34 @@ class Empirical:
         dtype: type[np.floating] = np.float64,
         penalty: float = 0.0,
     ) -> None:
-        from recovery.training.passes import backward, forward
-
-        self.forward, self.backward, self.penalty = forward, backward, penalty
+        self.factor, self.penalty = factor, penalty
         (n, d), r = X.shape, Y.shape[1]
-        self.X, self.Y, self.factor = np.empty((n, d), dtype), np.empty((r, n), dtype), factor
+        self.X, self.Y = np.empty((n, d), dtype), np.empty((r, n), dtype)
         self.load(X, Y)
-        self.Z, self.norms = np.empty((k, n), dtype), np.empty(k, dtype)
-        self.residual = np.empty((r, n), dtype)
+        self.work = np.empty((k, n), dtype), np.empty(k, dtype), np.empty((r, n), dtype), np.empty((1, n), dtype)
 
     def load(self, X: Array, Y: Array) -> None:
         """Replace the rows and labels by others, as many as before."""
         self.X[...], self.Y[...] = X, Y.T
 
+    @staticmethod
+    def one_pass(parameters: Parameters) -> bool:
+        """Return whether a compiled pass knows the network: it has no normalisation before the ReLU."""
+        return not parameters.architecture.normalizes_before
+
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
         """Return the loss at `parameters` and write its gradient into `gradient`."""
-        if parameters.architecture.normalizes_before:
+        if not self.one_pass(parameters):
             return self._normalized(parameters, gradient)
-        X, Z, R = self.X, self.Z, self.residual
-        outer = parameters["V"], parameters.views.get("gamma"), self.norms, SMALLEST_NORM
-        np.matmul(parameters["W"], X.T, out=Z)
-        self.forward(Z, *outer, R)
-        R -= self.Y
-        if parameters.architecture.skip:
-            linear = parameters["w0"] @ X.T
-            R += parameters["a0"] * linear
-        loss = self.factor * float(np.vdot(R, R))
-        R *= 2.0 * self.factor
-        if parameters.architecture.skip:
-            np.matmul(R, linear.T, out=gradient["a0"])
-            np.matmul(parameters["a0"].T @ R, X, out=gradient["w0"])
-        self.backward(Z, *outer, R, gradient["V"], gradient.views.get("gamma"))
-        np.matmul(Z, X, out=gradient["W"])
-        if self.penalty:
-            gradient.flat[...] += self.penalty * parameters.flat
-            loss += 0.5 * self.penalty * float(np.vdot(parameters.flat, parameters.flat))
-        return loss
+        flat, parts, data = (parameters.flat, gradient.flat), (parameters.parts, gradient.parts), (self.X, self.Y)
+        return float(empirical(*flat, *parts, data, self.work, self.factor, float(self.penalty)))
+
+    def train(self, parameters: Parameters, gradient: Parameters, trained: Any, method: Any, limits: Any) -> Any:
+        """Train by full-batch steps in one compiled loop: `recovery.training.passes.train`."""
+        network = parameters.parts, gradient.parts, (self.X, self.Y), self.work
+        terms = self.factor, float(self.penalty)
+        (theta, slope), (state, rule, rates), (span, bounds) = trained, method, limits
+        return train(theta, slope, parameters.flat, gradient.flat, network, terms, state, rule, rates, span, bounds)
 
     def _normalized(self, parameters: Parameters, gradient: Parameters) -> float:
         """Return the loss and gradient with normalisation before the ReLU: the chain rule for gamma w / ||X w||."""

@@ -4,11 +4,16 @@ An optimiser has its state (moments, a step count) and scratch memory; a schedul
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from recovery.errors import ParameterError
+from recovery.training.passes import adam, descent_step
 from recovery.types import Array
+
+Rule = tuple[bool, float, bool, tuple[float, float], float, float, int]
+"""Whether it is Adam, the weight decay, whether that is decoupled, betas, epsilon, momentum, the steps taken."""
 
 
 class GradientDescent:
@@ -20,24 +25,27 @@ class GradientDescent:
 
     def __init__(self, momentum: float = 0.0, weight_decay: float = 0.0, scaling: Array | None = None) -> None:
         self.momentum, self.weight_decay, self.scaling = momentum, weight_decay, scaling
-        self.velocity: Array | None = None
+        self.velocity: Array = np.empty(0)
+        self.count = 0
+
+    def for_one_loop(self, theta: Array) -> tuple[tuple[Array, Array, Array], Rule]:
+        """Return the state and the rule for `recovery.training.passes.train`."""
+        if self.scaling is None:
+            self.scaling = np.ones_like(theta)
+        if self.velocity.size != theta.size:
+            self.velocity = np.zeros_like(theta)
+        state = self.velocity, self.velocity, self.scaling
+        return state, (False, self.weight_decay, False, (0.0, 0.0), 0.0, self.momentum, self.count)
 
     def step(self, theta: Array, gradient: Array, rate: float) -> None:
         """Take one step of size `rate`: change `theta` in place by its gradient."""
-        if self.weight_decay:
-            gradient = gradient + self.weight_decay * theta
-        if self.momentum:
-            if self.velocity is None:
-                self.velocity = gradient.copy()
-            else:
-                self.velocity *= self.momentum
-                self.velocity += gradient
-            gradient = self.velocity
-        theta -= rate * (gradient if self.scaling is None else self.scaling * gradient)
+        (velocity, _, scaling), _ = self.for_one_loop(theta)
+        descent_step(theta, gradient, velocity, scaling, rate, self.momentum, self.weight_decay, self.count == 0)
+        self.count += 1
 
     def reset(self) -> None:
         """Clear the state, as before the first step."""
-        self.velocity = None
+        self.count = 0
 
 
 class Adam:
@@ -55,9 +63,6 @@ class Adam:
         betas: tuple[float, float] = (0.9, 0.999),
         epsilon: float = 1e-8,
     ) -> None:
-        from recovery.training.passes import adam
-
-        self.move = adam
         self.weight_decay, self.betas, self.epsilon = weight_decay, betas, epsilon
         self.count = 0
         self.first: Array = np.empty(0)
@@ -72,12 +77,18 @@ class Adam:
         """
         if not theta.flags.c_contiguous:
             raise ParameterError("theta must be contiguous in C order: use numpy.ascontiguousarray")
-        if self.first.size != theta.size:
-            self.first, self.second, self.scale = np.zeros((3, theta.size), theta.dtype)
+        self.for_one_loop(theta)
         self.count += 1
         state = theta.ravel(), gradient.ravel(), self.first, self.second, self.scale
         rates = np.asarray(rate, theta.dtype).ravel()
-        self.move(*state, rates, self.weight_decay, self.decoupled, self.betas, self.count, self.epsilon)
+        adam(*state, rates, self.weight_decay, self.decoupled, self.betas, self.count, self.epsilon)
+
+    def for_one_loop(self, theta: Array) -> tuple[tuple[Array, Array, Array], Rule]:
+        """Return the state and the rule for `recovery.training.passes.train`."""
+        if self.first.size != theta.size:
+            self.first, self.second, self.scale = np.zeros((3, theta.size), theta.dtype)
+        state = self.first, self.second, self.scale
+        return state, (True, self.weight_decay, self.decoupled, self.betas, self.epsilon, 0.0, self.count)
 
     def reset(self) -> None:
         self.count = 0
@@ -92,7 +103,8 @@ class AdamW(Adam):
 
 
 Optimizer = GradientDescent | Adam
-Schedule = Callable[[int], float]
+Schedule = Callable[[Any], Any]
+"""The number of a step, or an array of these -> the rate of each step."""
 
 
 def constant(rate: float, steps: int) -> Schedule:
@@ -102,17 +114,17 @@ def constant(rate: float, steps: int) -> Schedule:
 
 def theorem2(rate: float, steps: int) -> Schedule:
     """Return a schedule with rate 2 at the first step, then `rate` (P2, Theorem 2: the first step ends near W*)."""
-    return lambda step: 2.0 if step == 0 else rate
+    return lambda step: np.where(np.asarray(step) == 0, 2.0, rate)
 
 
 def cosine(rate: float, steps: int) -> Schedule:
     """Return the schedule rate * (1 + cos(pi step / steps)) / 2 (Loshchilov and Hutter 2017, without restarts)."""
-    return lambda step: 0.5 * rate * (1.0 + float(np.cos(np.pi * step / steps)))
+    return lambda step: 0.5 * rate * (1.0 + np.cos(np.pi * step / steps))
 
 
 def inverse_root(rate: float, steps: int) -> Schedule:
     """Return the schedule rate / sqrt(step + 1), the classical decay of stochastic gradient descent."""
-    return lambda step: rate / float(np.sqrt(step + 1))
+    return lambda step: rate / np.sqrt(step + 1)
 
 
 SCHEDULES: dict[str, Callable[[float, int], Schedule]] = {

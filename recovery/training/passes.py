@@ -5,6 +5,9 @@ import numpy as np
 from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array
 
+SMALLEST_NORM = 1e-12
+"""Normalisation divides by max(norm, this), as the code of P1 does."""
+
 _in_any_order = compiled(fastmath=SUMS_IN_ANY_ORDER, error_model="numpy")
 _as_written = compiled(error_model="numpy")
 
@@ -115,3 +118,126 @@ def adam(
             w[j] = np.sqrt(s[j]) * root + small
         for j in range(width):
             t[j] = t[j] * keep - m[j] / w[j] * rate
+
+
+@_as_written
+def descent_step(
+    theta: Array,
+    slope: Array,
+    velocity: Array,
+    scaling: Array,
+    rate: float,
+    momentum: float,
+    decay: float,
+    first: bool,
+) -> None:
+    """Take a step of gradient descent with momentum, l2 term and scaling: `recovery.training.optimizers`."""
+    kind = theta.dtype.type
+    m, w, step = kind(momentum), kind(decay), kind(rate)
+    for j in range(len(theta)):
+        g = slope[j] + w * theta[j]
+        if momentum != 0.0:
+            velocity[j] = g if first else m * velocity[j] + g
+            g = velocity[j]
+        theta[j] -= step * (g * scaling[j])
+
+
+@_in_any_order
+def empirical(  # type: ignore[no-untyped-def]
+    flat: Array, gradient: Array, parts, slopes, data, work, factor: float, penalty: float
+) -> float:
+    """Return the loss c ||f(X) - Y||^2 + b/2 ||theta||^2 and write its gradient: `recovery.training.models.Empirical`.
+
+    parts, slopes: W, V, gamma, w0, a0 as views of the flat arrays; gamma is None, and w0, a0 are empty, where there is
+    none. data: X, Y. work: Z, norms, the residual, and w0 X^T.
+    """
+    W, V, gamma, w0, a0 = parts
+    dW, dV, dgamma, dw0, da0 = slopes
+    X, Y = data
+    Z, norms, R, linear = work
+    np.dot(W, X.T, Z)
+    forward(Z, V, gamma, norms, SMALLEST_NORM, R)
+    skip = len(w0) > 0
+    if skip:
+        np.dot(w0, X.T, linear)
+    r, n = R.shape
+    loss = 0.0
+    for o in range(r):
+        for j in range(n):
+            R[o, j] -= Y[o, j]
+            if skip:
+                R[o, j] += a0[o, 0] * linear[0, j]
+            loss += R[o, j] * R[o, j]
+            R[o, j] *= R.dtype.type(2.0 * factor)
+    if skip:
+        np.dot(R, linear.T, da0)
+        np.dot(np.dot(a0.T, R), X, dw0)
+    backward(Z, V, gamma, norms, SMALLEST_NORM, R, dV, dgamma)
+    np.dot(Z, X, dW)
+    loss *= factor
+    if penalty != 0.0:
+        square = 0.0
+        for j in range(len(flat)):
+            gradient[j] += flat.dtype.type(penalty) * flat[j]
+            square += flat[j] * flat[j]
+        loss += 0.5 * penalty * square
+    return loss
+
+
+@_in_any_order
+def train(  # type: ignore[no-untyped-def]
+    theta: Array,
+    slope: Array,
+    flat: Array,
+    gradient: Array,
+    network,
+    terms,
+    state,
+    rule,
+    rates: Array,
+    span,
+    limits,
+):
+    """Train by full-batch steps of one rule; return the epoch, the loss, the norm of the gradient, and how it ended.
+
+    theta, slope: the trained parts of flat and gradient. network: the parts, slopes, data and work of `empirical`;
+    terms: its factor and penalty. state: first, second and scale of Adam, or velocity twice and the scaling. rule:
+    whether it is Adam, decay, whether that is decoupled, betas, epsilon, momentum, the number of steps taken, whether
+    to forget the state at each epoch. rates: from epoch span[0] on. span: the first epoch, the last one, and whether
+    the gradient there is known. limits: epochs, target loss, tolerance, and the loss above which training diverges.
+    Ended: 0 at the last epoch of the span, 1 epochs, 2 target, 3 stationary, 4 diverged. Then the number of steps.
+    """
+    parts, slopes, data, work = network
+    first, second, scale = state
+    adaptive, decay, decoupled, betas, epsilon, momentum, count, forgets = rule
+    epoch, known = span[0], span[2]
+    loss, size, rate = 0.0, 0.0, np.empty(1, theta.dtype)
+    while True:
+        if not known:
+            loss = empirical(flat, gradient, parts, slopes, data, work, terms[0], terms[1])
+            size = 0.0
+            for j in range(len(slope)):
+                size += slope[j] * slope[j]
+            size = np.sqrt(size)
+            if not (np.isfinite(loss) and np.isfinite(size)) or loss > limits[3]:
+                return epoch, loss, size, 4, count
+            if loss <= limits[1]:
+                return epoch, loss, size, 2, count
+            if size <= limits[2]:
+                return epoch, loss, size, 3, count
+            if epoch >= limits[0]:
+                return epoch, loss, size, 1, count
+            if epoch == span[1]:
+                return epoch, loss, size, 0, count
+        known = False
+        if forgets:
+            count = 0
+            first[:] = 0.0
+            second[:] = 0.0
+        rate[0] = rates[epoch - span[0]]
+        count += 1
+        if adaptive:
+            adam(theta, slope, first, second, scale, rate, decay, decoupled, betas, count, epsilon)
+        else:
+            descent_step(theta, slope, first, scale, rate[0], momentum, decay, count == 1)
+        epoch += 1

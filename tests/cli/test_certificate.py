@@ -114,6 +114,63 @@ def test_a_changed_number_does_not_pass_the_check(
     assert not checked(tmp_path / "trial.npz", monkeypatch)
 
 
+def edited(one: TrialCertificate, path: Path, **changes: Any) -> Path:
+    """Save the arrays of a certificate with changes, and numbers stated anew as the check itself computes them."""
+    one.save(path)
+    with np.load(path) as file:
+        arrays: dict[str, Any] = {key: file[key].copy() for key in file.files}
+    np.savez(path, **{**arrays, **changes})
+    return path
+
+
+def restated(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """State the numbers that check.py computes."""
+    capsys.readouterr()
+    checked(path, monkeypatch)
+    found = {
+        line.split()[0]: float(line.split()[1].rstrip(","))
+        for line in capsys.readouterr().out.splitlines()
+        if ", stated" in line
+    }
+    with np.load(path) as file:
+        np.savez(path, **{**{key: file[key].copy() for key in file.files}, **found})
+
+
+@pytest.mark.parametrize("edit", ["weights", "verdict", "dual", "labels", "scales"])
+def test_an_edit_with_all_numbers_restated_does_not_pass(
+    edit: str,
+    certified: list[TrialCertificate],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    recovered = next(
+        one for one in certified if one.row["verdict"] == "recovered" and one.instance.setting.patterns.kind != "all"
+    )
+    optimum = next(one for one in certified if one.row["verdict"] is None)
+    one = optimum if edit == "weights" else recovered
+    if edit == "verdict":
+        one = next(
+            o for o in certified if o.row["verdict"] == "not_optimal" and o.instance.setting.patterns.kind != "all"
+        )
+    arrays = one.arrays()
+    changes: dict[str, Any] = {}
+    if edit == "weights":
+        changes = {"V": arrays["V"] / 2, "weights": arrays["weights"] / 2}
+    elif edit == "verdict":
+        changes = {"verdict": np.array("recovered")}
+    elif edit == "dual":
+        changes = {"lam": arrays["lam"] * 0.9}
+    else:
+        changes = {"y": arrays["y"] + np.eye(len(arrays["y"]))[0]}
+        if edit == "scales":
+            changes["scales"] = np.array([1e300, *np.ones(len(arrays["y"]) - 1)])
+    path = edited(one, tmp_path / "trial.npz", **changes)
+    restated(path, monkeypatch, capsys)
+    assert not checked(path, monkeypatch)
+    assert "differs" not in capsys.readouterr().out
+
+
 def test_the_command_prints_and_writes_and_sees_a_changed_row(tmp_path: Path) -> None:
     small = {**CONFIG, "axes": [{**SKIP, "method": [MIN_NORM], "noise": [0.1], "n": [10]}]}
     folder = recovery.run(small, tmp_path / "out", jobs=1, quiet=True).grid.path

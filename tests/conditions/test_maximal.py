@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
+from recovery.conditions.maximal import is_maximal, sufficient_condition
 from recovery.conditions.neural_isometry import neural_isometry
 from recovery.conditions.ties import exact_signs, reaches, twins
 from recovery.instances.arrangements import enumerate_cells
@@ -15,6 +15,12 @@ def leading(X: np.ndarray, w: np.ndarray) -> np.ndarray:
         w = X[pattern].T @ (X[pattern] @ w)
         w = w / np.linalg.norm(w)
     return w
+
+
+def contained_in(pattern: np.ndarray, patterns: np.ndarray) -> int | None:
+    """The index of a pattern that is active on these rows and on more (P1, Definition 7)."""
+    covering = (patterns | ~pattern[:, None]).all(axis=0) & (patterns != pattern[:, None]).any(axis=0)
+    return int(np.argmax(covering)) if covering.any() else None
 
 
 @pytest.mark.parametrize("n", [6, 10, 16])
@@ -66,6 +72,43 @@ def test_each_assumption_of_proposition_22_is_reported() -> None:
     assert good.smallest_activation == pytest.approx(1.0)
     assert sufficient_condition(X, np.array([1.0, 5.0])).eigen_gap > 0.01
     assert not sufficient_condition(np.vstack([X, [0.0, 1.0]]), np.array([1.0, 0.0])).holds  # a row on the boundary
+
+
+@pytest.mark.parametrize("e", [3e-10, 1e-13, 1e-15])
+def test_a_row_next_to_the_border_of_the_cone_is_decided_exactly(e: float) -> None:
+    """(1, e) = (1, 0) + e (0, 1) is inside the cone of the active rows, however small e is; (1, -e) is outside."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -e], [-0.2, -0.3]])
+    w = np.array([0.6, 0.8])
+    assert is_maximal(X, X @ w >= 0)
+    X[2, 1] = e
+    assert not is_maximal(X, X @ w >= 0)
+
+
+def test_a_neuron_next_to_an_eigenvector_is_not_guaranteed_what_fails() -> None:
+    """The angle is 9e-5 and (NIC-1) is 5: X^T D X has condition number 1e10."""
+    X, w = np.array([[1.0, 1e-5], [1.0, -1e-5], [-1.0, 0.0]]), np.array([1.0, 9e-5])
+    found = sufficient_condition(X, w)
+    values = [np.linalg.norm(X.T @ (d * X.T).T @ np.linalg.solve(X[:2].T @ X[:2], w)) for d in np.eye(3)[:2]]
+    assert max(values) > 4
+    assert found.eigen_gap < 1e-8
+    assert found.holds is False
+    assert sufficient_condition(X, np.array([1.0, 0.0])).holds
+    assert sufficient_condition(X, np.array([1.0, 1e-12])).holds
+
+
+def test_the_bound_of_proposition_22_is_one() -> None:
+    tried = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = np.where(np.arange(10)[:, None] < 5, 1.0, -1.0) * np.array([1.0, 1.0]) + 0.3 * rng.standard_normal((10, 2))
+        w = leading(X, np.ones(2)) + 10.0 ** rng.integers(-9, -1) * rng.standard_normal(2)
+        found = sufficient_condition(X, w)
+        if not found.maximal or not np.isfinite(found.value):
+            continue
+        nic = neural_isometry(ARCHITECTURES["relu"], X, w[:, None], np.ones(1), enumerate_cells(X)[0], linear=False)
+        assert nic.value <= found.value + 1e-12
+        tried += 1
+    assert tried > 5
 
 
 def test_zero_rows_and_the_sizes_of_rows_decide_nothing() -> None:

@@ -8,6 +8,7 @@ import pytest
 from recovery.errors import ParameterError, SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar, UserEnsemble
+from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.interpolant import descends
@@ -155,6 +156,33 @@ def test_least_squares_of_rows_of_zeros_is_not_unique():
     instance = draw(Setting(5, 3, ensemble=UserEnsemble(lambda rng, n, d: np.zeros((n, d)))), np.random.default_rng(0))
     measured = LeastSquares()(instance, SKIP)
     assert (measured.verdict, measured.primal_residual) == ("not_unique", 0.0)
+
+
+@pytest.mark.parametrize(("small", "verdict"), [(1e-6, "recovered"), (1e-12, "undecided"), (0.0, "not_unique")])
+def test_least_squares_has_a_verdict_with_a_proof_or_none(small, verdict):
+    """A column is another one up to `small`: of full rank in exact arithmetic unless it is 0."""
+    X = np.random.default_rng(1).standard_normal((9, 3))
+    X[:, 2] = X[:, 1] + small * X[:, 2]
+    instance = draw(Setting(9, 3, ensemble=UserEnsemble(lambda rng, n, d: X)), np.random.default_rng(0))
+    measured = LeastSquares()(instance, SKIP)
+    assert measured.verdict == verdict
+    assert measured.recovered == {"recovered": True, "not_unique": False}.get(verdict)
+    assert (measured.certificate == "theorem") == (verdict != "undecided")
+    assert (measured.reason is None) == (verdict != "undecided")
+
+
+def test_the_reason_of_a_tie_names_a_cheaper_solution_with_a_residual():
+    """Rows that are equal up to 1e-8; the optimum that the solver finds costs 1.44, the planted neurons 2."""
+    rng = np.random.default_rng(587)
+    n, d = int(rng.integers(3, 8)), int(rng.integers(2, 4))
+    X = rng.integers(-2, 3, (n, d)).astype(float)
+    k = rng.integers(1, n)
+    X[:k] = X[rng.integers(0, n, k)] + 10.0 ** -rng.integers(6, 11) * rng.standard_normal((k, d))
+    setting = Setting(n, d, UserEnsemble(lambda rng, n, d: np.abs(X)), Relu(k=2), patterns=Patterns(kind="exhaustive"))
+    measured = MinNorm()(draw(setting, np.random.default_rng(587)), SKIP)
+    assert measured.verdict == "not_unique"
+    assert measured.objective < 1.5
+    assert measured.reason == "a solution costs less, and what it misses of the labels may be worth more"
 
 
 def test_a_linear_model_needs_a_skip_connection():

@@ -5,10 +5,10 @@ import contextlib
 import numpy as np
 import pytest
 
+from recovery.conditions.balls import Unproved
+from recovery.conditions.exact_model import Model, model_of
 from recovery.extras.proofs import cell_tree, every_cell as cells
-from recovery.extras.proofs.balls import Unproved
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
-from recovery.extras.proofs.exact_model import Model, model_of
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.programs.architecture import ARCHITECTURES, Architecture

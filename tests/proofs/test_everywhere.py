@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from recovery.conditions.balls import Unproved
 from recovery.conditions.branching import BOUND, branch
 from recovery.conditions.oracle import Turned, turn
 from recovery.errors import RecoverError
 from recovery.extras.proofs import bound_tree as tree
-from recovery.extras.proofs.balls import Unproved
 from recovery.extras.proofs.bound_tree import leaf_bounds, prove_bound
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, Streams, draw

@@ -9,10 +9,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from recovery.conditions.balls import Unproved
 from recovery.conditions.branching import BOUND, KNOWN
+from recovery.conditions.exact_model import Balls, Model, model_of
 from recovery.conditions.oracle import exact_dual
-from recovery.extras.proofs.balls import Unproved
-from recovery.extras.proofs.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.normalised import (
     bound_of_tree,
     prove_unique_off_images,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import nnls
 
-from recovery.extras.proofs.balls import Unproved
+from recovery.conditions.balls import Unproved
 from recovery.extras.proofs.optimum import ProofStart, ProvedOptimum, prove_optimum
 from recovery.extras.rigorous import check, empty_model, proof_start, verify_rigorously
 from recovery.instances.draw import Setting, draw

@@ -16,7 +16,7 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from recovery.extras.proofs.exact_model import Model
+from recovery.conditions.exact_model import Model
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw

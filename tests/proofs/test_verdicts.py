@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from recovery.extras.proofs.balls import Unproved, at_rising_precision, independent_columns, solve
-from recovery.extras.proofs.exact_model import Balls, Model, model_of
+from recovery.conditions.balls import Unproved, at_rising_precision, independent_columns, solve
+from recovery.conditions.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.extras.rigorous import verify_rigorously
+from recovery.instances.all_ones import AllOnes
 from recovery.instances.draw import Setting, Streams, draw
+from recovery.instances.ensembles import UserEnsemble
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
@@ -260,3 +262,33 @@ def test_where_all_rows_are_zero_nothing_is_cheaper_than_no_weights(program):
     assert method(instance, SKIP).verdict == "not_optimal"
     assert verify_rigorously(instance, SKIP, method, "not_optimal").proved
     assert not verify_rigorously(instance, SKIP, method, "recovered").proved
+
+
+@pytest.mark.parametrize("e", [3e-12, 1e-13, 1e-15])
+@pytest.mark.parametrize("kind", ["sampled", "exhaustive"])
+def test_the_existence_of_the_all_ones_pattern_is_exact(kind: str, e: float) -> None:
+    """Its cell has width e, and duplicates the skip connection: no proof of a recovery that leaves it out."""
+    w = np.full(2, np.sqrt(0.5))
+    for t in (0.5, 0.3, 2.0):
+        X = np.array([[1.0, 1.0], [-1.0, -1.0 + e], [t, t + t * e]])
+        setting = Setting(3, 2, UserEnsemble(lambda rng, n, d, X=X: X), Linear(), patterns=Patterns(kind=kind))
+        instance = draw(setting, Streams.spawn(np.random.default_rng(0)))
+        instance = replace(instance, planted=replace(instance.planted, directions=w[:, None]), y=X @ w, signal=X @ w)
+        assert instance.all_ones.exists
+        assert MinNorm()(instance, SKIP).verdict != "recovered"
+        assert not verify_rigorously(instance, SKIP, MinNorm(), "recovered").proved
+        without = replace(instance, decide=lambda: AllOnes(0.0, weights=np.ones(3)))
+        without = without.with_patterns(instance.patterns[:, ~instance.patterns.all(axis=0)])
+        found = verify_rigorously(without, SKIP, MinNorm(), "recovered")
+        assert not found.proved
+        assert "positive products with all rows" in found.reason
+
+
+def test_a_proof_says_which_patterns_it_takes_as_given() -> None:
+    for kind, given in (("sampled", "drawn"), ("searched", "found"), ("exhaustive", "")):
+        instance = instance_of(2, 14, 2, Linear(), patterns=Patterns(kind=kind))
+        verdict = MinNorm()(instance, SKIP).verdict
+        found = verify_rigorously(instance, SKIP, MinNorm(), verdict)
+        assert found.proved
+        assert given in found.given
+        assert bool(found.given) == (kind != "exhaustive")

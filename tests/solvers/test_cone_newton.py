@@ -15,9 +15,11 @@ from recovery.programs.certificate import Certificate, certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
 from recovery.programs.solution import Outcome, Solution
-from recovery.solvers.cone_newton import ConeNewton
+from recovery.solvers.cone_newton import solve_projected
 from recovery.solvers.cones import in_cones, solve_cones
 from recovery.solvers.conic import solve_conic
+from recovery.solvers.controls import CONES
+from recovery.solvers.inner import Inner
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS
 from recovery.types import Array, Index
@@ -68,7 +70,7 @@ def test_survives_small_programs_of_every_kind(seed: int) -> None:
     start = solve_newton(gated)
     if not gated.y.any() or in_cones(program, start.W) is not None:
         return
-    solution = ConeNewton(program).solve(start, 1e-8)
+    solution = solve_projected(program, start, 1e-8)
     reached = certify(program, solution)
     assert reached.cone_violation <= 1e-8
     if solution.outcome is Outcome.SOLVED:
@@ -173,8 +175,8 @@ def test_rough_steps_lead_to_the_same_optimum(
 def test_labels_in_another_unit_take_the_same_steps(unit: float) -> None:
     program = _program("relu_skip", 30, 8, 0, None)
     other = replace(program, y=unit * program.y)
-    one = ConeNewton(program).solve(solve_newton(program.gated), 1e-8)
-    two = ConeNewton(other).solve(solve_newton(other.gated), 1e-8)
+    one = solve_projected(program, solve_newton(program.gated), 1e-8)
+    two = solve_projected(other, solve_newton(other.gated), 1e-8)
     assert two.iterations == pytest.approx(one.iterations, abs=2)
     assert pytest.approx(unit * one.W, rel=1e-6, abs=1e-9 * unit) == two.W
 
@@ -182,7 +184,7 @@ def test_labels_in_another_unit_take_the_same_steps(unit: float) -> None:
 def test_where_the_limit_of_steps_ends_it_clarabel_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     program = _program("relu", 12, 4, 0, None)
     expected = certify(program, solve_cones(program)).objective
-    monkeypatch.setattr("recovery.solvers.cone_newton.STEP_LIMIT", 3)
+    monkeypatch.setattr("recovery.solvers.cones.CONES", replace(CONES, step_limit=3))
     stopped = solve_cones(program)
     assert stopped.outcome is Outcome.ITERATION_LIMIT
     assert not certify(program, stopped).proves_optimal
@@ -205,7 +207,7 @@ def test_labels_that_no_weights_in_the_cones_fit_are_never_solved() -> None:
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
     groups = ARCHITECTURES["relu"].groups(X, np.ones((3, 1), dtype=np.bool_))
     program = ExactProgram(groups, np.array([1.0, -1.0, 0.0]), None)
-    assert ConeNewton(program).solve(solve_newton(program.gated), 1e-8).outcome is Outcome.NUMERICAL_TROUBLE
+    assert solve_projected(program, solve_newton(program.gated), 1e-8).outcome is Outcome.NUMERICAL_TROUBLE
     solution = solve_cones(program)
     assert solution.outcome is not Outcome.SOLVED
     assert not certify(program, solution).proves_optimal
@@ -214,15 +216,18 @@ def test_labels_that_no_weights_in_the_cones_fit_are_never_solved() -> None:
 def test_a_step_after_which_no_group_has_weight_is_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The objective is then zero, and the relative gap infinite."""
     program = _program("relu", 30, 8, 0, None)
-    inner, calls = ConeNewton._inner, []
+    minimise, calls = Inner.minimise, []
 
-    def first_without(self: ConeNewton, *given: Any) -> Any:
-        point = inner(self, *given)
+    def first_without(self: Inner, *given: Any) -> Any:
+        point = minimise(self, *given)
         calls.append(point)
         if point is None or len(calls) > 1:
             return point
-        return replace(point, active=point.active[:0], points=point.points[:0], norms=point.norms[:0], W=point.W[:0])
+        rows, units, norms, labels = point.active
+        none = point.active._replace(rows=rows[:0], units=units[:0], norms=norms[:0], labels=labels[:, :0])
+        return replace(point, active=none, excess=point.excess[:0])
 
-    monkeypatch.setattr(ConeNewton, "_inner", first_without)
-    found = ConeNewton(program).solve(solve_newton(program.gated), 1e-8)
+    gated = solve_newton(program.gated)
+    monkeypatch.setattr(Inner, "minimise", first_without)
+    found = solve_projected(program, gated, 1e-8)
     assert certify(program, found).error <= 1e-8

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,12 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome
-from recovery.solvers import newton, newton_systems as descent
+from recovery.solvers import newton_systems as descent
 from recovery.solvers.conic import solve_conic
-from recovery.solvers.newton import solve_newton
+from recovery.solvers.controls import GATED
+from recovery.solvers.families import GatedFamily
+from recovery.solvers.inner import Inner
+from recovery.solvers.newton import gated_start, solve_newton
 from recovery.solvers.path import largest_beta, solve_path
 from recovery.solvers.table import SOLVERS
 from tests.solvers.instances import small_program, zero_threshold
@@ -154,22 +158,21 @@ def test_labels_that_no_weights_fit_are_proved_infeasible():
 
 @pytest.mark.parametrize("architecture", ["relu_norm", "relu_skip"])
 @pytest.mark.parametrize("beta", [None, 1e-3])
-def test_leaving_groups_out_of_a_step_loses_none_of_them(architecture, beta, monkeypatch):
+def test_leaving_groups_out_of_a_step_loses_none_of_them(architecture, beta):
     instance = draw(Setting(60, 12, planted=Linear(), noise=0.3), np.random.default_rng(3))
     groups = ARCHITECTURES[architecture].groups(instance.X, instance.patterns)
     program = GatedProgram(groups, instance.y, beta)
     objectives = []
     for few, reach in ((0.0, 1.0), (1.0, 0.0)):  # exclude no group; exclude every group below the bound
-        monkeypatch.setattr("recovery.solvers.newton.FEW", few)
-        monkeypatch.setattr("recovery.solvers.newton.REACH", reach)
-        certificate = certify(program, solve_newton(program))
+        controls = replace(GATED, few=few, reach=reach)
+        certificate = certify(program, solve_newton(program, controls=controls))
         assert certificate.proves_optimal
         objectives.append(certificate.objective)
     assert objectives[0] == pytest.approx(objectives[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_rows_in_other_units_do_not_stop_a_normalised_network(seed, monkeypatch):
+def test_rows_in_other_units_do_not_stop_a_normalised_network(seed):
     """The rough Hessian is inaccurate here: with it alone the solver takes fifty times as many steps, or fails."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 10)) * 10.0 ** rng.integers(-4, 5, 40)[:, None]
@@ -177,8 +180,7 @@ def test_rows_in_other_units_do_not_stop_a_normalised_network(seed, monkeypatch)
     y = y / np.linalg.norm(y) + 0.05 * rng.standard_normal(40)
     groups = ARCHITECTURES["relu_norm"].groups(X, unique_patterns(X, [X @ rng.standard_normal((10, 40)) >= 0]))
     solution = solve_newton(GatedProgram(groups, y, 1e-3))
-    monkeypatch.setattr(newton, "ROUGH_STEPS", 0)
-    true = solve_newton(GatedProgram(groups, y, 1e-3))
+    true = solve_newton(GatedProgram(groups, y, 1e-3), controls=replace(GATED, rough_steps=0))
     assert solution.outcome is true.outcome is Outcome.SOLVED
     assert solution.iterations <= 2.5 * true.iterations
 
@@ -189,45 +191,48 @@ def test_a_step_without_active_groups_is_along_the_gradient_and_prints_nothing(c
         program = small_program(seed)
         groups = program.groups
         W = np.zeros((groups.count, groups.rank))
-        state = newton._State(W, np.zeros(groups.n), np.zeros_like(W), 1.0, 0.5, np.zeros(groups.n))
-        point = newton._evaluate(program, state, state.lam, state.At)
-        assert not len(point.active)
-        for rough in (True, False):
-            step = newton._newton_direction(program, state, point, rough)
+        inner = inner_of(program, 1.0, np.zeros(groups.n))
+        point = inner.at(np.zeros(groups.n), W)
+        assert not len(point.active.rows)
+        for inner.rough in (True, False):
+            step = inner.direction(point)
             assert step is not None
             assert np.allclose(step, program.y / (0.5 + (not program.interpolates)))
         solve_newton(program)
     assert capfd.readouterr() == ("", "")
 
 
-def system_at(program, state):
-    """The active point at a state, H as a matrix, and H as `loose_descent` takes it."""
-    groups, s = program.groups, state.s
-    point = newton._evaluate(program, state, state.lam, state.At)
-    shrinkage = s * program.penalty / point.norms
-    c, shift = s - s * shrinkage, state.proximal_weight + (not program.interpolates)
-    rows = descent.Hessian(groups, point.active, point.directions, point.images, c, s * shrinkage, shift)
-    H = groups.weighted_gram(point.active, c) + (point.images * (s * shrinkage)) @ point.images.T
-    return point, H + shift * np.eye(groups.n), rows
+def inner_of(program, s, anchor, controls=GATED, weight=0.5):
+    """The inner problem at zero weights."""
+    family, W = GatedFamily(program.groups, program.penalty, controls), np.zeros((program.groups.count, 1))
+    delta = 0.0 if program.interpolates else 1.0
+    return Inner(family, program.y, W, s, controls, delta, weight, anchor, loose=True)
+
+
+def system_at(inner, point):
+    """H as a matrix, and H as `loose_descent` takes it."""
+    groups, shift = inner.family.groups, inner.weight + inner.delta
+    rows = inner.family.system(point.active, inner.s, shift)
+    H = groups.weighted_gram(point.active.rows, rows.c) + (point.active.labels * rows.turns) @ point.active.labels.T
+    return H + shift * np.eye(groups.n), rows
 
 
 @pytest.mark.parametrize("name", ["relu", "relu_skip", "relu_norm", "relu_norm_skip"])
-def test_a_step_from_all_blocks_is_that_in_all_rows(name, monkeypatch):
+def test_a_step_from_all_blocks_is_that_in_all_rows(name):
     """With two groups of three variables for sixty rows the root is exact, so one iteration suffices."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((60, 3)) * 10.0 ** rng.integers(-3, 4), rng.standard_normal(60)
         groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((3, 12)) >= 0]))
         program = GatedProgram(groups, y, 0.9 * float(np.sort(groups.adjoint_norms(y))[-3]))
-        W = np.zeros((groups.count, groups.rank))
         s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
-        state = newton._State(W, 1.1 * y, groups.adjoint(1.1 * y), s, 0.5, y)
-        point, H, rows = system_at(program, state)
-        assert 0 < 3 * len(point.active) <= 30
-        monkeypatch.setattr(descent, "ROUNDS", 1)
-        step = descent.loose_descent(rows, point.gradient)
+        inner = inner_of(program, s, y, replace(GATED, rounds=1))
+        point = inner.at(1.1 * y, groups.adjoint(1.1 * y))
+        H, rows = system_at(inner, point)
+        assert 0 < 3 * len(point.active.rows) <= 30
+        step = descent.loose_descent(rows, point.gradient, inner.controls)
         assert np.allclose(step, -np.linalg.solve(H, point.gradient), rtol=0, atol=1e-9)
-        assert np.allclose(step, newton._newton_direction(program, state, point, False), rtol=0, atol=1e-9)
+        assert np.allclose(step, inner.direction(point), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["relu", "relu_skip"])
@@ -243,14 +248,14 @@ def test_a_step_from_the_mean_of_blocks_solves_its_system_roughly(name, rows):
             X = X[rng.integers(0, 40, 120)]
         groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((15, 40)) >= 0]))
         program = GatedProgram(groups, y, 1.0999 * float(np.sort(groups.adjoint_norms(y))[-20]))
-        W = np.zeros((groups.count, groups.rank))
         s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
-        state = newton._State(W, 1.1 * y, groups.adjoint(1.1 * y), s, 0.5, y)
-        point, H, system = system_at(program, state)
-        assert 0.5 * groups.n < groups.rank * len(point.active)
-        assert groups.rank + len(point.active) <= 0.4 * groups.n
+        inner = inner_of(program, s, y)
+        point = inner.at(1.1 * y, groups.adjoint(1.1 * y))
+        H, system = system_at(inner, point)
+        assert 0.5 * groups.n < groups.rank * len(point.active.rows)
+        assert groups.rank + len(point.active.rows) <= 0.4 * groups.n
         size = np.linalg.norm(point.gradient)
-        step = descent.loose_descent(system, point.gradient)
+        step = descent.loose_descent(system, point.gradient, GATED)
         if step is not None:
             taken += 1
             assert np.linalg.norm(H @ step + point.gradient) <= 0.1001 * size
@@ -278,11 +283,13 @@ def test_steps_solve_their_system_with_a_tiny_shift():
         program = GatedProgram(program.groups, program.groups.block(0) @ np.ones(program.groups.rank))
         if not program.y.any():
             continue
-        state = newton._start(program, None, True)
-        state.proximal_weight = 1e-14 * state.s * program.groups.largest_norm**2
-        point, H, _ = system_at(program, state)
-        assert len(point.active)
-        step = newton._newton_direction(program, state, point, False)
+        start = gated_start(program, None)
+        inner = inner_of(program, start.s, start.lam, weight=1e-14 * start.s * program.groups.largest_norm**2)
+        inner.W = start.W
+        point = inner.at(start.lam, start.At)
+        H, _ = system_at(inner, point)
+        assert len(point.active.rows)
+        step = inner.direction(point)
         assert np.linalg.norm(H @ step + point.gradient) <= 0.11 * np.linalg.norm(point.gradient)
 
 

@@ -7,7 +7,7 @@ from scipy import stats
 from recovery.instances.planted_functions import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
-from recovery.tensors.learner import Identification, Learned, learn, relearned, standard_error
+from recovery.tensors.learner import Identification, Learned, LearnOptions, learn, relearned, standard_error
 from recovery.tensors.scalars import scalars
 from tests.tensors.networks import draw_network
 
@@ -15,7 +15,7 @@ from tests.tensors.networks import draw_network
 def from_exact(network: ReluNetwork, order: int, neurons: int | None = None, joint: bool = True) -> Learned:
     d = network.W.shape[1]
     estimate = exact(network, order, np.eye(d))
-    return learn(estimate, neurons or len(network.a), np.random.default_rng(0), joint)
+    return learn(estimate, neurons or len(network.a), np.random.default_rng(0), options=LearnOptions(joint=joint))
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -76,12 +76,14 @@ def test_two_units_with_one_weight_are_not_one_unit(order):
 
 def test_units_found_are_units_there_are():
     """Algorithm 4 finds fewer than all orders together show: then nothing is called identified."""
-    learned = learn(exact(draw_network(0, 5, 3), 1, np.eye(5)[:1]), 3, np.random.default_rng(0), joint=False)
+    learned = learn(
+        exact(draw_network(0, 5, 3), 1, np.eye(5)[:1]), 3, np.random.default_rng(0), options=LearnOptions(joint=False)
+    )
     assert learned.status is not Identification.IDENTIFIED
     for seed in range(6):
         network, rng = draw_network(seed, 4, 3), np.random.default_rng(seed)
         X = rng.standard_normal((3000, 4))
-        found = learn(from_samples(X, network(X), 1, np.eye(4)), 3, rng, False, (X, network(X)))
+        found = learn(from_samples(X, network(X), 1, np.eye(4)), 3, rng, (X, network(X)), LearnOptions(joint=False))
         assert found.rank <= len(found.units.a)
         if found.status is Identification.IDENTIFIED:
             assert len(found.units.a) == 3
@@ -116,7 +118,7 @@ def test_nearly_equal_units_that_nearly_cancel_are_not_identified(seed, angle, o
     network = pair + draw_network(100 + seed, 4, others)
     X = rng.standard_normal((100_000, 4))
     y = network(X)
-    found = learn(from_samples(X, y, 1, np.eye(4)), len(network.a), rng, data=(X, y), trust=True)
+    found = learn(from_samples(X, y, 1, np.eye(4)), len(network.a), rng, (X, y), LearnOptions(trust=True))
     assert parameter_error(found.units, network) > 0.35
     assert found.status is Identification.MISFIT
 
@@ -133,7 +135,7 @@ def test_the_standard_error_is_that_of_the_units(joint):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((20_000, 3))
         y, estimate = network(X), from_samples(X, network(X), 1, np.eye(3))
-        units = learn(estimate, 1, rng, joint, (X, y)).units
+        units = learn(estimate, 1, rng, (X, y), LearnOptions(joint=joint)).units
         errors.append(parameter_error(units, network, up_to_sign=True))
         draws = list(relearned(estimate, units, joint, rng))
         said.append(standard_error(draws, units, (X, y)))

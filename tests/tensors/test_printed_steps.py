@@ -8,7 +8,7 @@ from scipy.special import eval_hermitenorm, ndtr
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
 from recovery.tensors.jennrich import decompose, rank_above
-from recovery.tensors.learner import Identification, learn, paired_weights
+from recovery.tensors.learner import Identification, LearnOptions, learn, paired_weights
 from recovery.tensors.printed_steps import ACCURACY, fix_signs, truncated_regression
 from recovery.tensors.scalars import scalars
 from tests.tensors.networks import draw_network
@@ -35,7 +35,12 @@ def test_algorithm_3_finds_every_sign_from_the_exact_first_moment(m):
 def test_algorithm_6_gives_every_parameter_of_exact_moments():
     for seed in range(4):
         network = draw_network(seed, 8, 5)
-        learned = learn(exact(network, 1, np.eye(8)), 5, np.random.default_rng(0), joint=False, printed_signs=True)
+        learned = learn(
+            exact(network, 1, np.eye(8)),
+            5,
+            np.random.default_rng(0),
+            options=LearnOptions(joint=False, printed_signs=True),
+        )
         assert parameter_error(learned.units, network) < 1e-7
         assert learned.status is Identification.IDENTIFIED
 
@@ -48,7 +53,7 @@ def test_signs_that_algorithm_3_takes_from_noise_are_not_called_sure():
         drawn = draw_network(seed, 4, 2)
         network = ReluNetwork(drawn.W, np.array([-4.0, 0.5]), np.array([1.0, 1.0]))
         estimate = from_samples(X, network(X), 1, np.eye(4))
-        learned = learn(estimate, 2, np.random.default_rng(0), False, None, True, True)
+        learned = learn(estimate, 2, np.random.default_rng(0), None, LearnOptions(False, True, True))
         error = parameter_error(learned.units, network)
         wrong += error is None or error > 0.5
         assert error is None or error < 0.5 or learned.status is not Identification.IDENTIFIED
@@ -149,7 +154,7 @@ def test_algorithm_1_takes_from_each_order_the_units_that_it_has():
         terms = decompose(matrices, 5 - len(hidden), np.random.default_rng(0), joint=False)
         near = np.abs(network.W @ terms.V).max(axis=1) > 1 - 1e-9
         assert {i for i in range(5) if not near[i]} == hidden
-    learned = learn(found, 5, np.random.default_rng(0), joint=False, printed_signs=True)
+    learned = learn(found, 5, np.random.default_rng(0), options=LearnOptions(joint=False, printed_signs=True))
     assert learned.status is Identification.IDENTIFIED
     assert parameter_error(learned.units, network) < 1e-9
 

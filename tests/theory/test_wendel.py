@@ -30,6 +30,16 @@ def test_is_one_up_to_n_equal_d_and_half_at_twice_d() -> None:
     np.testing.assert_allclose(wendel(2 * d, d), 0.5, rtol=1e-13)
 
 
+def test_the_other_tail_keeps_its_digits_and_a_missing_size_has_no_value() -> None:
+    small = CURVES["no_all_ones"].function
+    assert float(small(60, 58)) == pytest.approx(float(1 - exact(60, 58)), rel=1e-12)
+    assert float(small(60, 58)) < 1e-15
+    assert float(small(7, 3)) == pytest.approx(float(1 - exact(7, 3)), rel=1e-14)
+    assert small(3, 3) == 0
+    assert np.isnan(wendel(np.nan, 3))
+    assert np.isnan(small(7, np.nan))
+
+
 def test_is_the_binomial_tail_on_a_grid() -> None:
     n, d = np.meshgrid(np.arange(10, 401, 10), np.arange(10, 101, 10))
     np.testing.assert_allclose(wendel(n, d), stats.binom.cdf(d - 1, n - 1, 0.5), rtol=1e-10, atol=1e-300)
@@ -98,6 +108,9 @@ def test_known_point_ends_and_inverse() -> None:
     np.testing.assert_allclose(l1_dimension([0.0, 1.0]), [0, 1])
     ratio = np.array([0.1, 0.5, 0.9])
     np.testing.assert_allclose(l1_dimension(l1_transition(100 * ratio, 100)), ratio, atol=1e-10)
+    tiny = l1_transition(1e-12 * np.ones(1), np.ones(1))
+    assert tiny > 0
+    np.testing.assert_allclose(l1_dimension(tiny), 1e-12, rtol=1e-6)
     assert l1_transition(120, 100) == 1
 
 

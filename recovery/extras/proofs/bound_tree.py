@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
+from recovery.conditions.balls import Unproved
 from recovery.conditions.branching import BOUND, CELL, KNOWN, branch
 from recovery.conditions.oracle import TOLERANCE, Turned, cell_multipliers
-from recovery.extras.proofs.balls import Unproved
 from recovery.types import Array, Index, Mask
 
 UNIT = 2.0**-53

@@ -13,9 +13,9 @@ import numpy as np
 from flint import fmpz_mat
 from scipy.optimize import nnls
 
+from recovery.conditions.balls import Unproved
 from recovery.conditions.cell_search import THIN, cell_point
-from recovery.extras.proofs.balls import Unproved
-from recovery.instances.arrangements import integer_rows
+from recovery.programs.integers import integer_rows
 from recovery.types import Array, Codes, Index, Mask
 
 

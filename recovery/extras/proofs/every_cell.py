@@ -15,12 +15,12 @@ from collections import defaultdict
 import numpy as np
 from flint import arb, arb_mat
 
+from recovery.conditions.balls import Unproved, at_rising_precision, below_one, dot, largest, length, matrix, middle
 from recovery.conditions.cell_search import bound_over_sides
+from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.planes import spreads
-from recovery.extras.proofs.balls import Unproved, at_rising_precision, below_one, dot, largest, length, matrix, middle
 from recovery.extras.proofs.cell_tree import CellTree
 from recovery.extras.proofs.everywhere import DualSums
-from recovery.extras.proofs.exact_model import Balls, Model
 from recovery.types import Array, Codes, Index, Mask
 
 GOAL = 1.0 - 1e-10

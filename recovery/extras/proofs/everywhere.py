@@ -17,11 +17,12 @@ from functools import cached_property
 import numpy as np
 from flint import arb, arb_mat
 
+from recovery.conditions.balls import Unproved, at_rising_precision, cholesky, dot, largest, length, matrix, middle
+from recovery.conditions.exact_dual import corrected
+from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.oracle import Turned, turn
-from recovery.extras.proofs.balls import Unproved, at_rising_precision, dot, largest, length, matrix, middle
 from recovery.extras.proofs.bound_tree import prove_bound
-from recovery.extras.proofs.exact_model import Balls, Model
-from recovery.extras.proofs.unique_optimum import check_signs, corrected
+from recovery.extras.proofs.unique_optimum import check_signs
 from recovery.types import Array, Mask
 
 
@@ -55,7 +56,7 @@ class DualSums:
             return self.balls.rows
         chosen = self.balls.base_columns
         X = arb_mat([[row[j] for j in chosen] for row in self.balls.rows])
-        return _cholesky(self.balls.metric(chosen)).solve(X.transpose()).transpose().tolist()
+        return cholesky(self.balls.metric(chosen)).solve(X.transpose()).transpose().tolist()
 
     @cached_property
     def weights(self) -> list[arb]:
@@ -127,17 +128,3 @@ class _Problem(DualSums):
             for i in np.flatnonzero(model.X.any(axis=1)):
                 if not z[i] * z[i] > near * square * dot(self.rows[i], self.rows[i]):
                     raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")
-
-
-def _cholesky(A: arb_mat) -> arb_mat:
-    """Return L with A = L L^T. Raises `Unproved` if A is not certainly positive definite."""
-    n = A.nrows()
-    L = arb_mat(n, n)
-    for j in range(n):
-        pivot = A[j, j] - sum((L[j, k] * L[j, k] for k in range(j)), arb(0))
-        if not pivot > 0:
-            raise Unproved("the columns of the data are dependent, or nearly so")
-        L[j, j] = pivot.sqrt()
-        for i in range(j + 1, n):
-            L[i, j] = (A[i, j] - sum((L[i, k] * L[j, k] for k in range(j)), arb(0))) / L[j, j]
-    return L

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.conditions.ties import reaching_weights
-from recovery.extras.proofs.balls import (
+from recovery.conditions.balls import (
     Unproved,
     beside,
     column,
@@ -23,8 +22,9 @@ from recovery.extras.proofs.balls import (
     middle,
     nearest_solution,
 )
-from recovery.extras.proofs.exact_model import Balls, proved
-from recovery.instances.arrangements import integer_rows
+from recovery.conditions.exact_model import Balls, proved
+from recovery.conditions.ties import reaching_weights
+from recovery.programs.integers import integer_rows
 from recovery.types import Array, Mask
 
 Parts = dict[tuple[int, int], list[arb]]

@@ -20,10 +20,7 @@ multiple of w_g.
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.conditions.branching import BOUND
-from recovery.conditions.normalised import branch_normalised
-from recovery.conditions.oracle import RANK, ROUNDING, TOLERANCE
-from recovery.extras.proofs.balls import (
+from recovery.conditions.balls import (
     Unproved,
     at_rising_precision,
     below_one,
@@ -33,10 +30,13 @@ from recovery.extras.proofs.balls import (
     middle,
     nearest_solution,
 )
+from recovery.conditions.branching import BOUND
+from recovery.conditions.exact_model import Balls, Model
+from recovery.conditions.normalised import branch_normalised
+from recovery.conditions.oracle import RANK, ROUNDING, TOLERANCE
 from recovery.extras.proofs.bound_tree import grown_trees
 from recovery.extras.proofs.cell_tree import CellTree
 from recovery.extras.proofs.everywhere import DualSums
-from recovery.extras.proofs.exact_model import Balls, Model
 from recovery.extras.proofs.unique_optimum import check_signs
 from recovery.programs.orthonormal import orthonormal_base
 from recovery.types import Array, Codes, Index, Mask

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from flint import arb, arb_mat
 
-from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, solve
-from recovery.extras.proofs.exact_model import Balls, proved
+from recovery.conditions.balls import Unproved, column, dot, largest, length, solve
+from recovery.conditions.exact_model import Balls, proved
 from recovery.extras.proofs.interpolants import Parts, Weight, interpolating, missing_labels
 from recovery.types import Array
 

@@ -10,10 +10,11 @@ orthonormal.
 import numpy as np
 from flint import arb, arb_mat, fmpz_mat
 
-from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, matrix, nearest_solution, solve
-from recovery.extras.proofs.exact_model import Balls, proved
+from recovery.conditions.balls import Unproved, column, dot, largest, length, matrix, nearest_solution, solve
+from recovery.conditions.exact_model import Balls, proved
 from recovery.instances.all_ones import AllOnes
-from recovery.instances.arrangements import integer_rows
+from recovery.instances.hulls import separate
+from recovery.programs.integers import integer_rows
 from recovery.types import Array
 
 
@@ -21,8 +22,8 @@ from recovery.types import Array
 def prove_linear_unique(balls: Balls, all_ones: AllOnes | None) -> float:
     """Prove one linear neuron the unique optimum over all patterns; return a bound below 1 on the other dual norms.
 
-    all_ones: the decision that there is no all-ones pattern, for the gated program; None for the exact one. The bound
-    is on patterns with an inactive row. Raises `Unproved`.
+    all_ones: the proved decision (`prove_all_ones`) that there is no all-ones pattern, for the gated program; None for
+    the exact one. The bound is on patterns with an inactive row. Raises `Unproved`.
     """
     model = balls.model
     if model.architecture.slope or model.architecture.normalizes_after or not model.linear:
@@ -43,7 +44,8 @@ def prove_linear_unique(balls: Balls, all_ones: AllOnes | None) -> float:
         if not (any(z[k] > 0 for k in live) and any(z[k] < 0 for k in live)):
             raise Unproved("the planted neuron has one sign on all rows: the all-ones pattern shares its cost")
     else:
-        _prove_no_all_ones(balls, all_ones)
+        if all_ones.exists:
+            raise Unproved("there is an all-ones pattern")
     return float(np.sqrt(largest(bounds)))
 
 
@@ -54,32 +56,54 @@ def _distance_to_identity(gram: arb_mat) -> arb:
     return length(dot(entries, entries))
 
 
-def _prove_no_all_ones(balls: Balls, all_ones: AllOnes) -> None:
-    """Prove that no h has X h > 0: some u > 0 on chosen rows R has R^T u = 0. Raises `Unproved`."""
-    if all_ones.weights is None:
-        raise Unproved("there is an all-ones pattern")
+@proved
+def prove_all_ones(balls: Balls, all_ones: AllOnes) -> bool:
+    """Prove the decision whether some h has X h > 0, and return it. Raises `Unproved` if it is wrong.
+
+    Balls prove h, or some u > 0 on chosen rows R with R^T u = 0; integers decide what they leave open.
+    """
+    if (_is_direction if all_ones.exists else _are_weights)(balls, all_ones):
+        return all_ones.exists
+    rows = balls.model.X[balls.model.X.any(axis=1)]
+    exists = len(rows) > 0 and separate(rows, np.zeros(1, dtype=np.intp))[0]
+    if exists != all_ones.exists:
+        raise Unproved(f"{'no ' if all_ones.exists else ''}direction has positive products with all rows")
+    return exists
+
+
+def _is_direction(balls: Balls, all_ones: AllOnes) -> bool:
+    assert all_ones.direction is not None
+    images = balls.images([arb(a) for a in all_ones.direction.tolist()])
+    return all(images[k] > 0 for k in np.flatnonzero(balls.model.X.any(axis=1)))
+
+
+def _are_weights(balls: Balls, all_ones: AllOnes) -> bool:
+    assert all_ones.weights is not None
     chosen = np.flatnonzero(all_ones.weights > 0)
     R = arb_mat([balls.rows[i] for i in chosen]).transpose()
     start = column(arb(a) for a in all_ones.weights[chosen].tolist())
-    u = nearest_solution(R, column([arb(0)] * R.nrows()), start, "the rows that exclude the all-ones pattern").entries()
-    if not all(a > 0 for a in u):
-        raise Unproved("the absence of the all-ones pattern depends on rounding")
+    try:
+        u = nearest_solution(R, column([arb(0)] * R.nrows()), start, "the rows that exclude the all-ones pattern")
+    except Unproved:
+        return False
+    return all(a > 0 for a in u.entries())
 
 
 @proved
 def prove_linear_shared(balls: Balls, all_ones: AllOnes | None) -> float:
     """Prove that the all-ones pattern shares the cost of one linear neuron; return 1, the ratio of the costs.
 
-    all_ones: the decision that the pattern exists, for the gated program; None for the exact one. Raises `Unproved`.
+    all_ones: the proved decision that the pattern exists, for the gated program; None for the exact one. Raises
+    `Unproved`.
     """
-    direction = None if all_ones is None else all_ones.direction
-    if all_ones is not None and direction is None:
-        raise Unproved("there is no all-ones pattern")
-    h = balls.weights()[0] if direction is None else [arb(a) for a in direction.tolist()]
-    images = balls.images(h)
+    if all_ones is not None:
+        if not all_ones.exists:
+            raise Unproved("there is no all-ones pattern")
+        return 1.0
+    images = balls.images(balls.weights()[0])
     z = [images[k] for k in np.flatnonzero(balls.model.X.any(axis=1))]
-    if not (all(a > 0 for a in z) or (direction is None and all(a < 0 for a in z))):
-        raise Unproved("the direction of the all-ones pattern depends on rounding")
+    if not (all(a > 0 for a in z) or all(a < 0 for a in z)):
+        raise Unproved("the planted neuron has no one sign on all rows")
     return 1.0
 
 

@@ -12,20 +12,16 @@ Proposition 2 and its proof.
 from collections.abc import Callable
 
 import numpy as np
-from flint import arb, arb_mat
+from flint import arb
 
-from recovery.extras.proofs.balls import (
+from recovery.conditions.balls import (
     Unproved,
-    beside,
-    column,
-    dot,
-    independent_columns,
     largest,
     middle,
-    nearest_solution,
 )
-from recovery.extras.proofs.exact_model import Balls, Model, proved
-from recovery.types import Array, Index
+from recovery.conditions.exact_dual import corrected
+from recovery.conditions.exact_model import Balls, Model, proved
+from recovery.types import Array
 
 Multipliers = Callable[[Array, list[int], list[int]], Array]
 """(lam, groups, signs) -> non-negative multipliers (k, n) of the cones of these signed groups, approximately
@@ -70,50 +66,6 @@ def check_signs(model: Model) -> None:
 
 def _root(square: arb) -> str:
     return square.sqrt().str(8, radius=False)
-
-
-def corrected(balls: Balls, lam: Array) -> list[arb]:
-    """Return lam moved such that M^T lam = u exactly, with M of full column rank. Raises `Unproved`."""
-    model, weights = balls.model, balls.weights()
-    if not model.support:
-        raise Unproved("the planted weights are zero")
-    blocks: list[list[list[arb]]] = []
-    target: list[arb] = []
-    for g in model.support:
-        chosen = balls.coordinates(g)
-        if len(chosen) < model.X.shape[1] and not model.architecture.normalized:
-            _check_in_row_space(balls, g, len(chosen))
-        blocks.append(balls.operator(g, chosen))
-        # M^T lam = Q u in raw coordinates, u = w / ||w||_g: X^T z with z = X w on the rows of the metric
-        norm = balls.square(g, weights[g]).sqrt()
-        if not norm > 0:
-            raise Unproved("a planted weight is zero up to rounding")
-        target += [a / norm for a in _metric_times(balls, g, weights[g], chosen)]
-    M = arb_mat(beside(blocks))
-    start = column(arb(a) for a in lam.tolist())
-    return nearest_solution(M.transpose(), column(target), start, "the operators of the planted groups").entries()
-
-
-def _check_in_row_space(balls: Balls, g: int, rank: int) -> None:
-    """Check that the planted weight of g is in the row space of D_g X, of this rank; otherwise its projection costs
-    less.
-    """
-    model = balls.model
-    if model.owner.count(g) > 1:
-        raise Unproved("planted neurons share a group whose columns are dependent")
-    w = model.neurons[:, model.owner.index(g)]
-    if len(independent_columns(np.vstack([model.X[balls.active(g)], w]))) > rank:
-        raise Unproved("a planted weight is outside the row space of its group")
-
-
-def _metric_times(balls: Balls, g: int, w: list[arb], chosen: Index) -> list[arb]:
-    """Return Q_g w on the chosen coordinates."""
-    if not balls.model.architecture.normalized:
-        return [w[j] for j in chosen]
-    z = balls.images(w)
-    if balls.model.architecture.normalizes_after:
-        z = balls.gated(g, z)
-    return [dot([row[j] for row in balls.rows], z) for j in chosen]
 
 
 def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]], multipliers: Multipliers) -> float:

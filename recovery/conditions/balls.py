@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpz_mat
 
-from recovery.instances.arrangements import integer_rows
+from recovery.programs.integers import integer_rows
 from recovery.types import Array, Index
 
 PRECISIONS = (128, 384, 1152)
@@ -70,6 +70,20 @@ def solve(A: arb_mat, b: arb_mat, what: str) -> arb_mat:
         return A.solve(b)
     except ZeroDivisionError:
         raise Unproved(f"{what} are dependent, or nearly so") from None
+
+
+def cholesky(A: arb_mat) -> arb_mat:
+    """Return L with A = L L^T. Raises `Unproved` if A is not certainly positive definite."""
+    n = A.nrows()
+    L = arb_mat(n, n)
+    for j in range(n):
+        pivot = A[j, j] - sum((L[j, k] * L[j, k] for k in range(j)), arb(0))
+        if not pivot > 0:
+            raise Unproved("a matrix is not certainly positive definite")
+        L[j, j] = pivot.sqrt()
+        for i in range(j + 1, n):
+            L[i, j] = (A[i, j] - sum((L[i, k] * L[j, k] for k in range(j)), arb(0))) / L[j, j]
+    return L
 
 
 def nearest_solution(A: arb_mat, b: arb_mat, start: arb_mat, what: str) -> arb_mat:

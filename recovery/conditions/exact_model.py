@@ -19,7 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.extras.proofs.balls import (
+from recovery.conditions.balls import (
     Unproved,
     at_rising_precision,
     column,

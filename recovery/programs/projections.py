@@ -1,15 +1,15 @@
 """Projections of weights on the cones of signed groups, started from the last tight rows, and faces.
 
-Under `relu_norm` the norm of base weights v is ||F_g v|| (`ExactProgram`), and projections use coordinates in which it
-is Euclidean. Directions in the null space of F_g get a small share `unseen` of the squared norm: a smaller share
-distorts the norm less, but loses more digits.
+Under `relu_norm` the norm of base weights v is ||F_g v|| (`recovery.programs.exact`), and projections use coordinates
+in which it is Euclidean. Directions in the null space of F_g get a small share `unseen` of the squared norm: a smaller
+share distorts the norm less, but loses more digits.
 """
 
 import numpy as np
 import scipy
 
-from recovery.programs.exact import ExactProgram
-from recovery.solvers.active_set import Cones, Last, project_each
+from recovery.programs.active_set import Cones, Last, project_each
+from recovery.programs.groups import Groups
 from recovery.types import Array, Index
 
 UNSEEN = (1e-8, 1e-10)
@@ -21,23 +21,29 @@ violations of about 1e-8 if it does not (measured on 1 800 degenerate programs).
 class Projections:
     """Projections on the cones of k signed groups, which start from the last projection of each group.
 
-    own (k,): the groups without their signs. free (k,): which have no cone. multipliers (k, n), directions (k, r): of
-    the last projections; directions are unit vectors.
+    own (k,): the groups without their signs. bound: shorter projections are not completed. guess: multipliers (k, n)
+    near those of the first projections. free (k,): which have no cone. multipliers (k, n), directions (k, r): of the
+    last projections; directions are unit vectors.
     """
 
-    def __init__(self, program: ExactProgram, unseen: float = UNSEEN[0]) -> None:
-        groups, members = program.groups, program.members
-        self.base, self.free, self.bound = np.ascontiguousarray(groups.base), program.is_free(members), program.penalty
-        self.own = program.group(members)
-        self.frames = _frames(program, unseen)
-        k, n, r = len(members), groups.n, groups.rank
+    def __init__(
+        self,
+        groups: Groups,
+        own: Index,
+        bound: float = 0.0,
+        unseen: float = UNSEEN[0],
+        guess: Array | None = None,
+    ) -> None:
+        self.base, self.free, self.own, self.bound = np.ascontiguousarray(groups.base), groups.is_free(own), own, bound
+        self.frames = _frames(groups, unseen)
+        k, n, r = len(own), groups.n, groups.rank
         # without frames the cones of all groups share the rows of B; with frames each group has its own rows, B T_g
         families = 1 if self.frames is None else groups.count
         self._cones = Cones(
             self.base,
             np.eye(r)[None] if self.frames is None else self.frames,
             np.zeros_like(self.own) if self.frames is None else self.own,
-            program.orientation(members),
+            groups.orientations(own),
             self.free,
             np.empty((families, n, r)),
             np.zeros((families, n)),
@@ -52,6 +58,9 @@ class Projections:
             np.zeros((k, r)),
             np.zeros((k, n)),
         )
+        for i, multipliers in enumerate(() if guess is None else guess):
+            tight = np.flatnonzero(multipliers)[:r]
+            self._last.tight[i, : len(tight)], self._last.counts[i] = tight, len(tight)
         self.directions, self.multipliers = self._last.directions, self._last.multipliers
         self._faces: dict[int, tuple[bytes, Array]] = {}
         self._identity = np.eye(r)
@@ -76,12 +85,12 @@ class Projections:
         left: Index = len(self._identity) - self._last.counts[chosen]
         return left
 
-    def project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Array, Array]:
+    def project(self, chosen: Index, Z: Array, s: float, keep: bool = False, slack: float = 1.0) -> tuple[Array, Array]:
         """Return the projections (k, r) of the rows of Z on the cones of the chosen groups, and their norms (k,).
 
-        Norms of at most s b are only upper bounds, and their points meaningless: see `project_each`.
+        Norms of at most slack s b are only upper bounds, and their points meaningless: see `project_each`.
         """
-        points, norms = project_each(self._cones, self._last, chosen, Z, s, s * self.bound, keep)
+        points, norms = project_each(self._cones, self._last, chosen, Z, s, slack * s * self.bound, keep)
         return points, norms
 
     def columns(self, chosen: Index, units: Array, roots: Array) -> Array:
@@ -122,9 +131,8 @@ class Projections:
         return Z
 
 
-def _frames(program: ExactProgram, unseen: float) -> Array | None:
+def _frames(groups: Groups, unseen: float) -> Array | None:
     """Return T_g (p, r, r), with null-space directions for zero columns unless confined; None for identities."""
-    groups = program.groups
     if groups.transforms is None:
         return None
     frames = groups.transforms.copy()

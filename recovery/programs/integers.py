@@ -1,0 +1,26 @@
+"""Floats are rationals: matrices as integers, up to positive factors of their rows, and their exact rank."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from recovery.types import Array
+
+Whole = tuple[int, ...]
+"""A row, up to a positive factor: integers."""
+
+
+def integer_rows(X: Array) -> list[Whole]:
+    """Return each row of floats times a power of two, as integers: exactly the same half-spaces."""
+    mantissa, exponent = np.frexp(X)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.where(whole != 0, exponent, np.iinfo(np.int32).max).min(axis=1, keepdims=True)
+    shift = np.where(whole != 0, exponent - lowest, 0)
+    return [tuple(int(w) << int(s) for w, s in zip(*row, strict=True)) for row in zip(whole, shift, strict=True)]
+
+
+def exact_rank(rows: Sequence[Whole]) -> int:
+    """Return the rank of rows of integers, such as `integer_rows` of a matrix of floats."""
+    from flint import fmpz_mat
+
+    return int(fmpz_mat([list(row) for row in rows]).rank()) if len(rows) else 0

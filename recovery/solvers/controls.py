@@ -1,0 +1,110 @@
+"""Every constant of the proximal-point Newton method, with its reason; those of cones differ where faces are thin."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Controls:
+    """The constants of one kind of program. "Measured" means on the papers' figures, in Newton steps or in time.
+
+    growth, hard_growth, hard: factor of s after an inner problem that was solved, and if it took more than `hard` steps
+    (gated: 5 saves no steps, 10 makes some inner problems fail). retreat, patience: after more failures in a row than
+    `patience`, s falls to this fraction: with columns in units far apart nearly all inner problems fail once s is large
+    (of 192 gated programs with columns of 0.01 to 100, 141 are solved without it and 183 with it).
+    inexactness, tighter: an inner problem is solved to this fraction of the error; multiplied by `tighter` if the start
+    already satisfies it. 0.01 takes 20 % more steps, from 0.5 on some problems take many. strict: below this error, a
+    misfit may not add more to a regularised objective. digits: rounding error of a gradient, relative to the labels.
+    weight, decay, least_weight: the proximal weight as a fraction of what one group adds to the Hessian, its divisor in
+    each step, and its least fraction of the first value. longest: largest s over its first value.
+    reach, least_reach, few: a group without weight takes part in a step if its norm may pass the bound when it rises by
+    this multiple of the largest rise in the last step, at least `least_reach` of the bound; all do if they are more
+    than the fraction `few`. first_share, share, smallest: with cones, the largest fraction of the signed groups that
+    take part in the first step and later, and the least number (with all 10 to 30 % slower, with .25 many more steps).
+    slack: dual norms count as bounded if they exceed the bound by less than this fraction of the last error.
+    rough, rough_steps, rough_rank: above this error, the first steps of an inner problem use a rough Hessian, if groups
+    have at least `rough_rank` variables (with faces of fewer, rough Hessians take twice the steps).
+    damping, damped, eased: a step shortened below `damped` adds this multiple of the mean of H's diagonal to it, four
+    times more after each; a whole step takes it back. Without it, directions that no face holds run far and shorten
+    the others (20 % fewer steps with cones; 1e-6 stalls).
+    armijo, sufficient: a step must lower phi by this fraction of its slope, or the gradient to this fraction of the
+    least. lengths, shorter, shorter_at_most: trials of a step, and the range of the factor of one shortening.
+    risen, bracket, shortest: a step is shortened to the approximate minimum of phi if phi' at its end exceeds `risen`
+    of its first size; the relative width of the bracket, and the least length.
+    close: weights of a Hessian that changed by less than this fraction keep their value.
+    small, fewer: most columns, as fractions of n, of a root of H by blocks, and by their mean, for conjugate gradients
+    (the first by flops, the second measured at 220 to 800 rows). loose, rounds: their relative residual and limit.
+    outer_limit, inner_limit, step_limit: of proximal-point steps, Newton steps in one, and all Newton steps.
+    nearly: largest error at which a solve that stopped counts as nearly solved.
+    """
+
+    growth: float = 3.0
+    hard_growth: float = 3.0
+    hard: int = 60
+    retreat: float = 0.05
+    patience: int = 0
+    inexactness: float = 0.2
+    tighter: float = 0.1
+    strict: float = 1.0
+    digits: float = 1e-12
+    weight: float = 1e-2
+    decay: float = 5.0
+    least_weight: float = 1e-8
+    longest: float = 1e5
+    reach: float = 0.2
+    least_reach: float = 1e-3
+    few: float = 0.85
+    first_share: float = 1.0
+    share: float = 1.0
+    smallest: int = 30
+    slack: float = 1e-2
+    rough: float = 0.03
+    rough_steps: int = 6
+    rough_rank: int = 0
+    damping: float = 1e-9
+    damped: float = 0.5
+    eased: float = 4.0
+    armijo: float = 1e-4
+    sufficient: float = 0.9
+    lengths: int = 2
+    shorter: float = 0.1
+    shorter_at_most: float = 0.7
+    risen: float = 0.9
+    bracket: float = 0.02
+    shortest: float = 1e-9
+    close: float = 0.1
+    small: float = 0.5
+    fewer: float = 0.4
+    loose: float = 0.1
+    rounds: int = 12
+    outer_limit: int = 80
+    inner_limit: int = 60
+    step_limit: int = 5000
+    nearly: float = 1e-6
+
+
+GATED = Controls()
+CONES = Controls(
+    growth=2.0,
+    hard_growth=1.41,
+    hard=20,
+    retreat=0.02,
+    patience=1,
+    strict=1e-2,
+    longest=1e30,
+    reach=1.0,
+    least_reach=0.0,
+    few=1.0,
+    first_share=0.4,
+    share=0.6,
+    rough_steps=4,
+    rough_rank=10,
+    lengths=12,
+    outer_limit=200,
+    inner_limit=40,
+    step_limit=3000,
+)
+"""A growth of 3 takes more steps, and more so the more rows per variable there are. Most faces of thin cones are rays,
+and with a large s one inner problem after the other fails: of 72 programs with columns of 0.01 to 100, 51 are solved
+without the retreat and all with it."""
+SEARCH = Controls(damping=1e-10, lengths=30, inner_limit=100, shortest=1e-8)
+"""For the dual of given weights: one inner problem, to a minimum or a zero of phi."""

@@ -1,0 +1,188 @@
+"""The two families of groups that the Newton method works on: gated groups, and signed groups in the cones of patterns.
+
+A family has rows g with images A_g^T lam (k, r), and projects z_g on all of R^r, or on the cone K_g. Projections longer
+than s b are active; with p their norms, u their unit vectors and P_g the projection on the face of u (all of R^r, for
+gated groups), the Hessian of phi = (1/2s) sum (p - s b)_+^2 is
+    H = s sum_g A_g [(1 - s b/p) P_g + (s b/p) u u^T] A_g^T.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import scipy
+
+from recovery.programs.exact import ExactProgram
+from recovery.programs.groups import Groups
+from recovery.programs.projections import Projections
+from recovery.solvers.controls import Controls
+from recovery.solvers.newton_systems import Hessian
+from recovery.types import Array, Index, Mask
+
+
+class Active(NamedTuple):
+    """Active rows (k,) of a family, the unit vectors u (k, r) and norms p (k,) of their projections, and labels A_g u
+    (n, k).
+    """
+
+    rows: Index
+    units: Array
+    norms: Array
+    labels: Array
+
+
+class Family(Protocol):
+    """Rows of a program; b is the bound on their dual norms."""
+
+    bound: float
+
+    def images(self, lam: Array) -> Array:
+        """Return A_g^T lam of every row, (k, r)."""
+        ...
+
+    def project(self, Z: Array, s: float) -> Active:
+        """Return the rows whose projections of Z (k, r) are longer than s b."""
+        ...
+
+    def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
+        """Return t -> the derivative of (1/2s) sum (p - s b)_+^2 at Z + t turn, or a lower bound on it."""
+        ...
+
+    def hessian(self, active: Active, s: float, rough: bool) -> Array:
+        """Return the lower triangle of H (n, n), in Fortran order. rough: an estimate that costs much less."""
+        ...
+
+    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
+        """Return H as an operator, for conjugate gradients, if the family has one."""
+        ...
+
+
+class GatedFamily:
+    """The rows of gated programs: groups without cones."""
+
+    def __init__(self, groups: Groups, bound: float, controls: Controls, left_out: Index | None = None) -> None:
+        self.groups, self.bound, self.controls = groups, bound, controls
+        self.others: Mask | None = None
+        if left_out is not None:
+            self.others = np.ones(groups.count, dtype=np.bool_)
+            self.others[left_out] = False
+
+    def images(self, lam: Array) -> Array:
+        return self.groups.transposed(lam)
+
+    def project(self, Z: Array, s: float) -> Active:
+        squares = np.einsum("gr,gr->g", Z, Z)
+        above = squares > (s * self.bound) ** 2
+        rows = np.flatnonzero(above if self.others is None else above & self.others)
+        norms = np.sqrt(squares[rows])
+        units = Z[rows] / norms[:, None]
+        return Active(rows, units, norms, self.groups.images(units, rows))
+
+    def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
+        squares, rates, turns = (np.einsum("gr,gr->g", a, b) for a, b in ((Z, Z), (Z, turn), (turn, turn)))
+        threshold = s * self.bound
+        # ||z_g||^2 is convex in the length, so a group that is active nowhere is inactive at both ends
+        above = np.maximum(squares, squares + 2 * rates + turns) > threshold**2
+        if self.others is not None:
+            above &= self.others
+        squares, rates, turns = squares[above], rates[above], turns[above]
+
+        def slope(length: float) -> float:
+            # the maximum makes groups with norms below the threshold contribute zero
+            steeper = rates + length * turns
+            norms = np.sqrt(np.maximum(squares + length * (rates + steeper), threshold**2))
+            return float((1 - threshold / norms) @ steeper) / s
+
+        return slope
+
+    def hessian(self, active: Active, s: float, rough: bool) -> Array:
+        shrinkage = s * self.bound / active.norms
+        c = s * (1.0 - shrinkage)
+        groups = self.groups
+        H = groups.rough_gram(active.rows, c) if rough else groups.weighted_gram(active.rows, c, self.controls.close)
+        return with_rank(H, active.labels * np.sqrt(s * shrinkage))
+
+    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
+        if not len(active.rows):
+            return None
+        turns = s * s * self.bound / active.norms
+        return Hessian(self.groups, active.rows, active.units, active.labels, s - turns, turns, shift)
+
+
+class ConeFamily:
+    """The signed groups `chosen` (places in `members`) of an exact program, which share their last projections."""
+
+    def __init__(self, program: ExactProgram, members: Index, cones: Projections, chosen: Index | None = None) -> None:
+        self.program, self.members, self.cones, self.bound = program, members, cones, cones.bound
+        self.chosen = np.arange(len(members)) if chosen is None else chosen
+        self.own = program.group(members[self.chosen])
+        self.sign = program.sign(members[self.chosen])
+
+    def near(self, chosen: Index) -> "ConeFamily":
+        """Return the family of fewer signed groups."""
+        return ConeFamily(self.program, self.members, self.cones, chosen)
+
+    def images(self, lam: Array) -> Array:
+        groups = self.program.groups
+        # both signs of a group share one product; the sign is applied at the end
+        wanted = np.zeros(groups.count, dtype=np.bool_)
+        wanted[self.own] = True
+        if wanted.all():
+            images = groups.transposed(lam)[self.own]
+        else:
+            some = np.flatnonzero(wanted)
+            D = groups.diagonals(some)
+            images = groups.group_gradients(((groups.base * lam[:, None]).T @ D).T, some)
+            images = images[np.searchsorted(some, self.own)]
+        return images * self.sign[:, None]
+
+    def norms(self, images: Array, slack: float = 1.0) -> Array:
+        """Return the norms of the projections of images, or upper bounds on them where these are at most slack b."""
+        # the last multipliers of a group with weight bound its norm by b plus the change of its weight over s, so with
+        # some slack few are projected, and the others keep the rows and factors at which the next step continues
+        return self.cones.project(self.chosen, images, 1.0, slack=slack)[1]
+
+    def project(self, Z: Array, s: float) -> Active:
+        points, norms = self.cones.project(self.chosen, Z, s, keep=True)
+        rows = np.flatnonzero(norms > s * self.bound)
+        units, norms = points[rows] / norms[rows, None], norms[rows]
+        labels = self.cones.base @ self.cones.weights(self.chosen[rows], units).T
+        labels *= self.program.groups.diagonals(self.own[rows]) * self.sign[rows]
+        return Active(rows, units, norms, labels)
+
+    def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
+        # a projection on a cone is at least as long as the component of its point along any unit vector of the cone.
+        # Along the group's last direction this component is linear in the length of the step
+        U = self.cones.directions[self.chosen]
+        sizes, rates = np.einsum("gr,gr->g", U, Z) - s * self.bound, np.einsum("gr,gr->g", U, turn)
+
+        def slope(length: float) -> float:
+            return float(np.maximum(sizes + length * rates, 0.0) @ rates) / s
+
+        return slope
+
+    def hessian(self, active: Active, s: float, rough: bool) -> Array:
+        chosen, shrinkage = self.chosen[active.rows], s * self.bound / active.norms
+        own, sign = self.own[active.rows], self.sign[active.rows]
+        freedom = self.cones.freedom(chosen)
+        if rough:  # faces become shares of all directions
+            c = s * (1.0 - shrinkage) * freedom / active.units.shape[1]
+            return with_rank(self.program.groups.rough_gram(own, c), active.labels * np.sqrt(s * shrinkage))
+        columns = self.cones.columns(chosen, active.units, np.sqrt(1.0 - shrinkage))
+        signed = self.program.groups.diagonals(own) * sign
+        columns *= np.repeat(signed.T, freedom, axis=0)
+        n = self.program.groups.n
+        H: Array = scipy.linalg.blas.dsyrk(s, columns.T, lower=1) if len(columns) else np.zeros((n, n), order="F")
+        return H
+
+    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
+        del active, s, shift
+        return None
+
+
+def with_rank(H: Array, columns: Array) -> Array:
+    """Return the lower triangle of a symmetric H plus the columns (n, k) times their transpose, in place."""
+    if not columns.shape[1]:  # BLAS rejects matrices without columns
+        return H.T
+    total: Array = scipy.linalg.blas.dsyrk(1.0, columns.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1)
+    return total
