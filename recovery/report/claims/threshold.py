@@ -55,6 +55,8 @@ def lines(estimates: Estimates) -> list[Line]:
                 line = Line.of(one, key[0])
                 beside = [_beside(line, one, claim) for claim, some in about if any(one is other for other in some)]
                 found += beside or [line]
+                if one.changes:  # no pooled number stands for the slices, so each has its line
+                    found += Line.of_each(one)
     return found
 
 
@@ -72,7 +74,7 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     if not line.known:
         return [Judged(title, line.words, "inconclusive", _missing(found))]
     parts = [(title, line.words, found.interval, found.outer_interval)]
-    if not found.constant:
+    if found.changes:
         parts = [
             (one.panel, one.caption, each.interval, each.outer)
             for one, each in zip(Line.of_each(found), found.each, strict=True)
@@ -87,6 +89,8 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
 def _missing(pooled: Threshold) -> str:
     """Describe the grid cells or trials that a threshold without an estimate needs."""
     panel, x = pooled.panel, pooled.along.x
+    if not pooled.monotone:
+        return f"a range of {x} in which success is monotone"
     if panel.unstarted or not panel.answers:
         return f"{'the remaining' if panel.unstarted else 'finished'} trials"
     low, high = np.isfinite([pooled.interval.low, pooled.interval.high])
