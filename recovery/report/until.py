@@ -165,7 +165,7 @@ def record_of(
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
     wanted = 1.0 if known else SPARE * goal.wanted(found.at_level(interim_level(tests + 1)))
-    limit = None if known else _limit(found, goal)
+    limit = None if known else _limit(found, goal, bool(before and before.get("changes")))
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -175,17 +175,18 @@ def record_of(
         "known": known,
         "aimed": not known and wanted <= STEP,
         **({"limit": limit} if limit else {}),
+        **({"changes": True} if found.changes else {}),
         **{name: _number(getattr(found.interval, name)) for name in ("estimate", "low", "high")},
     }
     return record, 1.0 if known or limit else float(np.clip(wanted, LEAST, STEP))
 
 
-def _limit(found: Threshold, goal: Goal) -> str | None:
+def _limit(found: Threshold, goal: Goal, changed: bool) -> str | None:
     """Return what limits the interval if more trials do not help: `spacing` of the grid, a `change` over the slices, or
-    success that is not `monotone`."""
+    success that is not `monotone`. changed: the round before rejected a constant too; one in a hundred tests errs."""
     if not found.monotone:
         return "monotone"
-    if found.changes and goal.until.half is not None:
+    if found.changes and changed and goal.until.half is not None:
         return "change"
     if found.found is None or found.found.curve is not None or goal.until.refine or not found.interval.bounded:
         return None
