@@ -201,8 +201,8 @@ def _finish_rounds(plan: Plan, summary: Summary) -> None:
         until = plan.rounds[-1]["until"]
         summary.interim, unmet = until["words"], [panel for panel in until["panels"] if not panel["known"]]
         if unmet:
-            ceiling = f"{plan.sweep.sampling.ceiling} times the first round is the maximum"
-            raised = f"{ceiling}; --set sampling.ceiling=N raises it"
+            ceiling = f"the ceiling of {plan.sweep.sampling.ceiling} times the first round is reached"
+            raised = f"{ceiling}; more sizes, more cells near the threshold or --set sampling.ceiling=N would help"
             summary.unmet = LIMITS.get(unmet[0].get("limit"), LIMITS[""]) if unmet[0]["left"] else raised
     content = plan.folder.load()
     if content["trials"] > len(plan.trials) and content["digest"] == plan.sweep.digest:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,14 @@ class Line:
     def of_each(cls, found: Threshold) -> list["Line"]:
         """Return a line per pooled slice, with the value of the slice alone."""
         return [
-            _line("", _slice(found.panel.title, found.along, one.y), found.along, found.along.what, one.interval, one.method)
+            _line(
+                "",
+                _slice(found.panel.title, found.along, one.y),
+                found.along,
+                found.along.what,
+                one.interval,
+                one.method,
+            )
             for one in found.each
         ]
 

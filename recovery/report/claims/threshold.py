@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recovery.config.claims import PowerClaim, ThresholdClaim
+from recovery.config.claims import Limited, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.lines import Line
 from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided
@@ -16,7 +16,7 @@ def state_threshold(claim: ThresholdClaim) -> str:
     return f"threshold of '{claim.of}' at {100 * claim.probability:g} %: {claim.what} {stated_limits(claim, '= ')}"
 
 
-def stated_limits(claim: ThresholdClaim | PowerClaim, equals: str = "") -> str:
+def stated_limits(claim: Limited, equals: str = "") -> str:
     """Return the limits of a claim as text: `2 ± 0.15`, `>= 2`, `<= 3` or `2 to 3`. equals: precedes value or range."""
     if claim.value is not None:
         return f"{equals}{claim.value:g} ± {claim.tolerance:g}"

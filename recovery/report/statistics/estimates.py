@@ -58,7 +58,8 @@ def shared_draws(diagram: Diagram) -> Draws | None:
     The `cell` of a trial is the index of its grid cell.
     """
     frame, cells, panels = diagram.frame, diagram.cells, [*diagram.layout.panels]
-    names = [name for name in diagram.sweep.axes if name in frame and name.split(".")[0] not in UNSEEN_BY_DATA]
+    axes = dict.fromkeys(["n", "d", *diagram.sweep.axes])
+    names = [name for name in axes if name in frame and name.split(".")[0] not in UNSEEN_BY_DATA]
     if "replicate" not in frame:
         return None
     group = frame.groupby([*panels, *names], dropna=False).ngroup().to_numpy() if names or panels else cells.code * 0
@@ -99,8 +100,8 @@ class Estimates:
         return [one.interval.level for one in self.all_thresholds] or [LEVEL]
 
     @cached_property
-    def _panels(self) -> list[Threshold]:
-        """The threshold of each panel, for an event along a numeric axis."""
+    def by_panel(self) -> list[Threshold]:
+        """The threshold of each panel with all of its slices, for an event along a numeric axis."""
         diagram, level_of = self.diagram, levels(self.diagram)
         numeric = all(Axis(panel.y if diagram.along.transposed else panel.x).kind != "even" for panel in diagram.panels)
         if not diagram.proportion or not (numeric or diagram.along.pool):
@@ -111,7 +112,7 @@ class Estimates:
     @property
     def pooled(self) -> list[Threshold]:
         """One pooled threshold of an event per panel. Empty without pooling."""
-        return self._panels if self.diagram.along.pool is not None else []
+        return self.by_panel if self.diagram.along.pool is not None else []
 
     @cached_property
     def slices(self) -> list[tuple[Crossing, ...]]:
@@ -123,7 +124,7 @@ class Estimates:
     @cached_property
     def _slices(self) -> list[list[Threshold]]:
         level_of = levels(self.diagram)
-        return [slice_thresholds(one, level_of) for one in self._panels]
+        return [slice_thresholds(one, level_of) for one in self.by_panel]
 
     @cached_property
     def all_thresholds(self) -> list[Threshold]:

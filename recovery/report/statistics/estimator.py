@@ -74,7 +74,7 @@ def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") 
     start, spread = _curve(counts, bracket, probability, shape), Dispersion()
     if start is not None:
         curve, t, spread = start
-        if seen(curve, t) and (not curve.bent or is_smooth(curve, t)):
+        if not curve.bent or (seen(curve, t) and is_smooth(curve, t)):
             one = constant(curve, t, counts, probability)
             name: Method = "smooth curve" if curve.bent else "probit"
             found = Estimate(name, t, bracket, spread, p, one.p, one.factors, curve)
