@@ -39,7 +39,9 @@ MOST_EQUAL = 50
 """A run gives up after this many trials of a method failed alike and none was measured."""
 LIMITS = {
     "spacing": "the spacing of the grid limits the interval, not the trials; more values of the axis would narrow it",
-    "scatter": "further trials no longer narrow the interval, because the slices scatter",
+    "change": "the threshold changes from slice to slice, so no pooled interval narrows; report.pool: none has a "
+    "target for each slice",
+    "monotone": "success is not monotone along the axis, so there is no threshold",
     "": "further trials would not decide it",
 }
 """Limit of an interval, as a round records it -> why its sweep ended without meeting the rule."""

@@ -152,9 +152,9 @@ class Analysis(Estimates):
 
     def _pooled_record(self, pooled: Threshold) -> dict[str, Any]:
         record = self._record(pooled.panel, pooled.interval, pooled.along.what, {}) | {"pooled": True}
-        change = pooled.drift.change if pooled.drift else Interval(np.nan, np.nan, np.nan, pooled.interval.level)
-        words = {"assumption": pooled.assumption, "words": Line.of(pooled).sentence}
-        return record | change.columns("change") | words
+        low, high = pooled.factors or (np.nan, np.nan)
+        tests = {"constant": pooled.constant, "monotone": pooled.monotone, "factor_low": low, "factor_high": high}
+        return record | {"method": pooled.method} | tests | {"words": Line.of(pooled).sentence}
 
 
 def contour(analysis: Analysis, i: int) -> list[Array]:

@@ -6,7 +6,8 @@ import numpy as np
 
 from recovery.config.claims import PowerClaim, ThresholdClaim
 from recovery.errors import ReportError
-from recovery.report.claims.lines import Line
+from recovery.interval import Interval
+from recovery.report.claims.lines import Line, form_of
 from recovery.report.claims.result import (
     NO_CELLS,
     Judgement,
@@ -14,10 +15,10 @@ from recovery.report.claims.result import (
     concluded,
     of_all,
     replicates,
-    times_needed,
     undecided,
     worst,
 )
+from recovery.report.diagram import PLAIN
 from recovery.report.statistics import Estimates, Threshold
 
 
@@ -66,6 +67,8 @@ def lines(estimates: Estimates) -> list[Line]:
                 line = Line.of(one, key[0])
                 beside = [_beside(line, one, claim) for claim, some in about if any(one is other for other in some)]
                 found += beside or [line]
+                if one.changes:  # no pooled number stands for the slices, so each has its line
+                    found += [Line.of_slice(part, one.panel.title, one.along, key[0]) for part in one.slices]
     return found
 
 
@@ -77,28 +80,38 @@ def _beside(line: Line, found: Threshold, claim: ThresholdClaim) -> Line:
 def judge_panel(found: Threshold, least: float, most: float) -> tuple[str, Judgement]:
     """Judge a threshold: supported if its interval is within the limits, contradicted if its outer interval is outside.
 
-    Both are widened by `missing_shift`. Where a constant is rejected, the claim is about each slice: supported if the
-    intervals of all slices lie within, and contradicted if the outer interval of their mean, or of some slice, lies
-    outside.
+    Both are widened by `missing_shift`. Where a constant is rejected, the claim is about each slice, and the line names
+    the slice that decides: supported if the intervals of all slices lie within, contradicted if the outer interval of
+    some slice lies outside.
     """
     line, shift = Line.of(found), found.missing_shift
     if not line.known:
         return undecided(line.words, _missing(found))
-    inner, outer = found.interval.moved(*shift), found.outer_interval.moved(*shift)
-    verdict, text = against(inner, outer, least, most), line.words
-    if not found.constant:
+    if not found.changes:
+        inner, outer = found.interval.moved(*shift), found.outer_interval.moved(*shift)
+        verdict, text = against(inner, outer, least, most), line.words
+    else:
         parts = [(one.interval.moved(*shift), one.outer.moved(*shift)) for one in found.each]
-        slices = [against(*part, least, most) for part in parts]
-        verdict = "contradicted" if verdict == "contradicted" else worst(slices)
-        left = [part for part, one in zip(parts, slices, strict=True) if one == "inconclusive"]
-        inner, outer = max(left, key=lambda part: times_needed(part[0], part[1], least, most), default=(inner, outer))
-        text = f"{text}; judged at each {found.along.by}"
+        verdict = worst([against(*part, least, most) for part in parts])
+        same = [i for i, part in enumerate(parts) if against(*part, least, most) == verdict]
+        i = min(same, key=lambda i: _room(*parts[i], least, most))
+        inner, outer = parts[i]
+        decides = f"{PLAIN.pair(found.along.by or '', found.each[i].y)} decides: {inner:{form_of(found.along)}}"
+        text = f"{line.words}; {decides}"
     return concluded(text, verdict, replicates(inner, outer, least, most, f"a finer grid of {found.along.x}"))
+
+
+def _room(inner: Interval, outer: Interval, least: float, most: float) -> float:
+    """Return how far an interval lies inside the limits; negative where its estimate is outside."""
+    middle = inner.estimate if inner.known else (outer.low + outer.high) / 2
+    return float(min(middle - least, most - middle))
 
 
 def _missing(pooled: Threshold) -> str:
     """Describe the grid cells or trials that a threshold without an estimate needs."""
     panel, x = pooled.panel, pooled.along.x
+    if not pooled.monotone:
+        return f"a range of {x} in which success is monotone"
     if panel.unstarted or not panel.answers:
         return f"{'the remaining' if panel.unstarted else 'finished'} trials"
     low, high = np.isfinite([pooled.interval.low, pooled.interval.high])
