@@ -6,7 +6,7 @@ new ensemble, planted model or method is one class and one line in its own packa
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,7 +15,7 @@ from annotated_types import Ge
 
 from recovery.config.tree import ConfigError, Problem, Tree, as_shown, canonical_json, invalid, zip_groups
 from recovery.config.user_code import UserValue, accept_method, accept_planted, user_architecture, user_value
-from recovery.config.validate import build, build_scalar, names_of
+from recovery.config.validate import build, build_kind, build_scalar, names_of
 from recovery.errors import ParameterError
 from recovery.instances.draw import NoiseScale
 from recovery.instances.ensembles import ENSEMBLES
@@ -32,20 +32,19 @@ from recovery.user import is_user_name, user_names
 class Component:
     """A validated science field: its value, its `tag` if it is a member of a union, and the value as plain data.
 
-    `resolved` has every field; `identity` has those that trial ids depend on, and `text` is its canonical JSON. A field
-    that was added after ids were in use has the metadata `later`: at its default it is left out of ids and documents.
+    `resolved` has every field, `identity` those that trial ids depend on. A field that was added after ids were in use
+    has the metadata `later`: at its default it is left out of ids and documents.
     """
 
     value: Any
     tag: str | None
     resolved: Any
     identity: Any
-    text: str
 
-    @classmethod
-    def of(cls, value: Any, tag: str | None, resolved: Any, identity: Any) -> "Component":
-        """Return a component whose `text` is the canonical JSON of the identity."""
-        return cls(value, tag, resolved, identity, canonical_json(identity))
+    @cached_property
+    def text(self) -> str:
+        """The canonical JSON of the identity."""
+        return canonical_json(self.identity)
 
     @property
     def stored(self) -> Any:
@@ -91,7 +90,7 @@ class Single:
     def make(self, value: object, context: Context) -> Component:
         """Validate a value, and return its component. Raises `ConfigError`."""
         scalar = build_scalar(self.annotation, value)
-        return Component.of(scalar, None, scalar, scalar)
+        return Component(scalar, None, scalar, scalar)
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,9 @@ class Named:
                     self.imported(value)
             except ParameterError as error:
                 raise invalid(str(error)) from error
-            return Component.of(UserValue(self.component, canonical_json(value)), str(value), value, value)
+            return Component(UserValue(self.component, canonical_json(value)), str(value), value, value)
         if isinstance(value, str) and value in self.table:
-            return Component.of(self.table[value], value, value, value)
+            return Component(self.table[value], value, value, value)
         allowed = f"{choices(self.table)}, or your own as module:NAME"
         raise invalid(f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, self.table)}")
 
@@ -142,34 +141,23 @@ class Choice:
 
     def make(self, value: object, context: Context) -> Component:
         """Validate a mapping, and return the component of the class that its tag names. Raises `ConfigError`."""
-        if not isinstance(value, dict):
-            example = f"{{{self.tag}: {next(iter(self.table))}}}"
-            hint = f"; did you mean {{{self.tag}: {value}}}?" if value in list(self.table) else ""
-            raise invalid(f"found {as_shown(value)}; allowed: a mapping such as {example}{hint}")
-        allowed = choices(self.table) + (f", or your own as module:{self.user}" if self.user else "")
-        if self.tag not in value:
-            raise invalid(f"`{self.tag}` is missing; add one of {allowed}")
-        name = value[self.tag]
-        if self.user and is_user_name(name):
-            return self._make_user(name, {self.tag: name, **value}, context)
-        if not isinstance(name, str) or name not in self.table:
-            text = f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, self.table)}"
-            raise invalid(text, self.tag)
-        cls, filled = self.table[name], {}
-        if _is_file(cls) and isinstance(value.get("path"), str):
-            path = context.locate(value["path"])
+        given = value if isinstance(value, dict) else {}
+        name = given.get(self.tag)
+        if self.user and isinstance(name, str) and is_user_name(name):
+            return self._make_user(name, {self.tag: name, **given}, context)
+        filled = {}
+        if isinstance(name, str) and _is_file(self.table.get(name)) and isinstance(given.get("path"), str):
+            path = context.locate(given["path"])
             if path not in context.digests and not Path(path).is_file():
                 text = f"no file {path!r}; relative paths start in {context.folder}, then in the current folder"
                 raise ConfigError([Problem(("path",), text, missing=True)])
-            value, filled = {**value, "path": path}, {"digest": context.digests.get(path, "")}
-        try:
-            return _component(build(cls, value, tag=self.tag, name=name, filled=filled), name, {self.tag: name})
-        except ConfigError as error:
-            raise ConfigError(self._with_owner(name, problem) for problem in error.problems) from error
+            value, filled = {**given, "path": path}, {"digest": context.digests.get(path, "")}
+        own = f", or your own as module:{self.user}" if self.user else ""
+        made = build_kind(self.table, value, tag=self.tag, own=own, filled=filled)
+        return _component(made, name, {self.tag: name})
 
     def _make_user(self, name: str, value: dict[str, Any], context: Context) -> Component:
         """Return the component of user code, whose identity is what the config says of it, without defaults."""
-        text = canonical_json(value)
         columns: Columns = {}
         try:
             if context.imports:
@@ -180,15 +168,7 @@ class Choice:
         # raised, for example, for a function written in C that has no signature
         except (TypeError, ValueError) as error:
             raise invalid(f"{name}(rng, n, d, ...): {error}", self.tag) from error
-        return Component(UserValue(self.component, text, columns), name, value, value, text)
-
-    def _with_owner(self, name: str, problem: Problem) -> Problem:
-        """Return a problem; for an unknown key, its text names the other members of the table that have this key."""
-        key = problem.path[-1] if problem.path else ""
-        others = [other for other, cls in self.table.items() if problem.key and key in names_of(cls)]
-        if name in others or not others:
-            return problem
-        return replace(problem, text=f"{problem.text}; {key} belongs to {choices(others)}")
+        return Component(UserValue(self.component, canonical_json(value), columns), name, value, value)
 
     def imported(self, value: Mapping[str, Any]) -> Any:
         """Make the user's value for this mapping. Raises `ConfigError`, `ParameterError`, TypeError or ValueError."""
@@ -232,7 +212,7 @@ DEFAULTS: dict[str, Any] = {"noise": 0.0, "noise_scale": "sample", "patterns": {
 LATER = ("noise_scale",)
 """Fields added after ids were in use: at its default, such a field is left out of ids and documents."""
 
-ABSENT = Component(NONE, NONE.name, None, None, "null")
+ABSENT = Component(NONE, NONE.name, None, None)
 """The architecture of a config that gives none, where all methods are user code."""
 
 
@@ -265,9 +245,9 @@ def imported(value: Any) -> Any:
     return kind.imported(json.loads(value.text))
 
 
-def _is_file(cls: type) -> bool:
+def _is_file(cls: type | None) -> bool:
     """Return whether the program fills in a digest of the file at the class's `path`."""
-    return {"path", "digest"} <= {field.name for field in fields(cls)}
+    return cls is not None and {"path", "digest"} <= {field.name for field in fields(cls)}
 
 
 def _component(value: Any, tag: str | None, head: dict[str, Any]) -> Component:
@@ -279,4 +259,4 @@ def _component(value: Any, tag: str | None, head: dict[str, Any]) -> Component:
         one.name for one in fields(value) if one.metadata.get("later") and getattr(value, one.name) == one.default
     }
     identity = {key: item for key, item in resolved.items() if key not in unsaid} if unsaid else resolved
-    return Component.of(value, tag, resolved, identity)
+    return Component(value, tag, resolved, identity)

@@ -9,7 +9,7 @@ from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Component, 
 from recovery.config.coordinates import Coordinates, unify
 from recovery.config.points import BROKEN, AxisValue, Block, Point
 from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
-from recovery.config.trials import AXES, NO_AXES, Cell
+from recovery.config.trials import AXES, Cell
 from recovery.config.user_axes import user_axes
 from recovery.types import Scalar
 
@@ -102,15 +102,16 @@ class Composer:
                 sound = False
             else:
                 parts[name] = part
-        parts[AXES] = NO_AXES
         if free:
             # two values of such an axis that give equal fields, such as n after rounding, are two cells
             key = (AXES, *[point[axis] for axis in free])
             if key not in self.built:
                 values = {axis: point[axis].value for axis in free}
-                self.built[key] = None if BROKEN in values.values() else Component.of(values, None, values, values)
-            sound = sound and self.built[key] is not None
-            parts[AXES] = self.built[key] or NO_AXES
+                self.built[key] = None if BROKEN in values.values() else Component(values, None, values, values)
+            if (part := self.built[key]) is None:
+                sound = False
+            else:
+                parts[AXES] = part
         return parts if sound else None
 
     def _build(self, name: str, overlays: Overlays) -> Component | None:

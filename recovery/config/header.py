@@ -11,7 +11,7 @@ from recovery.backends import Backend
 from recovery.config.claims import column_of, expression_faults, unknown
 from recovery.config.tree import ConfigError, Place, Problem
 from recovery.config.trials import MOST_TRIALS
-from recovery.config.validate import build, keys_of
+from recovery.config.validate import build, names_of
 from recovery.errors import ParameterError
 from recovery.expressions import is_expression
 from recovery.methods.columns import FIXED, Columns
@@ -41,7 +41,7 @@ class Header:
     backend: Backend = "processes"
 
 
-HEADER = (*keys_of(Header), "sampling", "claims", "report", "axes")
+HEADER = (*names_of(Header), "sampling", "claims", "report", "axes")
 """The keys of a config that are not science fields."""
 
 

@@ -6,13 +6,13 @@ No object is ever constructed from YAML, and every key and value keeps its line 
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 from ruamel.yaml import YAML
-from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -31,6 +31,7 @@ LARGEST_INTEGER = 2**63 - 1
 OPENED = {"while parsing a flow mapping": "this {", "while parsing a flow sequence": "this ["}
 """Context of a parser error -> the bracket that was opened, for messages."""
 
+_failure = partial(refusal, line=1, column=1)
 _PREFIX = "tag:yaml.org,2002:"
 _SCALARS = {_PREFIX + name for name in ("null", "bool", "int", "float", "str")}
 # types of YAML 1.1 whose values are text in YAML 1.2
@@ -60,8 +61,8 @@ def read(path: Path) -> tuple[Tree, list[Problem]]:
         raise _failure(
             str(path),
             f"found byte 0x{content[error.start]:02x}, which is not UTF-8; save the file as UTF-8",
-            line,
-            column,
+            line=line,
+            column=column,
         ) from error
     return read_text(text, str(path))
 
@@ -92,22 +93,8 @@ def read_value(text: str, source: str) -> Any:
     return value
 
 
-class _Composer(Composer):
-    """Composer of YAML nodes that raises an error as soon as there are too many values."""
-
-    count = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        self.count += 1
-        if self.count > 2 * MOST_NODES:
-            mark = self.parser.peek_event().start_mark
-            raise MarkedYAMLError(problem=f"more than {MOST_NODES} values; write fewer", problem_mark=mark)
-        return super().compose_node(parent, index)
-
-
 def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
     yaml = YAML(typ="safe", pure=True)
-    yaml.Composer = _Composer
     # YAML 1.2 allows an anchor to be set again; an alias refers to the last one
     yaml.composer.warn_double_anchors = False
     try:
@@ -122,15 +109,11 @@ def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
             line, column = opened.line + 1, opened.column + 1
         elif error.problem == "mapping values are not allowed here":
             what = "a second colon; put text with a colon in quotes, as in title: 'first: second'"
-        raise _failure(source, f"is not YAML here: {what}", line, column) from error
+        raise _failure(source, f"is not YAML here: {what}", line=line, column=column) from error
     except YAMLError as error:
         raise _failure(source, f"is not YAML: {str(error).splitlines()[0]}") from error
     except RecursionError as error:
         raise _failure(source, f"is nested deeper than {DEEPEST} levels") from error
-
-
-def _failure(source: str, text: str, line: int = 1, column: int = 1) -> ConfigError:
-    return refusal(source, text, line=line, column=column)
 
 
 class _Walk:

@@ -9,7 +9,7 @@ from recovery.config.claims import CLAIMS
 from recovery.config.components import CHOICES, COMPONENTS, DEFAULTS, Choice, Named, Record, Single
 from recovery.config.header import Header, ReportSpec
 from recovery.config.sampling import SAMPLINGS
-from recovery.config.validate import STRICT, keys_of, model_of
+from recovery.config.validate import model_of
 from recovery.config.values import Logspace, Range, Times
 from recovery.user import USER_NAME
 
@@ -31,14 +31,13 @@ def json_schema() -> dict[str, Any]:
 
     It does not require fields that an axis may give, so it accepts more than `recover check`.
     """
-    header, optional = keys_of(Header), model_of(Header).model_fields
-    definitions: dict[str, Any] = {name: (hint, optional[name].get_default()) for name, hint in header.items()}
-    definitions |= {name: (_annotation(kind), DEFAULTS.get(name)) for name, kind in COMPONENTS.items()}
+    definitions: dict[str, Any] = {name: (_annotation(kind), DEFAULTS.get(name)) for name, kind in COMPONENTS.items()}
     definitions["axes"] = (Axes | list[Axes], {})
     definitions["claims"] = (list[_union(CLAIMS, "kind")], [])  # type: ignore[misc]
     definitions["report"] = (model_of(ReportSpec), {})
     definitions["sampling"] = (_union(SAMPLINGS, "kind"), {"kind": "uniform"})
-    model = create_model("Sweep", __config__=STRICT, __doc__="A config of the program `recover`.", **definitions)
+    text = "A config of the program `recover`."
+    model = create_model("Sweep", __base__=model_of(Header), __doc__=text, **definitions)
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
     schema["required"] = ["name"]
     for field in schema["properties"].values():

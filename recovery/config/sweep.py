@@ -23,7 +23,7 @@ from recovery.config.tree import ConfigError, MissingFileError, Path as TreePath
 from recovery.config.trials import ID_BYTES, Cell, Trials
 from recovery.config.user_axes import user_axis_problems
 from recovery.config.user_curves import kept_curves
-from recovery.config.validate import build, build_kind, keys_of, names_of
+from recovery.config.validate import build, build_kind, names_of
 from recovery.errors import ParameterError
 from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
@@ -184,7 +184,7 @@ def _sections(tree: Tree) -> tuple[Sections, list[Problem]]:
         except ConfigError:  # the same problems, such as a missing key, or their consequences
             return default
 
-    header = {key: tree.value[key] for key in keys_of(Header) if key in tree.value}
+    header = {key: tree.value[key] for key in names_of(Header) if key in tree.value}
     head = sound(partial(build, Header), header, Header("none"), ())
     report = sound(partial(build, ReportSpec), tree.value.get("report", {}), ReportSpec(), ("report",))
     sampling = sound(

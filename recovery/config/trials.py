@@ -25,7 +25,6 @@ MOST_TRIALS = 10_000_000
 
 AXES = "axes"
 """Key in a cell's canonical JSON of its user axes."""
-NO_AXES = Component({}, None, {}, {}, "")
 TEXT_ORDER = sorted([*COMPONENTS, AXES, "seed"])
 
 
@@ -68,7 +67,7 @@ class Cell:
     @cached_property
     def text(self) -> str:
         """The canonical JSON of the science fields and the seed, from which trial ids are computed."""
-        texts = {name: part.text for name, part in self.parts.items() if part.text and not is_left_out(name, part)}
+        texts = {name: part.text for name, part in self.parts.items() if not is_left_out(name, part)}
         texts["seed"] = str(self.seed)
         return "{" + ",".join([f'"{name}":{texts[name]}' for name in TEXT_ORDER if name in texts]) + "}"
 

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, get_args
 
-from recovery.config.validate import build
+from recovery.config.tree import invalid
+from recovery.config.validate import build, names_of
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.ensembles import UserEnsemble
 from recovery.instances.planted import Form
@@ -104,6 +105,11 @@ def user_value(
     target = resolve(name)
     if kind == "class":
         accept(name, target)
+        for key in arguments:
+            if hasattr(target, key) and key not in names_of(target):
+                raise invalid(
+                    f"is no field, because it has no type; write `{key}: int = ...` in the class", key, key=True
+                )
         # reports errors in the annotations and the __post_init__ of the class
         with user_errors(f"{name} cannot be made ({HOLDS})"):
             return build(target, arguments)

@@ -7,15 +7,14 @@ config.
 
 import json
 import re
-import types
 import warnings
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from contextlib import suppress
+from dataclasses import MISSING, fields, replace
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
-from pydantic.fields import FieldInfo
 
 from recovery.config.tree import ConfigError, Path, Problem, as_shown, invalid
 from recovery.errors import DataError, RecoverError, SolverError
@@ -45,31 +44,23 @@ def model_of(cls: type, tag: str | None = None, name: str | None = None) -> type
 
 @lru_cache(maxsize=256)
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation, config=ConfigDict(strict=True, allow_inf_nan=False))
+    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return TypeAdapter(annotation, config=None if is_model else STRICT)
 
 
 def build_scalar(annotation: Any, value: object) -> Any:
     """Return `value` validated as the type `annotation` (3 becomes 3.0 for a float). Raises `ConfigError`."""
     try:
-        return _adapter(annotation).validate_json(json.dumps(value))
-    except ValidationError:
-        hint = ""
-        if isinstance(value, str):
-            decimal = re.fullmatch(r"\s*(-?\d+),(\d+)\s*", value)
-            hint = did_you_mean(value, words(annotation))
-            if decimal and _accepts(annotation, float(f"{decimal[1]}.{decimal[2]}")):
-                hint = f"; did you mean {decimal[1]}.{decimal[2]}?"
-            elif decimal:
-                hint = f"; several values are a list under axes: [{decimal[1]}, {decimal[2]}]"
-        raise invalid(f"found {as_shown(value)}; allowed: {describe(annotation)}{hint}") from None
-
-
-def _accepts(annotation: Any, value: object) -> bool:
-    try:
-        _adapter(annotation).validate_json(json.dumps(value))
-    except ValidationError:
-        return False
-    return True
+        return _validated(annotation, value)
+    except ConfigError as error:
+        decimal = re.fullmatch(r"\s*(-?\d+),(\d+)\s*", value) if isinstance(value, str) else None
+        if decimal is None:
+            raise
+        hint = f"several values are a list under axes: [{decimal[1]}, {decimal[2]}]"
+        with suppress(ConfigError):
+            _validated(annotation, float(f"{decimal[1]}.{decimal[2]}"))
+            hint = f"did you mean {decimal[1]}.{decimal[2]}?"
+        raise invalid(f"{error.problems[0].text}; {hint}") from None
 
 
 def build(
@@ -81,120 +72,153 @@ def build(
     filled: Mapping[str, Any] | None = None,
 ) -> Any:
     """Return an instance of dataclass `cls` from a mapping; `filled`: fields that are no keys. Raises `ConfigError`."""
-    model = model_of(cls, tag, name)
-    if not isinstance(value, dict):
-        raise invalid(f"found {as_shown(value)}; allowed: a mapping with the keys {', '.join(model.model_fields)}")
-    try:
-        valid = model.model_validate_json(json.dumps(value))
-    except ValidationError as error:
-        raise ConfigError(_faults(cls, model, value, error)) from None
-    arguments = {key: getattr(valid, key) for key in model.model_fields if key != tag}
+    valid = _validated(model_of(cls, tag, name), value)
+    arguments = {key: getattr(valid, key) for key in names_of(cls)}
     try:
         return cls(**arguments, **(filled or {}))
     except RecoverError as error:
         field = "path" if isinstance(error, DataError) else "solver" if isinstance(error, SolverError) else ""
-        raise invalid(str(error), *([field] if field in value else [])) from error
+        raise invalid(str(error), *([field] if field in arguments else [])) from error
 
 
-def build_kind(table: Mapping[str, type], value: object) -> Any:
-    """Return an instance of the class of `table` that the key `kind` of a mapping names. Raises `ConfigError`."""
-    kind = value.get("kind") if isinstance(value, dict) else None
-    if not isinstance(kind, str) or kind not in table:
-        shown = as_shown(value if kind is None else kind)
-        text = f"found {shown}; allowed: kind {choices(table)}{did_you_mean(kind, table)}"
-        raise invalid(text, *([] if kind is None else ["kind"]))
-    return build(table[kind], value, tag="kind", name=kind)
+def build_kind(
+    table: Mapping[str, type],
+    value: object,
+    *,
+    tag: str = "kind",
+    own: str = "",
+    filled: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return an instance of the class of `table` that the key `tag` of a mapping names. Raises `ConfigError`.
+
+    own: what messages add to the names of the table.
+    """
+    if not isinstance(value, dict):
+        hint = f"; did you mean {{{tag}: {value}}}?" if isinstance(value, str) and value in table else ""
+        raise invalid(f"found {as_shown(value)}; allowed: a mapping such as {{{tag}: {next(iter(table))}}}{hint}")
+    allowed = choices(table) + own
+    if tag not in value:
+        raise invalid(f"`{tag}` is missing; add one of {allowed}")
+    name = value[tag]
+    if not isinstance(name, str) or name not in table:
+        raise invalid(f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, table)}", tag)
+    try:
+        return build(table[name], value, tag=tag, name=name, filled=filled)
+    except ConfigError as error:
+        raise ConfigError(_with_owner(table, name, problem) for problem in error.problems) from error
 
 
-def _faults(cls: type, model: type[BaseModel], value: dict[str, Any], error: ValidationError) -> list[Problem]:
-    """Return one fault per place: pydantic reports each branch of a union, which is one mistake to the user."""
-    faults: dict[Path, Problem] = {}
-    for item in error.errors(include_url=False, include_context=False, include_input=False):
-        path, annotation, here = _reach(model, value, item["loc"])
-        last = item["loc"][-1]
-        if item["type"] == "extra_forbidden" and is_fielded(annotation):
-            allowed = keys_of(annotation)
-            text = f"allowed: {', '.join(allowed)}{did_you_mean(last, allowed)}" if allowed else "there are none"
-            if not path and hasattr(cls, str(last)):
-                text += f"; a field has a type: write `{last}: int = ...` in the class"
-            faults.setdefault((*path, last), Problem((*path, last), f"unknown key; {text}", key=True))
-        elif item["type"] == "missing" and is_fielded(annotation):
-            text = f"`{last}` is missing; add it: {describe(keys_of(annotation)[str(last)])}"
-            faults.setdefault((*path, last), Problem(path, text))
+def _with_owner(table: Mapping[str, type], name: str, problem: Problem) -> Problem:
+    """Return a problem; for an unknown key, its text names the other members of the table that have this key."""
+    others = [] if not problem.key else [one for one, cls in table.items() if problem.path[-1] in names_of(cls)]
+    if name in others or not others:
+        return problem
+    return replace(problem, text=f"{problem.text}; {problem.path[-1]} belongs to {choices(others)}")
+
+
+def _validated(annotation: Any, value: object) -> Any:
+    """Return JSON data validated as a type. Raises `ConfigError` with one problem per place.
+
+    pydantic reports each branch of a union, which is one mistake to the user: the place is where the union begins.
+    """
+    adapter, problems = _adapter(annotation), dict[Path, Problem]()
+    try:
+        return adapter.validate_json(json.dumps(value))
+    except ValidationError as error:
+        items = error.errors(include_url=False, include_context=False, include_input=False)
+    schema = adapter.json_schema()
+    for item in items:
+        path, here, allowed = list[str | int](), value, Allowed(schema, schema.get("$defs", {}))
+        for part in item["loc"]:
+            there = part in here if isinstance(here, dict) else isinstance(here, list) and part in range(len(here))
+            if not there or (inner := allowed.inside(part)) is None:
+                break
+            path, here, allowed = [*path, part], here[part], inner  # type: ignore[index]
+        last = item["loc"][-1] if item["loc"] else ""
+        where = (*path, last)
+        if item["type"] in UNKNOWN and allowed.keys is not None:
+            text = f"allowed: {', '.join(allowed.keys)}{did_you_mean(last, allowed.keys)}"
+            text = f"unknown key; {text if allowed.keys else 'there are none'}"
+            problems.setdefault(where, Problem(where, text, key=True))
+        elif item["type"] == "missing" and allowed.keys is not None:
+            problems.setdefault(where, Problem(tuple(path), f"`{last}` is missing; add it: {allowed.inside(last)}"))
         else:
-            hint = did_you_mean(here, words(annotation)) if isinstance(here, str) else ""
-            faults.setdefault(path, Problem(path, f"found {as_shown(here)}; allowed: {describe(annotation)}{hint}"))
-    return list(faults.values())
+            hint = did_you_mean(here, allowed.words) if isinstance(here, str) else ""
+            text = f"found {as_shown(here)}; allowed: {allowed}{hint}"
+            problems.setdefault(tuple(path), Problem(tuple(path), text))
+    raise ConfigError(problems.values())
 
 
-def _reach(model: type[BaseModel], value: Any, loc: tuple[int | str, ...]) -> tuple[Path, Any, Any]:
-    """Return how far a pydantic location leads before a union begins: the path, and the annotation and value there."""
-    path: Path = ()
-    annotation: Any = model
-    for part in loc:
-        inner = step_into(annotation, part)
-        there = part in value if isinstance(value, dict) else isinstance(value, list) and part in range(len(value))
-        if inner is None or not there:
-            break
-        path, annotation, value = (*path, part), inner, value[part]
-    return path, annotation, value
-
-
-_NAMES: dict[Any, str] = {
-    int: "an integer",
-    float: "a number",
-    str: "text",
-    bool: "true or false",
-    type(None): "null",
-    Any: "any value",
+UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+"""What pydantic calls an unknown key, of a model and of a dataclass inside it."""
+PLAIN = TypeAdapter(Scalar).json_schema()["anyOf"]
+TYPES = {
+    "integer": "an integer",
+    "number": "a number",
+    "string": "text",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "a mapping",
 }
-_PLAIN = frozenset(get_args(Scalar))
-_SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "of length >="}
+BOUNDS = {
+    "exclusiveMinimum": ">",
+    "minimum": ">=",
+    "exclusiveMaximum": "<",
+    "maximum": "<=",
+    "minLength": "of length >=",
+    "minItems": "of length >=",
+    "maxLength": "of length <=",
+    "maxItems": "of length <=",
+}
+"""Key of a JSON schema -> its words, before the number."""
 
 
-def describe(annotation: Any) -> str:
-    """Return `an integer >= 1 or 'auto'` for `Annotated[int, Ge(1)] | Literal["auto"]`: what is allowed, in words."""
-    origin = get_origin(annotation)
-    if annotation in _NAMES:
-        return _NAMES[annotation]
-    if origin is Annotated:
-        base, *metadata = get_args(annotation)
-        given = [item.description for item in metadata if isinstance(item, FieldInfo) and item.description]
-        bounds = [
-            f" {sign} {bound}"
-            for item in metadata
-            for name, sign in _SIGNS.items()
-            if (bound := getattr(item, name, None)) is not None
-        ]
-        return given[0] if given else describe(base) + " and".join(bounds)
-    if origin is Literal:
-        return choices(get_args(annotation))
-    if origin in (Union, types.UnionType):
-        branches = get_args(annotation)
-        plain = [] if _PLAIN - set(branches) else ["a plain value"]
-        return " or ".join([*plain, *(describe(branch) for branch in branches if not plain or branch not in _PLAIN)])
-    if origin in (list, tuple):
-        members = [member for member in get_args(annotation) if member is not Ellipsis]
-        if origin is tuple and Ellipsis not in get_args(annotation):
-            return f"a list of {len(members)}: " + ", ".join(describe(member) for member in members)
-        return "a list" + (f" (each {describe(members[0])})" if members else "")
-    if origin is not None and issubclass(origin, Mapping):
-        return "a mapping"
-    if is_fielded(annotation):
-        return "a mapping with the keys " + ", ".join(keys_of(annotation))
-    return getattr(annotation, "__name__", str(annotation))
+class Allowed:
+    """What a JSON schema allows; `str` gives it in words, such as `an integer >= 1 or auto`."""
 
+    def __init__(self, schema: dict[str, Any], definitions: Mapping[str, Any]) -> None:
+        name = schema.get("$ref", "").rpartition("/")[2]
+        self.schema, self.definitions = definitions[name] if name else schema, definitions
+        self.keys = list(self.schema["properties"]) if "properties" in self.schema else None
+        """The keys of a class with named fields."""
+        self.branches = [Allowed(one, definitions) for one in self.schema.get("anyOf", ())]
 
-def words(annotation: Any) -> tuple[str, ...]:
-    """Return every text literal that the annotation allows, as suggestions for a misspelt word."""
-    if get_origin(annotation) is Literal:
-        return tuple(value for value in get_args(annotation) if isinstance(value, str))
-    return tuple(word for member in get_args(annotation) for word in words(member) if not isinstance(member, str))
+    def inside(self, part: int | str) -> "Allowed | None":
+        """Return what is allowed at a key or an index; None where several branches of a union are possible."""
+        found = [inner for branch in self.branches if (inner := branch.inside(part)) is not None]
+        if isinstance(part, int):
+            members = self.schema.get("prefixItems") or [self.schema.get("items")]
+            inner = members[min(part, len(members) - 1)]
+        else:
+            inner = self.schema.get("properties", {}).get(part, self.schema.get("additionalProperties"))
+        found += [Allowed(inner, self.definitions)] if isinstance(inner, dict) else []
+        return found[0] if len(found) == 1 else None
 
+    @property
+    def words(self) -> list[str]:
+        """The texts that are allowed, as suggestions for a misspelt word."""
+        own = [self.schema.get("const"), *self.schema.get("enum", ())]
+        return [word for word in own if isinstance(word, str)] + [one for b in self.branches for one in b.words]
 
-def is_fielded(annotation: Any) -> bool:
-    """Return whether the annotation is a class with named fields: a dataclass or a pydantic model."""
-    return isinstance(annotation, type) and (is_dataclass(annotation) or issubclass(annotation, BaseModel))
+    def __str__(self) -> str:
+        schema, kind = self.schema, self.schema.get("type")
+        if self.keys is not None:
+            return f"a mapping with the keys {', '.join(self.keys)}"
+        if "description" in schema:
+            return str(schema["description"])
+        if "const" in schema or "enum" in schema:
+            return choices(schema.get("enum") or [schema["const"]])
+        if self.branches:
+            plain = all(one in schema["anyOf"] for one in PLAIN)
+            rest = [str(one) for one in self.branches if not plain or one.schema not in PLAIN]
+            return " or ".join([*(["a plain value"] if plain else []), *rest])
+        if "prefixItems" in schema:
+            members = [str(Allowed(one, self.definitions)) for one in schema["prefixItems"]]
+            return f"a list of {len(members)}: {', '.join(members)}"
+        each = f" (each {Allowed(schema['items'], self.definitions)})" if schema.get("items") else ""
+        bounds = [f" {sign} {schema[key]}" for key, sign in BOUNDS.items() if key in schema]
+        return TYPES.get(str(kind), "any value") + each + " and".join(bounds)
 
 
 def names_of(cls: Any) -> tuple[str, ...]:
@@ -204,22 +228,3 @@ def names_of(cls: Any) -> tuple[str, ...]:
     """
     names = [field.name for field in fields(cls) if not field.metadata.get("filled")]
     return tuple(sorted(names, key=lambda name: name not in vars(cls).get("__annotations__", ())))
-
-
-def keys_of(cls: Any) -> dict[str, Any]:
-    """Return field -> annotation, for the fields that a config may give."""
-    hints = get_type_hints(cls, include_extras=True)
-    return {name: hints[name] for name in (names_of(cls) if is_dataclass(cls) else cls.model_fields)}
-
-
-def step_into(annotation: Any, part: int | str) -> Any:
-    """Return the annotation of a field or list item; None where several branches of a union are possible."""
-    if is_fielded(annotation):
-        return keys_of(annotation).get(str(part))
-    if get_origin(annotation) in (list, tuple) and isinstance(part, int):
-        members = [member for member in get_args(annotation) if member is not Ellipsis]
-        return members[min(part, len(members) - 1)] if members else None
-    if get_origin(annotation) in (Union, types.UnionType):
-        inner = [one for member in get_args(annotation) if (one := step_into(member, part)) is not None]
-        return inner[0] if len(inner) == 1 else None
-    return None

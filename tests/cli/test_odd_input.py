@@ -229,7 +229,7 @@ SOLVER = recovery.Solver({"gated": lambda program: np.zeros(3)})
         ("planted={kind: nearly_mine:Uncounted}", "it lacks `neurons`"),
         ("planted={kind: nearly_mine:Undecorated}", "it lacks `@dataclass(frozen=True)` above it"),
         ("planted={kind: nearly_mine:Thawed}", "; write `@dataclass(frozen=True)` above it"),
-        ("planted={kind: nearly_mine:Untyped, k: 2}", "there are none; a field has a type: write `k: int = ...`"),
+        ("planted={kind: nearly_mine:Untyped, k: 2}", "no field, because it has no type; write `k: int = ...`"),
         ("method={kind: nearly_mine:Costless}", "it lacks `cost(n, d)`"),
     ],
 )

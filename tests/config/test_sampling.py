@@ -57,7 +57,7 @@ axes:
     ("old", "new", "parts"),
     [
         ("until", "untl", [":7:18: sampling.kind: found 'untl'", "uniform or until", "mean 'until'?"]),
-        ("kind: until, ", "", [":7:11: sampling: found {ceiling: 3", "allowed: kind uniform or until"]),
+        ("kind: until, ", "", [":7:11: sampling: `kind` is missing; add one of uniform or until"]),
         ("ceiling: 3", "ceiling: 1", [":7:34: sampling.ceiling: found 1; allowed: an integer >= 2"]),
         (", rule: threshold +-9", "", [":7:11: sampling: `rule` is missing"]),
         ("rule", "ruel", [":7:37: sampling.ruel: unknown key", "did you mean 'rule'?"]),
