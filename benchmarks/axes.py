@@ -17,9 +17,8 @@ from scipy.stats import norm
 from benchmarks import arguments, table, written
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Panel, ThresholdAxis
-from recovery.report.statistics import pooled
-from recovery.report.statistics.crossings import crossings
-from recovery.report.statistics.pooled import of_slices
+from recovery.report.statistics import threshold_of
+from recovery.report.statistics.panels import slice_thresholds
 from recovery.types import Array
 
 
@@ -89,14 +88,14 @@ def panel(law: Law, replicates: int, seed: int, probability: float) -> tuple[Pan
 def slice_intervals(law: Law, replicates: int, seed: int, probability: float) -> list[tuple[Interval, float]]:
     """Return the interval and the truth of each slice."""
     drawn, truths = panel(law, replicates, seed, probability)
-    found = crossings(drawn, ThresholdAxis("x", "y", None, probability), lambda _: LEVEL)
-    return [(one.interval, float(truth)) for one, truth in zip(of_slices(found), truths, strict=True)]
+    found = slice_thresholds(threshold_of(drawn, ThresholdAxis("x", "y", None, probability)), lambda title: LEVEL)
+    return [(one.interval, float(truth)) for one, truth in zip(found, truths, strict=True)]
 
 
 def pooled_interval(law: Law, replicates: int, seed: int) -> tuple[Interval, float]:
     """Return the pooled interval at one half, and the truth that all slices share for a symmetric law."""
     drawn, truths = panel(law, replicates, seed, 0.5)
-    return pooled(drawn, LEVEL, ThresholdAxis("x", "y", "x")).interval, float(truths[0])
+    return threshold_of(drawn, ThresholdAxis("x", "y", "x")).interval, float(truths[0])
 
 
 COLUMNS = ("law", "probability", "replicates", "slices without", "slices cover", "pooled without", "pooled covers")

@@ -22,7 +22,8 @@ from benchmarks import arguments, one_thread, table, written
 from benchmarks.truths import CURVES
 from benchmarks.until import COARSE, goes_on
 from recovery.config.sampling import Until
-from recovery.report.statistics.curve_free import crossing
+from recovery.report.statistics.counts import Counts
+from recovery.report.statistics.estimator import estimate as threshold
 from recovery.types import Array
 
 SIZE = 50.0
@@ -108,7 +109,10 @@ def _learned(trial: Trial, learner: Any, batch: int, place: Callable[[Any], floa
         for point, outcome in zip(points, outcomes.tolist(), strict=True):
             learner.tell(point, outcome)
         np.add.at(counts, (outcomes.astype(int), at), 1)
-        yield int(counts.sum()), lambda: crossing(n, counts[1], counts[0]).estimate
+        yield (
+            int(counts.sum()),
+            lambda: threshold(Counts.make(np.zeros(len(n)), n, counts[1], counts.sum(axis=0))).estimate,
+        )
 
 
 PEERS = {"SimSolve's algorithm": simsolve, "AverageLearner1D": average_learner, "Learner2D": learner_2d}

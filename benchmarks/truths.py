@@ -26,7 +26,8 @@ from benchmarks import arguments, commit, table, written
 from recovery.report.claims.result import decided
 from recovery.report.claims.threshold import tests_of
 from recovery.report.diagram import Panel
-from recovery.report.statistics import pooled
+from recovery.report.statistics import threshold_of
+from recovery.report.statistics.panels import RATIO
 from recovery.types import Array
 
 N = np.arange(10.0, 401.0, 10.0)
@@ -105,7 +106,7 @@ def draw(truth: str, replicates: int, seed: int) -> tuple[Panel, float, Array]:
 def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
     """Analysis of one grid, compared with the truth."""
     panel, ratio, ratios = draw(truth, replicates, seed)
-    found = pooled(panel)
+    found = threshold_of(panel, RATIO)
     given = found.interval
     pairs = zip(found.slices, ratios, strict=True)
     inside = [one.interval.low <= true * one.y <= one.interval.high for one, true in pairs]
@@ -114,7 +115,7 @@ def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
         "covers": float(given.low <= ratio <= given.high),
         "error": given.estimate - ratio,
         "half": (given.high - given.low) / 2,
-        "drift": float(found.drift is not None and found.drift.shown),
+        "drift": float(not found.constant),
         "sizes": float(np.mean(inside)),
         "decided": float(decided(tests_of(found, (ratio - 0.15, ratio + 0.15)))[1] == "supported"),
     }

@@ -22,8 +22,9 @@ from benchmarks.truths import CURVES, OFF, RATIOS, SIZES, _ratios
 from recovery.config.refinement import middle
 from recovery.config.sampling import Until
 from recovery.report.diagram import Panel
-from recovery.report.statistics import Threshold, pooled
+from recovery.report.statistics import Threshold, threshold_of
 from recovery.report.statistics.estimates import interim_level
+from recovery.report.statistics.panels import RATIO
 from recovery.report.until import Goal, record_of, steps_to_divide
 from recovery.sampling.placement import Slice, sharpen
 from recovery.types import Array, Rng
@@ -80,7 +81,7 @@ def goes_on(rng: Rng, n: Array, sizes: Array, chance: Chance, until: Until, repl
     history: list[dict[str, Any]] = []
     while True:
         level = interim_level(history[-1]["level_of"] if history else 1)
-        found, goal = pooled(panel(table), level, adaptive=True), Goal(until, [])
+        found, goal = threshold_of(panel(table), RATIO, level), Goal(until, [])
         left = until.ceiling * first - int(table["trials"].sum())
         record, factor = record_of(found, goal, history, True, left)
         history.append(record)
@@ -108,7 +109,7 @@ def ended(found: Threshold, record: Mapping[str, Any], rounds: int) -> dict[str,
     """Return the last interval of a sweep, its cost, and the sizes that are pooled."""
     interval = {name: getattr(found.interval, name) for name in ("estimate", "low", "high")}
     cost = {"trials": record["trials"], "tests": record["tests"], "rounds": rounds, "met": record["known"]}
-    return interval | cost | {"assumption": found.assumption, "sizes": [one.y for one in found.each]}
+    return interval | cost | {"method": found.method, "sizes": [one.y for one in found.each]}
 
 
 def _between(table: pd.DataFrame, wide: list[tuple[Any, Any]]) -> list[tuple[float, float]]:
@@ -134,7 +135,7 @@ def _is_short(rng: Rng, grid: pd.DataFrame, replicates: int, chance: Chance, hal
     """Return whether most of the intervals of an even design are as short as `half`."""
     short, many = 0, np.full(len(grid), replicates)
     for i in range(DRAWS):
-        given = pooled(panel(drawn(rng, grid, many, chance))).interval
+        given = threshold_of(panel(drawn(rng, grid, many, chance)), RATIO).interval
         short += (given.high - given.low) / 2 <= half
         if max(short, i + 1 - short) > DRAWS / 2:
             break

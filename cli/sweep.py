@@ -177,8 +177,9 @@ def command(**given: Any) -> None:
     continued. Running the command again continues where it stopped. Several processes may run on one folder at the
     same time.
 
-    Exit status: 0 if all stored trials are ok; 1 if some failed; 2 for an invalid argument or config; 75 if it stopped
-    early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full disk, a round that waits for other shards): run it again.
+    Exit status: 0 if all stored trials are ok and the rule of --until is met; 1 if some failed, or if the rule ended
+    unmet; 2 for an invalid argument or config; 75 if it stopped early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full
+    disk, a round that waits for other shards): run it again.
     """
     from recovery.errors import RecoverError
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
@@ -200,7 +201,9 @@ def command(**given: Any) -> None:
     with suppress(OSError):  # the terminal may be closed
         _report(plan, summary, settings, request)
     failed = sum(summary.stored.values()) > summary.stored["ok"]
-    request.end(RESUMABLE if summary.stopped and not summary.gave_up else int(failed), **_content(plan, summary))
+    unmet = bool(summary.unmet)
+    status = RESUMABLE if summary.stopped and not summary.gave_up else int(failed or unmet)
+    request.end(status, **_content(plan, summary))
 
 
 def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:

@@ -172,6 +172,31 @@ class PowerClaim(Limited):
 
 
 @dataclass(frozen=True)
+class ScalingClaim(Limited):
+    """Finite-size scaling of the threshold of the event `of` at the `ratio` n/d or the coordinate `along`, over the
+    slices. limit: the threshold for infinite size y, x_inf of x(y) = x_inf + a y^-k; exponent: k; width: the power of y
+    with which the distance from 10 % to 90 % changes. The limits are `value` with `tolerance`, or `at_least`, `at_most`
+    or both. Supported if the 95 % confidence interval is inside, contradicted if the interval at significance level
+    `level` is outside."""
+
+    of: str
+    ratio: Literal["n/d"] | None = None
+    along: str | None = None
+    quantity: Literal["limit", "exponent", "width"] = "limit"
+    probability: Level = 0.5
+    level: Level = 1e-3
+
+    def __post_init__(self) -> None:
+        _one_form(ratio=self.ratio, along=self.along)
+        super().__post_init__()
+
+    @property
+    def what(self) -> str:
+        """The ratio or coordinate whose value at the threshold is claimed."""
+        return self.ratio or self.along or ""
+
+
+@dataclass(frozen=True)
 class OrderClaim(Scoped):
     """Column `of` succeeds in more trials under each of the `values` of `axis` than under the next, and therefore at
     smaller n. A number is larger in more pairs of trials; with `direction: rises` it is smaller. The test has
@@ -237,6 +262,7 @@ CLAIMS: dict[str, type[Any]] = {
     "binomial": BinomialClaim,
     "monotone": MonotoneClaim,
     "power": PowerClaim,
+    "scaling": ScalingClaim,
     "order": OrderClaim,
     "table": TableClaim,
     "statement": Statement,
@@ -274,7 +300,7 @@ def claim_faults(
         for key in ("axis", "across", "along", "threshold"):
             if (name := getattr(claim, key, None)) is None:
                 continue
-            if isinstance(claim, ThresholdClaim | MonotoneClaim) and is_expression(name):
+            if isinstance(claim, ThresholdClaim | MonotoneClaim | ScalingClaim) and is_expression(name):
                 yield from expression_faults((*at, key), name, coordinates)
             else:
                 yield from unknown((*at, key), name, coordinates, "a coordinate")

@@ -133,6 +133,10 @@ FigureName = Literal["auto", "map", "ratios", "profile", "loss", "paths", "pairi
 """The figures that a report may have first; the last five show training records."""
 
 
+IntervalShape = Literal["probit", "smooth", "free"]
+"""What the interval of a threshold assumes about success along x: a probit, a smooth curve, or only that it rises."""
+
+
 @dataclass(frozen=True)
 class ReportSpec:
     """The diagram of a report: `value` over the coordinates x and y, with one panel for each value of `panel`.
@@ -142,15 +146,16 @@ class ReportSpec:
     coordinate, or an expression of several, such as n/d; by default n on the x axis and d on the y axis, if they vary.
     probability: of the event at its threshold along x. pool: an expression of x and other coordinates, such as
     n/(planted.k*d), whose value at the threshold is the same for all y, so that one number is estimated; by default n/d
-    if x and y are n and d, otherwise, and with `none`, each y has a threshold of its own. Without `panel`, each
-    combination of the remaining axes has a panel. rows, columns: coordinates whose values are the rows and the columns
-    of panels; if one is not given, the remaining axes are used for it. curves: drawn into the diagram: a theory curve's
-    name, {ratio: 2.0}, or your function of one coordinate as {function: module:NAME}, with a label. labels: names of
-    axes, measured columns and theory curves in pictures, pages and the terminal, such as {alpha: "$\\alpha = n/d$"};
-    tables keep the names of the config.
-    scale, limits: of the colours; the default scale depends on the kind of the value. figure: a map of the
-    plane, fractions against the `ratios` n/d, or a profile (a line along x for each y); `auto` chooses the most
-    informative one. The name of a figure of training records, such as `landscape`, puts that one first.
+    if x and y are n and d, otherwise, and with `none`, each y has a threshold of its own. interval: what the interval
+    of a threshold assumes about success along x: `probit`, `smooth` (no sharp bend), or `free` (that it rises or
+    falls). Without `panel`, each combination of the remaining axes has a panel. rows, columns: coordinates whose values
+    are the rows and the columns of panels; if one is not given, the remaining axes are used for it. curves: drawn into
+    the diagram: a theory curve's name, {ratio: 2.0}, or your function of one coordinate as {function: module:NAME},
+    with a label. labels: names of axes, measured columns and theory curves in pictures, pages and the terminal, such as
+    {alpha: "$\\alpha = n/d$"}; tables keep the names of the config. scale, limits: of the colours; the default scale
+    depends on the kind of the value. figure: a map of the plane, fractions against the `ratios` n/d, or a profile (a
+    line along x for each y); `auto` chooses the most informative one. The name of a figure of training records, such as
+    `landscape`, puts that one first.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None
@@ -158,6 +163,7 @@ class ReportSpec:
     y: str | None = None
     probability: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     pool: str | None = None
+    interval: IntervalShape = "smooth"
     panel: str | None = None
     rows: str | None = None
     columns: str | None = None

@@ -2,42 +2,31 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from recovery.config import Until
 from recovery.config.claims import ThresholdClaim
+from recovery.interval import Interval
 from recovery.report.claims.lines import Line
 from recovery.report.claims.result import decided
 from recovery.report.claims.threshold import stated_limits, tests_of
 from recovery.report.diagram import Diagram
-from recovery.report.statistics import Estimates, Threshold, at_level
-from recovery.report.statistics.crossings import slices_of
+from recovery.report.statistics import Estimates, Threshold
 from recovery.report.statistics.estimates import interim_level
-from recovery.report.statistics.pooled import reach_of_scatter
-from recovery.report.statistics.transition import numbers
 from recovery.runner.rounds import Interim, PanelInterim
 from recovery.store import read
 from recovery.text import many
-from recovery.theory.normal import normal_reach
 
-STEP, POOLED_STEP = 4.0, 2.5
-"""Largest factor by which a round lowers the variance, of a slice and of a pooled threshold: few trials, and the
-scatter of few slices, do not show reliably how many are needed."""
+STEP = 4.0
+"""Largest factor by which a round lowers the variance: few trials do not show reliably how many are needed."""
 SPARE, LEAST = 1.15, 1.3
 """A round lowers the variance by the factor `SPARE` more than necessary, and by at least `LEAST`."""
 WIDEST = 0.5
-"""Widest step of x at a threshold, in half widths of its interval."""
-FEW = 5
-"""Slices from which on the interval has their scatter, and what the steps of x hide on average."""
-NEAR = 1.5
-"""An interval at most this factor wider than the spacing allows gains little from further trials."""
-MORE, NARROWER = 3.0, 0.9
-"""With `MORE` times the trials, an interval must be narrower by the factor `NARROWER`, otherwise trials do not help.
-With many slices, whose scatter is a rough estimate, the square of `MORE` applies."""
+"""Widest step of x at a threshold whose interval is a bracket, in half widths of the target."""
 
 
 def interim_analysis(path: Path) -> Interim:
@@ -102,107 +91,55 @@ class Goal:
         half = self.until.half
         if half is None:
             return all(decided(tests_of(found, claim.limits))[1] != "inconclusive" for claim in self.claims)
-        return bool(_half(found) <= half * (1 + 1e-9))
+        return bool(_half(found.interval) <= half * (1 + 1e-9))
 
     def wanted(self, found: Threshold) -> float:
         """Return the factor by which the variance must fall to meet the target; infinite without an interval."""
-        given, half = found.interval, self.until.half
-        if not np.isfinite([given.estimate, given.low, given.high]).all():
+        parts = [(one.interval, one.outer) for one in found.each] if found.changes else []
+        parts = parts or [(found.interval, found.outer_interval)]
+        if not all(inner.known and inner.bounded for inner, _ in parts):
             return np.inf
-        if half is not None:
-            return float(((given.high - given.low) / 2 / half) ** 2)
-        return max((_falls(found, *claim.limits) for claim in self.claims), default=1.0)
+        if self.until.half is not None:
+            return float((_half(found.interval) / self.until.half) ** 2)
+        falls = [_falls(*part, *claim.limits) for claim in self.claims for part in parts]
+        return max(falls, default=1.0)
 
     def allowed(self, found: Threshold) -> float:
         """Return the half width that meets the target: the given one, or one that would decide the claims."""
-        return self.until.half or _half(found) / float(np.sqrt(np.clip(self.wanted(found), 1.0, STEP**2)))
-
-
-@dataclass(frozen=True)
-class Spacing:
-    """The steps between neighbouring x in the slices of a threshold; `half` is the half width they leave.
-
-    steps: the indices of the two cells, the length, and the jump of the success fraction; distance: of the crossing
-    from the step. scale: change of x per change of the threshold. few: the interval is made of those of the slices,
-    which end at values of x.
-    """
-
-    steps: pd.DataFrame
-    slices: int
-    scale: float
-    few: bool
-    curve: bool
-
-    @classmethod
-    def of(cls, found: Threshold) -> "Spacing":
-        pooled = {one.y for one in found.each} or {one.y for one in found.slices}
-        all_parts = zip(slices_of(found.panel, found.along), found.slices, strict=True)
-        parts, rows = [pair for pair in all_parts if pair[1].y in pooled], []
-        x = [numbers(part.cells, found.along.x) for part, _ in parts]
-        spans = [(np.ptp(at), np.ptp(found.along.values(part.cells))) for at, (part, _) in zip(x, parts, strict=True)]
-        for (part, crossing), places in zip(parts, x, strict=True):
-            order, at = np.argsort(places, kind="stable"), crossing.interval.estimate
-            cells, low, high = part.cells.iloc[order], places[order][:-1], places[order][1:]
-            # half a trial of each kind is added, so that a few trials that end alike do not count as a jump from 0 to 1
-            share = (numbers(cells, "yes") + 0.5) / (numbers(cells, "yes") + numbers(cells, "no") + 1)
-            ends = {"left": cells.index[:-1], "right": cells.index[1:], "jump": np.abs(np.diff(share))}
-            distance = np.maximum(np.maximum(low - at, at - high), 0)
-            rows.append(pd.DataFrame({**ends, "length": high - low, "distance": distance}))
-        scale = np.mean([span / pooled for span, pooled in spans if pooled > 0])
-        return cls(
-            pd.concat(rows),
-            len(parts),
-            float(scale),
-            len(found.each) < FEW,
-            found.assumption == "curve",
-        )
-
-    @property
-    def half(self) -> float:
-        """The half width of the threshold's interval that very many trials would leave."""
-        if self.curve:
-            return 0.0
-        here = self.steps[self.steps["distance"] == 0]
-        if self.few:
-            return float(np.sqrt((here["length"] ** 2).mean() / self.slices)) / 2 / self.scale
-        return float((here["length"] * here["jump"] ** 3).mean()) / 2 / self.scale
-
-    def wider_than(self, half: float) -> list[tuple[Any, Any]]:
-        """Return the steps that are too wide for a half width, as the indices of their two cells.
-
-        Errors of slices that are pooled average out, so their intervals and steps may be wider. What a step hides adds
-        up, however, if the success fraction jumps there. With few slices, the steps near the ends of the interval of
-        each slice count as well, because the interval is rounded to them.
-        """
-        averaged = self.slices**-0.5
-        reach, share = (half / averaged, averaged) if self.few else (half, WIDEST * averaged)
-        effect = self.steps["length"] * np.maximum(self.steps["jump"] ** 3, share)
-        near = self.steps["distance"] < reach * self.scale
-        wide = self.steps[near & (effect > WIDEST * half * self.scale * (1 + 1e-9))]
-        return list(zip(wide["left"], wide["right"], strict=True))
+        wanted = float(np.sqrt(np.clip(self.wanted(found), 1.0, STEP**2)))
+        return self.until.half or _half(found.interval) / wanted
 
 
 def steps_to_divide(found: Threshold, goal: Goal, record: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Return the steps of x inside which the next round adds a value, as the indices of their two cells.
 
-    record: see `record_of`. Where trials do not help, the half width to which the steps are compared is halved.
+    These are the wide steps inside a bracket by the cells. No trials narrow a bracket further than its steps, while a
+    smooth curve needs no further values of x. record: see `record_of`.
     """
-    if not goal.until.refine or record["known"] or not found.interval.known or found.assumption == "curve":
+    by_cells = found.found is not None and found.found.curve is None
+    if not goal.until.refine or record["known"] or not by_cells or not found.interval.bounded:
         return []
-    return Spacing.of(found).wider_than(goal.allowed(found) / (1 + ("limit" in record)))
+    reach = found.found.interval(found.level) if found.found else found.interval
+    steps, most = list[tuple[Any, Any]](), WIDEST * goal.allowed(found) * (1 + 1e-9)
+    for part in found.parts:
+        order = np.argsort(part.places, kind="stable")
+        places, index = part.places[order], part.panel.cells.index[order]
+        low, high = places[:-1], places[1:]
+        wide = (high > reach.low) & (low < reach.high) & (found.lengths(low, high) > most)
+        steps += list(zip(index[:-1][wide], index[1:][wide], strict=True))
+    return steps
 
 
-def _half(found: Threshold) -> float:
-    return (found.interval.high - found.interval.low) / 2
+def _half(interval: Interval) -> float:
+    return (interval.high - interval.low) / 2
 
 
-def _falls(found: Threshold, least: float, most: float) -> float:
+def _falls(inner: Interval, outer: Interval, least: float, most: float) -> float:
     """Return by which factor the variance must fall to put the interval inside the limits, or the outer one outside."""
-    at, low, high = found.interval.estimate, found.interval.low, found.interval.high
-    lower, higher = found.outer_interval.low, found.outer_interval.high
+    at, low, high = inner.estimate, inner.low, inner.high
     if least < at < most:
         return float(max((at - low) / (at - least), (high - at) / (most - at)) ** 2)
-    reach, room = (higher - at, least - at) if at <= least else (at - lower, at - most)
+    reach, room = (outer.high - at, least - at) if at <= least else (at - outer.low, at - most)
     return float((reach / room) ** 2) if room > 0 else np.inf
 
 
@@ -227,8 +164,8 @@ def record_of(
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
-    wanted = 1.0 if known else SPARE * goal.wanted(at_level(found, interim_level(tests + 1)))
-    limit, step = None if known else _limit(found, goal, history), STEP if found.along.pool is None else POOLED_STEP
+    wanted = 1.0 if known else SPARE * goal.wanted(found.at_level(interim_level(tests + 1)))
+    limit = None if known else _limit(found, goal, bool(before and before.get("changes")))
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -236,39 +173,30 @@ def record_of(
         "tests": tests,
         "level_of": tests if known or left <= 0 else tests + 1,
         "known": known,
-        "aimed": not known and wanted <= step,
+        "aimed": not known and wanted <= STEP,
         **({"limit": limit} if limit else {}),
+        **({"changes": True} if found.changes else {}),
         **{name: _number(getattr(found.interval, name)) for name in ("estimate", "low", "high")},
     }
-    return record, 1.0 if known or limit else float(np.clip(wanted, LEAST, step))
+    return record, 1.0 if known or limit else float(np.clip(wanted, LEAST, STEP))
 
 
-def _limit(found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what limits the interval if more trials do not help: `spacing` of the grid or `scatter` of the slices.
-
-    The scatter falls with the trials unless the slices differ. The earlier rounds show whether it still does, and a
-    test shows whether the trials explain it. (Trials of one slice may be correlated, so the test is not enough.)
-    """
-    if not np.isfinite(_half(found)):
+def _limit(found: Threshold, goal: Goal, changed: bool) -> str | None:
+    """Return what limits the interval if more trials do not help: `spacing` of the grid, a `change` over the slices, or
+    success that is not `monotone`. changed: the round before rejected a constant too; one in a hundred tests errs."""
+    if not found.monotone:
+        return "monotone"
+    if found.changes and changed and goal.until.half is not None:
+        return "change"
+    if found.found is None or found.found.curve is not None or goal.until.refine or not found.interval.bounded:
         return None
-    spacing, trials = Spacing.of(found), found.panel.cells["trials"].sum()
-    if goal.allowed(found) < spacing.half and _half(found) <= NEAR * spacing.half:
-        return "spacing"
-    more = MORE if spacing.few else MORE**2
-    then = [_deviation(one) for one in history if one["low"] is not None and more * one["trials"] <= trials]
-    if not then or _half(found) / normal_reach(found.interval.level) < NARROWER * then[-1]:
-        return None
-    # the interval of a slice whose crossing is at a grid value spans at least two steps, so up to twice the half width
-    # of the spacing counts as limited by the spacing
-    if spacing.few:
-        return "spacing" if _half(found) <= 2 * spacing.half * (1 + 1e-9) else None
-    return "scatter" if goal.allowed(found) < spacing.half + reach_of_scatter(found) else None
-
-
-def _deviation(record: Mapping[str, Any]) -> float:
-    """Return half the interval of a record in units of its level's normal quantile."""
-    high = np.inf if record["high"] is None else record["high"]
-    return float(high - record["low"]) / 2 / normal_reach(interim_level(record["level_of"]))
+    inside = [
+        found.lengths(low, high)
+        for part in found.parts
+        for low, high in pairwise(np.sort(part.places))
+        if low <= found.found.estimate <= high
+    ]
+    return "spacing" if min(inside, default=0.0) / 2 > goal.allowed(found) else None
 
 
 def _number(value: float) -> float | None:

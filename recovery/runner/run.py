@@ -30,7 +30,9 @@ MOST_EQUAL = 50
 """A run gives up after this many trials of a method failed alike and none was measured."""
 LIMITS = {
     "spacing": "the spacing of the grid limits the interval, not the trials; more values of the axis would narrow it",
-    "scatter": "further trials no longer narrow the interval, because the slices scatter",
+    "change": "the threshold changes from slice to slice, so no pooled interval narrows; report.pool: none has a "
+    "target for each slice",
+    "monotone": "success is not monotone along the axis, so there is no threshold",
     "": "further trials would not decide it",
 }
 """Limit of an interval, as a round records it -> why its sweep ended without meeting the rule."""
@@ -199,8 +201,8 @@ def _finish_rounds(plan: Plan, summary: Summary) -> None:
         until = plan.rounds[-1]["until"]
         summary.interim, unmet = until["words"], [panel for panel in until["panels"] if not panel["known"]]
         if unmet:
-            ceiling = f"{plan.sweep.sampling.ceiling} times the first round is the maximum"
-            raised = f"{ceiling}; --set sampling.ceiling=N raises it"
+            ceiling = f"the ceiling of {plan.sweep.sampling.ceiling} times the first round is reached"
+            raised = f"{ceiling}; more sizes, more cells near the threshold or --set sampling.ceiling=N would help"
             summary.unmet = LIMITS.get(unmet[0].get("limit"), LIMITS[""]) if unmet[0]["left"] else raised
     content = plan.folder.load()
     if content["trials"] > len(plan.trials) and content["digest"] == plan.sweep.digest:

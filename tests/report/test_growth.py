@@ -86,7 +86,7 @@ def test_a_size_whose_cells_end_inside_the_transition_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
-        ({}, "supported"),
+        ({"tolerance": 0.5}, "supported"),
         ({"value": 3.0}, "contradicted"),
         ({"tolerance": 0.001}, "inconclusive"),
         ({"probabilities": [0.5], "value": 1.0, "tolerance": 0.1}, "supported"),
@@ -142,3 +142,29 @@ def test_what_has_no_logarithm_is_said_or_left_out(change: dict[str, Any], words
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert words in judge(rows, CLAIM | change).measured
+
+
+@pytest.mark.parametrize(
+    ("stated", "verdict"),
+    [
+        ({"value": 2.0, "tolerance": 0.3}, "supported"),
+        ({"at_least": 2.6}, "contradicted"),
+        ({"quantity": "width", "value": -0.5, "tolerance": 0.3}, "supported"),
+        ({"quantity": "width", "at_least": 0.5}, "contradicted"),
+    ],
+)
+def test_the_scaling_of_a_threshold_is_judged(stated: dict[str, Any], verdict: str) -> None:
+    """n/d = 2 + 16 / d, with a width in n/d that falls as d^-1/2."""
+    rows = wendel_rows(n=range(8, 401, 4), d=[12, 16, 24, 32, 64, 128], replicates=100)
+    at = 2 + 16 / rows["d"]
+    chance = norm.cdf((rows["n"] / rows["d"] - at) * np.sqrt(rows["d"]) / 1.2)
+    rows["recovered"] = np.random.default_rng(3).random(len(rows)) < chance
+    found = judge(rows, {"kind": "scaling", "of": "recovered", "ratio": "n/d"} | stated)
+    assert found.verdict == verdict, found.measured
+
+
+def test_two_sizes_have_no_limit() -> None:
+    rows = wendel_rows(n=range(8, 121, 4), d=[16, 32], replicates=40)
+    found = judge(rows, {"kind": "scaling", "of": "recovered", "ratio": "n/d", "at_least": 1.0})
+    assert found.verdict == "inconclusive"
+    assert "fewer than three slices have a threshold" in found.measured

@@ -68,7 +68,10 @@ def test_the_ceiling_ends_it_and_says_so(tmp_path: Path) -> None:
     path, out = config(tmp_path), tmp_path / "out"
     summary = until(path, out, "threshold +-0.01", ("sampling.ceiling=3",))
     assert summary.planned == sum(summary.stored.values()) == 3 * FIRST
-    assert summary.unmet == "3 times the first round is the maximum; --set sampling.ceiling=N raises it"
+    assert summary.unmet == (
+        "the ceiling of 3 times the first round is reached; "
+        "more sizes, more cells near the threshold or --set sampling.ceiling=N would help"
+    )
     assert " is not met after " in Diagram.of(read(out)).summary()
     assert until(path, out, "threshold +-0.01", ("sampling.ceiling=4",)).planned == 4 * FIRST
 

@@ -18,6 +18,7 @@ from recovery.config.claims import (
     MonotoneClaim,
     OrderClaim,
     PowerClaim,
+    ScalingClaim,
     Statement,
     TableClaim,
     ThresholdClaim,
@@ -36,6 +37,7 @@ from recovery.report.claims.cell_claims import (
 from recovery.report.claims.lines import Line, form_of
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
+from recovery.report.claims.scale import judge_scaling, limit_line, state_scaling
 from recovery.report.claims.threshold import judge_threshold, lines, state_threshold
 from recovery.report.claims.trend import judge_monotone, judge_power, state_monotone, state_power
 from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, rows_where
@@ -52,6 +54,7 @@ KINDS: dict[type[Any], tuple[Callable[[Any], str], Judge]] = {
     TableClaim: (state_table, judge_table),
     MonotoneClaim: (state_monotone, judge_monotone),
     PowerClaim: (state_power, judge_power),
+    ScalingClaim: (state_scaling, judge_scaling),
     OrderClaim: (state_order, judge_order),
 }
 """Kind of claim -> functions that state it, and that judge it from the estimates of its value and a mask of the rows
@@ -136,6 +139,12 @@ class Analysis(Estimates):
         return lines(self)
 
     @cached_property
+    def limits(self) -> list[Line]:
+        """A line per pooled threshold with the limit for large sizes, where three or more sizes bound it."""
+        found = (limit_line(one, str(self.diagram.quantity)) for one in self.pooled)
+        return [line for line in found if line is not None]
+
+    @cached_property
     def slice_lines(self) -> list[Line]:
         """A line per slice that a pooled threshold combines; empty without pooling."""
         value, along = str(self.diagram.quantity), self.diagram.along
@@ -176,9 +185,9 @@ class Analysis(Estimates):
 
     def _pooled_record(self, pooled: Threshold) -> dict[str, Any]:
         record = self._record(pooled.panel, pooled.interval, pooled.along.what, {}) | {"pooled": True}
-        change = pooled.drift.change if pooled.drift else Interval(np.nan, np.nan, np.nan, pooled.interval.level)
-        words = {"assumption": pooled.assumption, "words": Line.of(pooled).sentence}
-        return record | change.columns("change") | words
+        low, high = pooled.factors or (np.nan, np.nan)
+        tests = {"constant": pooled.constant, "monotone": pooled.monotone, "factor_low": low, "factor_high": high}
+        return record | {"method": pooled.method} | tests | {"words": Line.of(pooled).sentence}
 
 
 def contour(analysis: Analysis, i: int) -> list[Array]:

@@ -8,11 +8,14 @@ import numpy as np
 
 from recovery.interval import Interval
 from recovery.report.diagram import PLAIN, ThresholdAxis, greek
-from recovery.report.statistics import Crossing, Threshold
+from recovery.report.statistics import Crossing, SliceValue, Threshold
 from recovery.text import many
 
 OUTSIDE, UNDETERMINED = "outside the grid", "undetermined"
 """Estimates of a threshold of which the cells give a bound at most, and nothing."""
+
+LARGE = 1.5
+"""A factor between slices that is worth a remark where it is not excluded."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,9 @@ class Line:
     """One threshold in words, of a panel or of a slice. Fields that do not apply are empty.
 
     value: the event. panel: the coordinates of the panel or slice. what: the quantity at the threshold, `n/d at 50 %`.
-    estimate: `1.993`, `1.3 to 1.1` if it changes from slice to slice, or `outside the grid`. interval: `1.955 to
-    2.030 (95 %)`. remark: what limits the estimate, or why there is none. stated, verdict, source: of a claim about it.
+    estimate: `1.993`, `1.1 to 1.3` if it changes from slice to slice, or `outside the grid`. interval: `1.955 to
+    2.030 (95 %)`. method: what the interval comes from, `smooth curve` or `bracket by the cells`. remark: what limits
+    the estimate, or why there is none. stated, verdict, source: of a claim about it.
     """
 
     value: str
@@ -29,6 +33,7 @@ class Line:
     what: str
     estimate: str
     interval: str
+    method: str = ""
     remark: str = ""
     stated: str = ""
     verdict: str = ""
@@ -37,24 +42,32 @@ class Line:
     @classmethod
     def of(cls, found: Threshold, value: str = "") -> "Line":
         """Return the line of a pooled threshold, or of the threshold of a slice."""
-        along, title = found.along, found.panel.title
+        line = _line(value, found.panel.title, found.along, found.along.what, found.interval, found.method or "")
+        falling = f"falling with {found.along.x}" if found.falling else ""
+        if found.changes:
+            remark = "; ".join(filter(None, [_change(found), falling]))
+            return replace(line, estimate=_span(found), interval="", method="", remark=remark)
         if not found.interval.known:
-            return _line(value, title, along, along.what, found.interval, _reason(found))
-        remarks = [_change(found), _unfinished(found), _left_out(found)]
-        remarks.append(f"falling with {along.x}" if found.falling else "")
-        line = _line(value, title, along, along.what, found.interval, "; ".join(filter(None, remarks)))
-        return line if found.constant else replace(line, estimate=_span(found), interval="")
+            return replace(line, method="", remark=_reason(found))
+        return replace(line, remark="; ".join(filter(None, [_possible_change(found), _unfinished(found), falling])))
 
     @classmethod
     def of_slice(cls, one: Crossing, panel: str, along: ThresholdAxis, value: str = "") -> "Line":
         """Return the line of one of the slices that a pooled threshold combines."""
-        return _line(value, _slice(panel, along, one.y), along, along.x, one.interval, "")
+        return _line(value, _slice(panel, along, one.y), along, along.x, one.interval, one.method)
 
     @classmethod
     def of_each(cls, found: Threshold) -> list["Line"]:
         """Return a line per pooled slice, with the value of the slice alone."""
         return [
-            _line("", _slice(found.panel.title, found.along, one.y), found.along, found.along.what, one.interval, "")
+            _line(
+                "",
+                _slice(found.panel.title, found.along, one.y),
+                found.along,
+                found.along.what,
+                one.interval,
+                one.method,
+            )
             for one in found.each
         ]
 
@@ -72,7 +85,7 @@ class Line:
     def words(self) -> str:
         """What is known, without the panel: `n/d at 50 % = 1.993, 1.955 to 2.030 (95 %); falling with n`."""
         unknown = ", ".join(filter(None, [f"{self.what}: {self.estimate}", self.interval]))
-        return "; ".join(filter(None, [self.caption or unknown, self.remark]))
+        return "; ".join(filter(None, [self.caption or unknown, self.method, self.remark]))
 
     @property
     def sentence(self) -> str:
@@ -91,13 +104,13 @@ def _slice(panel: str, along: ThresholdAxis, y: Any) -> str:
     return ", ".join(filter(None, [panel, PLAIN.pair(along.by, y) if along.by else ""]))
 
 
-def _line(value: str, panel: str, along: ThresholdAxis, what: str, interval: Interval, remark: str) -> Line:
+def _line(value: str, panel: str, along: ThresholdAxis, what: str, interval: Interval, method: str) -> Line:
     form = form_of(along)
     bounded = np.isfinite([interval.low, interval.high]).any()
     estimate = f"{interval.estimate:{form}}" if interval.known else OUTSIDE if bounded else UNDETERMINED
     ends = interval.entry(form) if bounded or interval.known else ""
     name = PLAIN.axis(what) if what == along.x else greek(what)
-    return Line(value, panel, f"{name} at {along.percent}", estimate, ends, remark)
+    return Line(value, panel, f"{name} at {along.percent}", estimate, ends, method if bounded or interval.known else "")
 
 
 def form_of(along: ThresholdAxis) -> str:
@@ -116,23 +129,36 @@ def _reason(found: Threshold) -> str:
         return f"{len(panel.cells)} of {len(panel.cells) + len(panel.unstarted)} grid cells have trials"
     if not panel.answers:
         return "no finished trials"
+    if not found.monotone:
+        return f"success is not monotone in {found.along.x}{_passed(found)}"
     if np.isfinite(high):
         return "the grid begins beyond the transition"
     return "the grid ends before the transition" if np.isfinite(low) else "the grid does not show where it is"
 
 
+def _passed(found: Threshold) -> str:
+    """Return `: 50 % is passed at n = 12, 40 and 61 (d = 10)` for the slices that pass it more than once."""
+    along, parts = found.along, list[str]()
+    for y, places in found.crossings:
+        if len(places) > 1:
+            where = f" ({PLAIN.pair(along.by, y)})" if along.by else ""
+            parts.append(f"{', '.join(f'{x:.4g}' for x in places)}{where}")
+    return f": {along.percent} is passed at {along.x} = {'; '.join(parts)}" if parts else ""
+
+
 def _change(found: Threshold) -> str:
-    """Describe how the value changes over the slices, or a large change that is not excluded; empty otherwise."""
-    drift = found.drift
-    if drift is None or (found.constant and not drift.large):
+    """Describe how the value changes over the slices: the slices that differ most, and the factor between them."""
+    one, other = _ends(found)
+    factor = found.factor_between(one, other)
+    return f"changes with {found.along.by}: from {found.along.by} = {one.y:g} to {other.y:g} by a factor of {factor}"
+
+
+def _possible_change(found: Threshold) -> str:
+    """Describe the change of a slice that is not excluded, if it may be large; empty otherwise."""
+    factors = found.factors
+    if factors is None or (factors[0] >= 1 / LARGE and factors[1] <= LARGE):
         return ""
-    (first, _), (last, _) = drift.ends
-    # a relative change as a factor, which is not negative
-    low, high = (max(1 + end, 0.0) for end in (drift.change.low, drift.change.high))
-    factor = f"{low:.2g} to {high:.2g} times as large at {drift.by} = {last:g} as at {drift.by} = {first:g}"
-    if found.constant:
-        return f"may be {factor}"
-    return factor if drift.shown else f"changes between {drift.by} = {first:g} and {drift.by} = {last:g}"
+    return f"a value of {found.along.by} may have {max(factors[0], 0):.2g} to {factors[1]:.2g} times as much"
 
 
 def _unfinished(found: Threshold) -> str:
@@ -142,16 +168,12 @@ def _unfinished(found: Threshold) -> str:
     return f"{ends} if unfinished trials are counted either way"
 
 
-def _left_out(found: Threshold) -> str:
-    """Return `without d = 5, whose grid cells do not span the transition` for slices that are not pooled."""
-    by, inside = found.along.by, {one.y for one in found.each}
-    others: list[Any] = [one.y for one in found.slices if one.y not in inside]
-    if by is None or not inside or not others:
-        return ""
-    names = ", ".join([PLAIN.pair(by, others[0]), *map(PLAIN.value, others[1:])])
-    return f"without {names}, whose grid cells do not span the transition"
+def _ends(found: Threshold) -> tuple[SliceValue, SliceValue]:
+    """Return the slices with the smallest and with the largest value."""
+    low, high = (end(found.each, key=lambda one: one.interval.estimate) for end in (min, max))
+    return low, high
 
 
 def _span(found: Threshold) -> str:
-    """Return `1.3 to 1.1`, the values of the first and of the last slice."""
-    return " to ".join(f"{one.interval.estimate:{form_of(found.along)}}" for one in (found.each[0], found.each[-1]))
+    """Return `1.1 to 1.3`, the smallest and the largest value of a slice."""
+    return " to ".join(f"{one.interval.estimate:{form_of(found.along)}}" for one in _ends(found))

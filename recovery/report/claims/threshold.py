@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from recovery.config.claims import PowerClaim, ThresholdClaim
+from recovery.config.claims import Limited, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.lines import Line
 from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided
@@ -16,7 +16,7 @@ def state_threshold(claim: ThresholdClaim) -> str:
     return f"threshold of '{claim.of}' at {100 * claim.probability:g} %: {claim.what} {stated_limits(claim, '= ')}"
 
 
-def stated_limits(claim: ThresholdClaim | PowerClaim, equals: str = "") -> str:
+def stated_limits(claim: Limited, equals: str = "") -> str:
     """Return the limits of a claim as text: `2 ± 0.15`, `>= 2`, `<= 3` or `2 to 3`. equals: precedes value or range."""
     if claim.value is not None:
         return f"{equals}{claim.value:g} ± {claim.tolerance:g}"
@@ -55,6 +55,8 @@ def lines(estimates: Estimates) -> list[Line]:
                 line = Line.of(one, key[0])
                 beside = [_beside(line, one, claim) for claim, some in about if any(one is other for other in some)]
                 found += beside or [line]
+                if one.changes:  # no pooled number stands for the slices, so each has its line
+                    found += Line.of_each(one)
     return found
 
 
@@ -72,7 +74,7 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     if not line.known:
         return [Judged(title, line.words, "inconclusive", _missing(found))]
     parts = [(title, line.words, found.interval, found.outer_interval)]
-    if not found.constant:
+    if found.changes:
         parts = [
             (one.panel, one.caption, each.interval, each.outer)
             for one, each in zip(Line.of_each(found), found.each, strict=True)
@@ -87,6 +89,8 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
 def _missing(pooled: Threshold) -> str:
     """Describe the grid cells or trials that a threshold without an estimate needs."""
     panel, x = pooled.panel, pooled.along.x
+    if not pooled.monotone:
+        return f"a range of {x} in which success is monotone"
     if panel.unstarted or not panel.answers:
         return f"{'the remaining' if panel.unstarted else 'finished'} trials"
     low, high = np.isfinite([pooled.interval.low, pooled.interval.high])

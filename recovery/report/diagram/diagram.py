@@ -128,7 +128,7 @@ class Diagram:
 
     def laid_out(self, report: ReportSpec) -> "Diagram":
         """Return the diagram with the coordinates of another report; its rows keep their order."""
-        sweep = replace(self.sweep, report=report)
+        sweep = replace(self.sweep, report=replace(report, interval=self.sweep.report.interval))
         frame = with_expressions(self.frame, sweep)
         layout = lay_out(frame, sweep, self.grid.columns)
         return replace(
@@ -138,7 +138,7 @@ class Diagram:
     @property
     def along(self) -> ThresholdAxis:
         """The axis, the probability and the pooling of the threshold of each panel."""
-        return self.layout.along(self.probability)
+        return replace(self.layout.along(self.probability), interval=self.sweep.report.interval)
 
     @cached_property
     def table(self) -> pd.DataFrame:

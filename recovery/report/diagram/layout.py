@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.config import Sweep, user_axes
+from recovery.config.header import IntervalShape
 from recovery.errors import ReportError
 from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns
@@ -21,6 +22,7 @@ class ThresholdAxis:
 
     pool: the expression of x and other coordinates whose value at the threshold is taken to be the same in all slices,
     such as n/d; None if each slice has a threshold of its own. transposed: `x` is the vertical axis of the diagram.
+    interval: what its interval assumes about the curve.
     """
 
     x: str = "n"
@@ -28,6 +30,7 @@ class ThresholdAxis:
     pool: str | None = "n/d"
     probability: float = 0.5
     transposed: bool = False
+    interval: IntervalShape = "smooth"
 
     @property
     def what(self) -> str:

@@ -95,7 +95,7 @@ def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Jso
             "analysis": analysis,
             "chart": chart and _chart_words(chart),
             "pictures": pictures,
-            "thresholds": columns(analysis.lines),
+            "thresholds": columns([*analysis.lines, *analysis.limits]),
             "slices": columns(analysis.slice_lines),
             "failures": diagram.frame[~diagram.cells.finished].to_dict("records"),
             "config": plain_document(diagram.sweep.document),

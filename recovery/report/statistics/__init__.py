@@ -1,22 +1,18 @@
-"""Estimates from a diagram: thresholds, intervals and scaling."""
+"""Estimates from a diagram: thresholds with one interval each, their growth and scaling, proportions and means."""
 
-from recovery.report.statistics.crossings import Crossing
 from recovery.report.statistics.estimates import Estimates
-from recovery.report.statistics.pooled import Drift, SliceValue, Threshold, at_level, pooled
+from recovery.report.statistics.panels import Crossing, SliceValue, Threshold, poolable, slices_in_words, threshold_of
 from recovery.report.statistics.proportions import Pairs, exact_interval, pair_cells
-from recovery.report.statistics.transition import poolable, slices_in_words
 
 __all__ = [
     "Crossing",
-    "Drift",
     "Estimates",
     "Pairs",
     "SliceValue",
     "Threshold",
-    "at_level",
     "exact_interval",
     "pair_cells",
     "poolable",
-    "pooled",
     "slices_in_words",
+    "threshold_of",
 ]

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from recovery.config import Until
 from recovery.interval import LEVEL
 from recovery.report.diagram import Axis, Diagram, default_quantity
-from recovery.report.statistics.crossings import Crossing, Crossings, crossings
-from recovery.report.statistics.pooled import Threshold, of_panel, of_slices
+from recovery.report.statistics.counts import Draws
+from recovery.report.statistics.panels import Crossing, Threshold, slice_thresholds, threshold_of
 
 FIRST = 0.1
 """Share of the error rate that the first interim analysis of an adaptive sweep uses: few sweeps can stop there."""
@@ -45,6 +47,31 @@ def levels(diagram: Diagram) -> Callable[[str], float]:
     return lambda title: interim_level(number_of.get(title, 1))
 
 
+UNSEEN_BY_DATA = ("method", "architecture", "patterns", "planted", "noise")
+"""Axes that the random stream of X does not depend on: trials that differ in these alone share X in a replicate."""
+
+
+def shared_draws(diagram: Diagram) -> Draws | None:
+    """Return the trials of an event whose cells share draws of X by design; None if all trials are independent.
+
+    Two trials share X if they have the same replicate and differ in axes alone that the stream of X does not depend on.
+    The `cell` of a trial is the index of its grid cell.
+    """
+    frame, cells, panels = diagram.frame, diagram.cells, [*diagram.layout.panels]
+    axes = dict.fromkeys(["n", "d", *diagram.sweep.axes])
+    names = [name for name in axes if name in frame and name.split(".")[0] not in UNSEEN_BY_DATA]
+    if "replicate" not in frame:
+        return None
+    group = frame.groupby([*panels, *names], dropna=False).ngroup().to_numpy() if names or panels else cells.code * 0
+    first = group[np.unique(cells.code, return_index=True)[1]]
+    if len(np.unique(first)) == len(first):
+        return None
+    outcome = np.where(cells.finished, diagram.quantity.values(frame), np.nan)
+    draw = group * (int(frame["replicate"].max()) + 1) + frame["replicate"].to_numpy(dtype=np.intp)
+    known = ~np.isnan(outcome)
+    return Draws(cells.code[known].astype(np.intp), outcome[known], draw[known])
+
+
 @dataclass(frozen=True)
 class Estimates:
     """Thresholds of a diagram's panels and of their slices; empty where they are not defined."""
@@ -73,33 +100,36 @@ class Estimates:
         return [one.interval.level for one in self.all_thresholds] or [LEVEL]
 
     @cached_property
-    def pooled(self) -> list[Threshold]:
-        """One pooled threshold of an event per panel. Empty without pooling."""
-        diagram, level_of = self.diagram, levels(self.diagram)
-        if not diagram.proportion or diagram.along.pool is None:
-            return []
-        found = zip(diagram.panels, self._crossings, strict=True)
-        adaptive = is_adaptive(diagram)
-        return [of_panel(panel, crossings, level_of(panel.title), adaptive=adaptive) for panel, crossings in found]
-
-    @cached_property
-    def _crossings(self) -> list[Crossings]:
-        """The crossing of each slice of each panel, for an event along a numeric axis."""
+    def by_panel(self) -> list[Threshold]:
+        """The threshold of each panel with all of its slices, for an event along a numeric axis."""
         diagram, level_of = self.diagram, levels(self.diagram)
         numeric = all(Axis(panel.y if diagram.along.transposed else panel.x).kind != "even" for panel in diagram.panels)
         if not diagram.proportion or not (numeric or diagram.along.pool):
             return []
-        return [crossings(panel, diagram.along, level_of) for panel in diagram.panels]
+        draws = shared_draws(diagram)
+        return [threshold_of(panel, diagram.along, level_of(panel.title), draws) for panel in diagram.panels]
 
     @property
+    def pooled(self) -> list[Threshold]:
+        """One pooled threshold of an event per panel. Empty without pooling."""
+        return self.by_panel if self.diagram.along.pool is not None else []
+
+    @cached_property
     def slices(self) -> list[tuple[Crossing, ...]]:
-        """The crossing of each slice of each panel. Empty without an event along a numeric axis."""
-        return [one.widened for one in self._crossings]
+        """The threshold of each slice of each panel along x. Empty without an event along a numeric axis."""
+        if self.pooled:
+            return [one.slices for one in self.pooled]
+        return [tuple(one.slices[0] for one in some) for some in self._slices]
+
+    @cached_property
+    def _slices(self) -> list[list[Threshold]]:
+        level_of = levels(self.diagram)
+        return [slice_thresholds(one, level_of) for one in self.by_panel]
 
     @cached_property
     def all_thresholds(self) -> list[Threshold]:
         """The thresholds of all panels: the pooled threshold, or the threshold of each slice."""
-        return self.pooled or [one for some in self._crossings for one in of_slices(some)]
+        return self.pooled or [one for some in self._slices for one in some]
 
     def thresholds_where(self, where: Mapping[str, Any]) -> list[Threshold]:
         """Return the thresholds of panels or slices in which every row has these coordinates."""

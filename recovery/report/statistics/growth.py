@@ -1,43 +1,48 @@
 """How the threshold of a panel, or the width of its transition, grows from slice to slice: a power of the slices' y."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from recovery.errors import ReportError
-from recovery.interval import Interval
-from recovery.report.diagram import Panel, ThresholdAxis
-from recovery.report.statistics.crossings import OUTSIDE, slices_of, trend_along
-from recovery.report.statistics.slices import crossed, resampled, stack
-from recovery.report.statistics.transition import numbers
+from recovery.interval import LEVEL, Interval
+from recovery.report.diagram import PLAIN, Panel, ThresholdAxis
+from recovery.report.statistics.curve import Curve, bends
+from recovery.report.statistics.panels import Threshold, is_number, slice_thresholds, threshold_of
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
+
+
+class Place(NamedTuple):
+    """A threshold, or the distance between two, and the standard error of its logarithm."""
+
+    value: float
+    error: float
 
 
 @dataclass(frozen=True)
 class Growth:
     """The values at the slices y of each line, and their common exponent p of y^p with its standard errors.
 
-    lines: arrays of shape (2, slices) with y and the values. bootstrap, scatter: the errors from bootstrap samples, and
-    from the distances to the power laws, which has `freedom` degrees of freedom; with none it is 0.
+    lines: arrays of shape (2, slices) with y and the values. error, scatter: the standard errors from the trials, and
+    from the distances to the power laws, which has `freedom` degrees of freedom; with none it is 0. missing: the
+    slices without a value, and what they lack.
     """
 
     lines: tuple[Array, ...]
     exponent: float
-    bootstrap: float
+    error: float
     scatter: float
     freedom: int
+    missing: tuple[str, ...] = ()
 
     def interval(self, level: float) -> Interval:
-        """Return the exponent with its confidence interval.
-
-        The bootstrap's error does not contain what trials of one slice share, such as a draw of X; the scatter around
-        the power law does.
-        """
+        """Return the exponent with its interval, by the larger of both errors: a power law may fit badly."""
         student = float(scipy.special.stdtrit(max(self.freedom, 1), (1 + level) / 2))
-        reach = max(normal_reach(level) * self.bootstrap, student * self.scatter)
+        reach = max(normal_reach(level) * self.error, student * self.scatter)
         return Interval(self.exponent, self.exponent - reach, self.exponent + reach, level)
 
 
@@ -45,61 +50,94 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
     """Fit a power of y to the x at which an event has one probability, or to the distance between two such x.
 
     Each panel has a factor of its own, and all have one exponent. The lines through the logarithms are weighted by the
-    inverse variances of the values, from the bootstrap and from the step of the grid. Panels with one value are left
-    out; None if no panel has two. Panels are taken to be
-    independent: if they share draws, the interval is too short.
+    inverse variances of the values. Panels with one value are left out; None if no panel has two. Panels are taken to
+    be independent: if they share draws, the interval is too short.
     """
-    found = [_values(panel, along, probabilities) for panel in panels]
+    found, missing = list[Array](), list[str]()
+    for panel in panels:
+        whole = threshold_of(panel, replace(along, probability=middle(probabilities)))
+        if along.by and whole.parts and not any(is_positive(part.y) for part in whole.parts):
+            raise ReportError(f"a power of {along.by} needs positive numbers")
+        values = list[tuple[float, float, float]]()
+        for one in slice_thresholds(whole, lambda title: LEVEL):
+            at = place(one, probabilities)
+            if isinstance(at, str):
+                missing.append(f"{PLAIN.pair(along.by or 'y', one.parts[0].y)}: {at}")
+            elif is_positive(one.parts[0].y):
+                values.append((float(one.parts[0].y), *at))
+        found.append(np.array(values).reshape(-1, 3).T)
     lines = [one for one in found if one.shape[1] > 1]
     if not lines:
         return None
-    centred, left, weights = [], [], []
-    for y, value, variance in lines:
-        weight = 1 / variance
-        centred.append(np.log(y) - weight @ np.log(y) / weight.sum())
-        left.append(np.log(value) - weight @ np.log(value) / weight.sum())
-        weights.append(weight)
-    x, z, weight = (np.concatenate(part) for part in (centred, left, weights))
+    weights = [error**-2 for *_, error in lines]
+    centred = [
+        [np.log(part) - w @ np.log(part) / w.sum() for part in line[:2]] for line, w in zip(lines, weights, strict=True)
+    ]
+    x, z = (np.concatenate([pair[k] for pair in centred]) for k in (0, 1))
+    weight = np.concatenate(weights)
     information = float(weight @ x**2)
     slope = float((weight * x) @ z) / information
     freedom = len(x) - len(lines) - 1
-    square = float(weight @ (z - slope * x) ** 2) / max(freedom, 1)
+    square = float(weight @ (z - slope * x) ** 2) / max(freedom, 1) if freedom else 0.0
     kept = tuple(line[:2] for line in lines)
-    return Growth(kept, slope, information**-0.5, float(np.sqrt(square / information)), freedom)
+    return Growth(kept, slope, information**-0.5, float(np.sqrt(square / information)), freedom, tuple(missing))
 
 
-def _values(panel: Panel, along: ThresholdAxis, probabilities: Sequence[float]) -> Array:
-    """Return y, the value and the variance of its logarithm for the slices of a panel, shape (3, slices).
+def middle(probabilities: Sequence[float]) -> float:
+    """Return the probability halfway between these in probits: the curve is fitted near its threshold."""
+    return float(scipy.special.ndtr(np.mean(scipy.special.ndtri(probabilities))))
 
-    A slice enters if y has a logarithm and its cells lie on both sides of each probability, in the bootstrap samples
-    too. Raises `ReportError` if no y has a logarithm.
+
+def place(one: Threshold, probabilities: Sequence[float]) -> Place | str:
+    """Return the x of a slice at one probability, or the distance between two, from the fitted curve.
+
+    one: the threshold of the slice at the `middle` of the probabilities. Where the bracket gives it, each probability
+    has a bracket of its own. Otherwise the text says what is missing.
     """
-    every = slices_of(panel, along)
-    parts = [part for part in every if along.by and is_positive(part.where[along.by])]
-    if every and not parts:
-        raise ReportError(f"a power of {along.by} needs positive numbers")
-    if not parts:
-        return np.zeros((3, 0))
-    y = [part.where[str(along.by)] for part in parts]
-    places = [numbers(part.cells, along.x) for part in parts]
-    cells = [part.cells for part in parts]
-    falling = trend_along(places, cells) < 0
-    ends, kept = list[tuple[Array, Array, Array]](), np.ones(len(parts), dtype=np.bool_)
-    for probability in probabilities:
-        slices = stack(places, cells, falling, probability)
-        at, step, cut = crossed(slices, slices.rising)
-        samples, _, sides = resampled(slices)  # the same samples for each probability, because the counts are the same
-        ends.append((at, step, samples))
-        kept &= ~cut[0] & ~cut[1] & (np.mean(sides, axis=1) <= OUTSIDE).all(axis=0)
-    value, sample = (np.abs(np.diff([end[k] for end in ends], axis=0, prepend=0)[-1]) for k in (0, 2))
-    kept &= value > 0
-    value, sample = value[kept], sample[:, kept]
-    # the place of a jump within its step is uniform, and independent from slice to slice
-    hidden = sum(step[kept] ** 2 for _, step, _ in ends) / 12 / value**2
-    variance = np.log(np.maximum(sample, 1e-9 * value)).var(axis=0, ddof=1) + hidden
-    return np.array([np.array(y, dtype=float)[kept], value, variance])
+    if not one.monotone or one.found is None:
+        return "success is not monotone" if one.found else "no transition"
+    chances = [1 - p if one.falling else p for p in probabilities]
+    if one.found.curve is not None:
+        at, lever, covariance = on_curve(one.found.curve, one.found.estimate, chances)
+        if not np.isfinite(at).all():
+            return "its fitted curve does not reach both ends"
+        if one.log:
+            at, lever = np.exp(at), lever * np.exp(at)[:, None]
+        value, direction = (at[0], lever[0]) if len(at) == 1 else (abs(at[1] - at[0]), lever[1] - lever[0])
+        return Place(float(value), float(np.sqrt(direction @ covariance @ direction)) / float(value))
+    found = [replace(one, along=replace(one.along, probability=p)).interval for p in probabilities]
+    for p, given in zip(probabilities, found, strict=True):
+        if not (given.known and given.bounded):
+            return f"{100 * p:g} % is outside its cells"
+    value = found[0].estimate if len(found) == 1 else abs(found[1].estimate - found[0].estimate)
+    reach = float(np.hypot.reduce([(given.high - given.low) / 2 for given in found])) / normal_reach(LEVEL)
+    return Place(value, max(reach / value, 1e-9)) if value > 0 else "both ends are in one step of its cells"
+
+
+def on_curve(curve: Curve, t: float, chances: Sequence[float]) -> tuple[Array, Array, Array]:
+    """Return the v at which the curve of one slice has these probabilities, their derivatives by t and the weights, and
+    the covariance of t and the weights. NaN where the curve does not reach a probability."""
+    fit, scale = curve.fit(t), float(curve.factor[0])
+    u = np.linspace(-6, 6, 2401)
+    columns = np.column_stack([u, bends(u)[0]] if curve.bent else [u])
+    eta = curve.probit + columns @ fit.weights
+    # the rising part of the curve around the threshold
+    falls, zero = np.flatnonzero(np.diff(eta) <= 0), len(u) // 2
+    first = int(max(falls[falls < zero], default=-1)) + 1
+    last = int(min(falls[falls >= zero], default=len(u) - 1))
+    eta, u, columns = eta[first : last + 1], u[first : last + 1], columns[first : last + 1]
+    wanted = scipy.special.ndtri(chances)
+    at = np.interp(wanted, eta, u, left=np.nan, right=np.nan)
+    index = np.clip(np.searchsorted(eta, wanted), 1, len(eta) - 1)
+    slope = (eta[index] - eta[index - 1]) / (u[index] - u[index - 1])
+    lever = np.column_stack([np.ones(len(at)), -columns[index] / (scale * slope)[:, None]])
+    joint = np.column_stack([-curve.slopes(t, fit), fit.columns])
+    prior = fit.information - (fit.columns.T * curve.moments(fit.eta)[1]) @ fit.columns
+    information = (joint.T * curve.moments(fit.eta)[1]) @ joint
+    information[1:, 1:] += prior
+    return t + at / scale, lever, np.linalg.inv(information)
 
 
 def is_positive(value: object) -> bool:
     """Return whether a value is a positive number."""
-    return isinstance(value, int | float | np.number) and bool(value > 0)
+    return is_number(value) and float(value) > 0  # type: ignore[arg-type]

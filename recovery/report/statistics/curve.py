@@ -1,0 +1,232 @@
+"""A smooth rising curve through the cells near a threshold, as a penalised probit regression.
+
+P(success) = Phi(z + b u + (g u + h u^2 / 2) log(y/y0) + f(u)) with u = s (v - t) (y/y0)^k. Here t is the threshold,
+Phi(z) its probability, y a slice, y0 their geometric mean; g and h let the shape change with y. f bends the curve: f(0)
+= f'(0) = 0, and f'' is piecewise linear with independent heights N(0, BEND^2) at knots. The penalty is the one
+assumption about the shape; without f the curve is a probit. The likelihood of t is the maximum over (b, g, h, f) with
+the Cox-Reid correction for their information.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from recovery.report.statistics.counts import Counts
+from recovery.types import Array
+
+BEND = 1.0
+"""Typical f'' in probits: a Gompertz law has -.35, a plateau at .9 about -1."""
+WINDOW = 2.5
+"""Half width of the window in probits: cells further away hold 4 % of a probit's information."""
+SPACING = 0.7
+"""Distance of knots in probits; half of it changes no interval by more than 2 %."""
+KNOTS = SPACING * np.arange(-3, 4)
+STEEPER, TURNED = 1.0, 0.5
+"""Standard deviations of b around 1, and of g and h around 0: the scale s is estimated to a factor of about 2."""
+STEEPEST = 1.5
+"""Largest rise of the curve, in probits, between neighbouring cells at the threshold. Where it rises more, the place of
+the threshold between the cells is a guess; a probit then has 1.5 cells inside."""
+CLIP = 1.645
+"""The scale s is estimated from a likelihood that does not look beyond 5 and 95 %, where plateaus may be."""
+
+
+class Fit(NamedTuple):
+    """A fit at one t: the integrated log likelihood, the coefficients and their columns, the probit of each cell, and
+    the information about the coefficients with its prior."""
+
+    value: float
+    weights: Array
+    columns: Array
+    eta: Array
+    information: Array
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The curve through these counts; counts divided by a dispersion count as fewer independent trials.
+
+    factor: s (y/y0)^k of each cell. along: log(y/y0). probit: z. bent: whether there is f.
+    """
+
+    counts: Counts
+    factor: Array
+    along: Array
+    probit: float
+    bent: bool
+    _warm: dict[int, Array] = field(default_factory=dict, repr=False, compare=False)
+
+    def u(self, t: float) -> Array:
+        return self.factor * (self.counts.v - t)
+
+    def fit(self, t: float, extra: Array | None = None) -> Fit:
+        """Maximise the penalised likelihood at t by Fisher scoring; it is log concave, so this converges.
+
+        extra: further columns, whose coefficients have the prior N(0, 1).
+        """
+        u = self.u(t)
+        columns, prior = [u[:, None]], [STEEPER**-2]
+        if self.counts.slices > 1:
+            columns = [*columns, np.column_stack([u, u**2 / 2]) * self.along[:, None]]
+            prior = [*prior, TURNED**-2, TURNED**-2]
+        if self.bent:
+            columns, prior = [*columns, bends(u)[0]], [*prior, *[BEND**-2] * len(KNOTS)]
+        if extra is not None:
+            columns, prior = [*columns, extra], [*prior, *[1.0] * extra.shape[1]]
+        return self._maximised(np.hstack(columns), np.array(prior))
+
+    def _maximised(self, columns: Array, prior: Array) -> Fit:
+        mean = np.eye(1, len(prior)).ravel()
+        now = self._warm.get(len(prior), mean)
+
+        def value(weights: Array) -> tuple[float, Array]:
+            eta = self.probit + columns @ weights
+            return self.likelihood(eta) - float(prior @ (weights - mean) ** 2) / 2, eta
+
+        best, eta = value(now)
+        for _ in range(30):
+            score, weight = self.moments(eta)
+            information = (columns.T * weight) @ columns + np.diag(prior)
+            step = np.linalg.solve(information, columns.T @ score - prior * (now - mean))
+            tries: Iterator[tuple[Array, float, Array]] = (
+                (now + step / 2**k, *value(now + step / 2**k)) for k in range(12)
+            )
+            found = next((one for one in tries if one[1] >= best), None)
+            if found is None:
+                break
+            gained = found[1] - best
+            now, best, eta = found
+            if gained < 1e-6:
+                break
+        self._warm[len(prior)] = now
+        information = (columns.T * self.moments(eta)[1]) @ columns + np.diag(prior)
+        inside = best + float(np.log(prior).sum() - np.linalg.slogdet(information)[1]) / 2
+        return Fit(inside, now, columns, eta, information)
+
+    def likelihood(self, eta: Array) -> float:
+        k, n = self.counts.k, self.counts.n
+        return float(k @ scipy.special.log_ndtr(eta) + (n - k) @ scipy.special.log_ndtr(-eta))
+
+    def moments(self, eta: Array) -> tuple[Array, Array]:
+        """Return the score and the expected information of each cell by eta."""
+        up, down = rates(eta)
+        return self.counts.k * up - (self.counts.n - self.counts.k) * down, self.counts.n * up * down
+
+    def slopes(self, t: float, fit: Fit) -> Array:
+        """Return d eta / d v of each cell."""
+        slope, first, u = np.full(len(self.factor), fit.weights[0]), 1, self.u(t)
+        if self.counts.slices > 1:
+            slope, first = slope + self.along * (fit.weights[1] + u * fit.weights[2]), 3
+        if self.bent:
+            slope = slope + bends(u)[1] @ fit.weights[first : first + len(KNOTS)]
+        return self.factor * slope
+
+    def step(self, t: float) -> float:
+        """Return about 0.7 standard errors of t."""
+        fit = self.fit(t)
+        slope, (_, weight) = self.slopes(t, fit), self.moments(fit.eta)
+        cross = (fit.columns.T * weight) @ slope
+        known = float(weight @ slope**2 - cross @ np.linalg.solve(fit.information, cross))
+        return 0.7 / float(np.sqrt(max(known, 1e-12)))
+
+    def top(self, t: float) -> float:
+        """Return the t of the largest value, by parabolas from this t."""
+        h = self.step(t)
+        for _ in range(8):
+            low, mid, high = (self.fit(t + by).value for by in (-h, 0.0, h))
+            bend = 2 * mid - low - high
+            move = float(np.clip((high - low) / (2 * bend) if bend > 1e-9 else 2 * np.sign(high - low), -2, 2))
+            t += move * h
+            if abs(move) < 0.3:
+                break
+        return t
+
+    def end(self, t: float, side: int, reach: float, furthest: float) -> float:
+        """Return where the signed root of the likelihood ratio against t is `reach`; infinite beyond `furthest`."""
+        top, inner, outer = self.fit(t).value, (0.0, 0.0), (np.inf, np.inf)
+        x = min(self.step(t) / 0.7 * reach, furthest)
+        for _ in range(16):
+            root = float(np.sqrt(max(2 * (top - self.fit(t + side * x).value), 0.0)))
+            if abs(root - reach) < 0.02:
+                break
+            if root < reach:
+                inner = (x, root)
+            else:
+                outer = (x, root)
+            if np.isinf(outer[0]) and x >= furthest:
+                return side * np.inf
+            if np.isinf(outer[0]):
+                x = min(x * float(np.clip(reach / max(root, 0.1), 1.1, 2.0)), furthest)
+            else:
+                share = np.clip((reach - inner[1]) / (outer[1] - inner[1]), 0.05, 0.95)
+                x = inner[0] + float(share) * (outer[0] - inner[0])
+        return t + side * x
+
+
+def rates(eta: Array) -> tuple[Array, Array]:
+    """Return phi/Phi(eta) and phi/Phi(-eta), from logarithms because each part may underflow."""
+    density = -(eta**2) / 2 - np.log(2 * np.pi) / 2
+    up, down = (np.exp(density - scipy.special.log_ndtr(side)) for side in (eta, -eta))
+    return up, down
+
+
+def bends(u: Array, knots: Array = KNOTS, spacing: float = SPACING) -> tuple[Array, Array]:
+    """Return the double integrals of the hat functions at the knots, with value and slope 0 at u = 0, and slopes."""
+
+    def integrals(x: Array) -> tuple[Array, Array]:
+        parts = [(c, np.maximum(x + e * spacing, 0.0)) for c, e in ((1, 1), (-2, 0), (1, -1))]
+        value, slope = sum(c * part**3 for c, part in parts), sum(c * part**2 for c, part in parts)
+        return value / (6 * spacing), slope / (2 * spacing)
+
+    (value, slope), (value_0, slope_0) = integrals(u[:, None] - knots), integrals(-knots)
+    return value - value_0 - u[:, None] * slope_0, slope - slope_0
+
+
+def near_threshold(counts: Counts, first: Array, probability: float, bent: bool) -> tuple[Curve, float] | None:
+    """Return the curve through the cells near the threshold, and the likeliest t; None where cells do not show it.
+
+    first: places where t may be. The scale and the power are means over a likelihood of straight lines, because the
+    likeliest scale is too steep; then the window follows the slope of the curve at its threshold.
+    """
+    y = counts.y if (counts.y > 0).all() else np.exp(counts.y * 0)
+    along = (np.log(y) - np.log(y).mean())[counts.of]
+    v, probit = counts.v, float(scipy.special.ndtri(probability))
+    gaps = np.diff(v)[np.diff(counts.of) == 0]
+    if not len(gaps):
+        return None
+    scales = np.geomspace(1 / np.ptp(v), 4 / np.quantile(gaps, 0.1), 16)
+    tried = []
+    for power in (0.0, 0.5, 1.0) if np.ptp(along) > 0 else (0.0,):
+        u = (v - first[:, None]) * np.exp(power * along)
+        eta = np.clip(scales[:, None, None] * u, -CLIP, CLIP) + probit
+        value = scipy.special.log_ndtr(eta) @ counts.k + scipy.special.log_ndtr(-eta) @ (counts.n - counts.k)
+        best = value.argmax(axis=1)
+        tried += list(zip(value.max(axis=1), np.log(scales), [power] * len(scales), first[best], strict=True))
+    value, scale, powers, places = np.array(tried).T
+    share = scipy.special.softmax(value)
+    factor, t = np.exp(share @ scale + share @ powers * along), float(places[value.argmax()])
+    for _ in range(3):
+        near = np.abs(factor * (v - t)) <= WINDOW
+        curve = Curve(counts.where(near), factor[near], along[near], probit, bent)
+        if not 0 < curve.counts.k.sum() < curve.counts.n.sum():
+            return None
+        t = curve.top(t)
+        if not v.min() < t < v.max():
+            return None
+        factor = factor * np.sqrt(np.clip(curve.fit(t).weights[0], 0.7, 1.4))
+    return curve, t
+
+
+def seen(curve: Curve, t: float) -> bool:
+    """Return whether the cells show the transition: the curve rises by at most `STEEPEST` to the cells beside t."""
+    counts = curve.counts
+    if not 0 < counts.k.sum() < counts.n.sum():
+        return False
+    eta = curve.fit(t).eta
+    v, which = np.unique(counts.v, return_inverse=True)
+    mean = np.bincount(which, eta) / np.bincount(which)
+    nearest = int(np.abs(v - t).argmin())
+    beside = mean[max(nearest - 1, 0) : nearest + 2]
+    return bool(len(beside) == 3 and np.diff(beside).max() <= STEEPEST)

@@ -1,0 +1,107 @@
+"""The threshold of some slices, with one interval: of a smooth curve, or the bracket by the cells.
+
+A smooth curve is used if the cells show a transition, and if no test prefers a jump. The choice does not depend on
+which interval is shorter.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import scipy
+
+from recovery.interval import LEVEL, Interval
+from recovery.report.statistics.bracket import Bracket, equal_crossings
+from recovery.report.statistics.counts import Counts
+from recovery.report.statistics.curve import Curve, near_threshold, seen
+from recovery.report.statistics.shape import REJECTED, Dispersion, constant, dispersion, is_smooth, monotone
+
+Shape = Literal["probit", "smooth", "free"]
+"""What an interval assumes about the curve. probit: a probit of one variable. smooth: no sharper bend than a penalty
+allows. free: success that becomes more frequent."""
+Method = Literal["probit", "smooth curve", "bracket by the cells"]
+FEWEST = 3.0
+"""Least degrees of freedom of Student's law, from the number of trials inside: with less, intervals have no length."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The threshold of some slices. p_constant, p_monotone: p-values of one threshold, and of monotone success.
+
+    factors: the least and the greatest factor of the threshold that a slice may have, where there is one.
+    """
+
+    method: Method
+    estimate: float
+    bracket: Bracket
+    dispersion: Dispersion
+    p_monotone: float
+    p_constant: float = 1.0
+    factors: tuple[float, float] = (np.nan, np.nan)
+    curve: Curve | None = None
+
+    @property
+    def monotone(self) -> bool:
+        return self.p_monotone >= REJECTED
+
+    @property
+    def constant(self) -> bool:
+        return self.p_constant >= REJECTED
+
+    def interval(self, level: float = LEVEL) -> Interval:
+        """Return the estimate with its interval, whatever the tests say."""
+        if self.curve is None:
+            low, high = self.bracket.reach(level, self.dispersion.factor)
+            return Interval(self.estimate, low, high, level)
+        reach, inner = self._quantile(level), self.bracket.ends[[1, -2]]
+        low, high = (
+            self.curve.end(self.estimate, side, reach, abs(float(last) - self.estimate))
+            for side, last in zip((-1, 1), inner, strict=True)
+        )
+        return Interval(self.estimate, low, high, level)
+
+    def _quantile(self, level: float) -> float:
+        """Return Student's quantile: degrees of freedom from the trials inside, or of the dispersion."""
+        assert self.curve is not None
+        p = scipy.special.ndtr(self.curve.fit(self.estimate).eta)
+        trials = max(float((4 * self.curve.counts.n * p * (1 - p)).sum()) - 1, FEWEST)
+        return float(scipy.special.stdtrit(min(trials, self.dispersion.freedom), (1 + level) / 2))
+
+
+def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") -> Estimate:
+    """Return the threshold of all slices together."""
+    bracket, p = Bracket.of(counts, probability), monotone(counts)
+    start, spread = _curve(counts, bracket, probability, shape), Dispersion()
+    if start is not None:
+        curve, t, spread = start
+        if not curve.bent or (seen(curve, t) and is_smooth(curve, t)):
+            one = constant(curve, t, counts, probability)
+            name: Method = "smooth curve" if curve.bent else "probit"
+            found = Estimate(name, t, bracket, spread, p, one.p, one.factors, curve)
+            if found.interval().bounded:
+                return found
+    some = np.isfinite(bracket.reach(LEVEL, spread.factor)).any()
+    middle = bracket.middle if some and bracket.inside else np.nan
+    return Estimate(
+        "bracket by the cells", middle, bracket, spread, p, equal_crossings(counts, probability, spread.factor)
+    )
+
+
+def _curve(
+    counts: Counts, bracket: Bracket, probability: float, shape: Shape
+) -> tuple[Curve, float, Dispersion] | None:
+    """Return the curve with counts divided by their dispersion, its threshold, and the dispersion."""
+    inner = bracket.ends[1:-1]
+    if shape == "free" or len(inner) < 3:
+        return None
+    low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1])
+    first = np.linspace(float(low), float(high), 6)
+    found = near_threshold(counts, np.unique(np.append(first, bracket.middle)), probability, shape == "smooth")
+    if found is None:
+        return None
+    curve, t = found
+    spread = dispersion(curve, t)
+    if spread.factor > 1:
+        fewer = replace(curve.counts, k=curve.counts.k / spread.factor, n=curve.counts.n / spread.factor)
+        curve = Curve(fewer, curve.factor, curve.along, curve.probit, curve.bent)
+    return curve, curve.top(t), spread

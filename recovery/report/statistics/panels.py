@@ -1,0 +1,365 @@
+"""The threshold of a panel: pooled over its slices, or of one slice alone, with what the tests say about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from recovery.errors import ReportError
+from recovery.interval import LEVEL, Interval
+from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, ThresholdAxis
+from recovery.report.statistics.counts import Counts, Draws
+from recovery.report.statistics.estimator import Estimate, Method, estimate
+from recovery.report.statistics.shape import walk_crossings
+from recovery.theory.normal import normal_reach
+from recovery.types import Array
+
+OUTER = 5.0
+"""The outer interval has one fifth of the error rate: 99 % for 95 %."""
+SIZES = 40
+"""Slices whose own thresholds are shown: all if there are no more, otherwise evenly spaced ones."""
+RATIO = ThresholdAxis()
+"""The n/d at which an event has probability one half."""
+
+
+class Crossing(NamedTuple):
+    """The threshold of one slice along x: its value of y (None without a y axis), the x with its interval, and what the
+    interval comes from."""
+
+    y: Any
+    interval: Interval
+    method: str = ""
+
+
+class SliceValue(NamedTuple):
+    """The pooled value at the threshold of one slice, from its own trials: intervals at the level of the threshold, and
+    at the outer level shared among all slices."""
+
+    y: float
+    interval: Interval
+    outer: Interval
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The cells of one slice: their places along the threshold (logarithms on a log axis), and x."""
+
+    panel: Panel
+    y: Any
+    places: Array
+    x: Array
+    rising: Array
+    total: Array
+    draws: Draws | None
+
+    def counts(self, y: float = 0.0) -> Counts:
+        return Counts.make(np.full(len(self.places), y), self.places, self.rising, self.total, self.draws)
+
+    def at(self, place: float) -> float:
+        """Return the x of a place, along straight lines between the cells and beyond them."""
+        if not np.isfinite(place) or len(self.x) < 2:
+            return place
+        order = np.argsort(self.places, kind="stable")
+        v, x = self.places[order], self.x[order]
+        i = int(np.clip(np.searchsorted(v, place), 1, len(v) - 1))
+        return float(x[i - 1] + (place - v[i - 1]) * (x[i] - x[i - 1]) / (v[i] - v[i - 1]))
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The threshold of a panel, pooled over its slices, or of a single slice, whose panel then holds its cells only.
+
+    level: of `interval`. falling: success becomes rarer with x. found: the estimate of all cells together, along the
+    pooled value or x; None if success shows no trend along x.
+    """
+
+    panel: Panel
+    along: ThresholdAxis
+    level: float
+    falling: bool
+    parts: tuple[Part, ...]
+    log: bool = False
+
+    @property
+    def probability(self) -> float:
+        """The probability of the outcome that becomes more frequent with x."""
+        chance = self.along.probability
+        return round(1 - chance, 12) if self.falling else chance
+
+    @cached_property
+    def found(self) -> Estimate | None:
+        return self._estimate(self.parts) if self.parts and self._trend_is_clear else None
+
+    def _estimate(self, parts: Sequence[Part], share: float | None = None) -> Estimate | None:
+        counts = _together(parts, share)
+        return estimate(counts, self.probability, self.along.interval) if len(counts.v) else None
+
+    @cached_property
+    def _trend_is_clear(self) -> bool:
+        rising, total = (sum(float(getattr(one, name).sum()) for one in self.parts) for name in ("rising", "total"))
+        return rising in (0, total) or abs(trend_along(self.parts)) >= normal_reach(LEVEL)
+
+    @property
+    def method(self) -> Method | None:
+        """What the interval comes from: `smooth curve`, `probit` or `bracket by the cells`."""
+        return self.found.method if self.found else None
+
+    @property
+    def monotone(self) -> bool:
+        """Whether success that only rises, or only falls, along x is not rejected."""
+        return self.found is None or self.found.monotone
+
+    @property
+    def constant(self) -> bool:
+        """Whether the same value at every slice is not rejected."""
+        return self.found is None or self.found.constant
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The pooled value, or x; without an estimate where it changes over the slices or success is not monotone."""
+        return self._interval(self.level)
+
+    @cached_property
+    def outer_interval(self) -> Interval:
+        """The interval at one fifth of the error rate."""
+        return self._interval(outer_level(self.level))
+
+    def _interval(self, level: float) -> Interval:
+        if self.found is None or not self.monotone or self.changes:
+            return Interval(np.nan, -np.inf, np.inf, level)
+        return self._in_units(self.found.interval(level))
+
+    def _in_units(self, found: Interval) -> Interval:
+        least = 0.0 if all((part.x >= 0).all() for part in self.parts) else -np.inf
+        ends = (found.low, found.high) if not self.log else (np.exp(found.low), np.exp(found.high))
+        low = max(float(ends[0]), least) if np.isfinite(found.low) else found.low
+        return Interval(self._unit(found.estimate), low, float(ends[1]), found.level)
+
+    def lengths(self, low: Array, high: Array) -> Array:
+        """Return the lengths of steps between places, in the units of the threshold."""
+        return np.exp(high) - np.exp(low) if self.log else high - low
+
+    def _unit(self, place: float) -> float:
+        return float(np.exp(place)) if self.log else place
+
+    def at_level(self, level: float) -> "Threshold":
+        """Return the same threshold with an interval of this level."""
+        changed = replace(self, level=level)
+        changed.__dict__.update({name: vars(self)[name] for name in ("found", "alone") if name in vars(self)})
+        return changed
+
+    @cached_property
+    def alone(self) -> tuple[Estimate | None, ...]:
+        """The threshold of each slice from its own trials."""
+        return (self.found,) if len(self.parts) == 1 else tuple(self._estimate([part]) for part in self.parts)
+
+    @cached_property
+    def slices(self) -> tuple[Crossing, ...]:
+        """The threshold of each slice along x."""
+        found = []
+        for part, one in zip(self.parts, self.alone, strict=True):
+            given = _own(one, self.level)
+            if self.along.pool is None:
+                given = self._in_units(given)
+            else:
+                given = Interval(part.at(given.estimate), part.at(given.low), part.at(given.high), given.level)
+            found.append(Crossing(part.y, given, one.method if one else ""))
+        return tuple(found)
+
+    @cached_property
+    def each(self) -> tuple[SliceValue, ...]:
+        """The pooled value of each slice that shows one; empty without pooling."""
+        if self.along.pool is None:
+            return ()
+        shared = 1 - (1 - outer_level(self.level)) / len(self.parts)
+        pairs = zip(self.parts, self.alone, strict=True)
+        values = [
+            SliceValue(part.y, _own(one, self.level), _own(one, shared), one.method if one else "")
+            for part, one in pairs
+        ]
+        return tuple(one for one in values if one.interval.known)
+
+    @property
+    def changes(self) -> bool:
+        """Whether the pooled value changes over the slices: then no pooled number stands for them."""
+        return self.along.pool is not None and self.monotone and not self.constant and len(self.each) > 1
+
+    def factor_between(self, one: SliceValue, other: SliceValue) -> Interval:
+        """Return the value of the other slice by that of one slice; the interval holds for all pairs at once."""
+        first, second = one.outer, other.outer
+        if not (second.low > 0 and first.low > 0):
+            return Interval(other.interval.estimate / one.interval.estimate, 0.0, np.inf, self.level)
+        down = np.hypot(np.log(second.estimate / second.low), np.log(first.high / first.estimate))
+        up = np.hypot(np.log(second.high / second.estimate), np.log(first.estimate / first.low))
+        ratio = second.estimate / first.estimate
+        return Interval(ratio, float(ratio * np.exp(-down)), float(ratio * np.exp(up)), self.level)
+
+    @property
+    def factors(self) -> tuple[float, float] | None:
+        """The least and the greatest factor of the pooled value that some slice may have; None if unknown."""
+        if self.found is None or len(self.parts) < 2 or not np.isfinite(self.found.factors).all():
+            return None
+        return self.found.factors
+
+    @cached_property
+    def missing_shift(self) -> tuple[float, float]:
+        """By how much failed and undecided trials could lower and raise the estimate, had all of them ended one way."""
+        if (
+            self.found is None
+            or not np.isfinite(self.found.estimate)
+            or not any((unfinished(part.panel.cells) > 0).any() for part in self.parts)
+        ):
+            return 0.0, 0.0
+        moved = [0.0]
+        for share in (0.0, 1.0):
+            other = self._estimate(self.parts, share)
+            if other is not None and np.isfinite(other.estimate):
+                moved.append(self._unit(other.estimate) - self._unit(self.found.estimate))
+        return min(moved), max(moved)
+
+    @cached_property
+    def crossings(self) -> tuple[tuple[Any, tuple[float, ...]], ...]:
+        """For each slice, every x at which success passes the probability, also where it is not monotone."""
+        return tuple(
+            (part.y, tuple(part.at(v) for v in walk_crossings(part.counts(), self.probability))) for part in self.parts
+        )
+
+
+def _own(found: Estimate | None, level: float) -> Interval:
+    """Return the interval of one slice; without an estimate where its success is not monotone."""
+    return found.interval(level) if found is not None and found.monotone else Interval(np.nan, -np.inf, np.inf, level)
+
+
+def outer_level(level: float) -> float:
+    """Return the level of the outer interval."""
+    return 1 - (1 - level) / OUTER
+
+
+def threshold_of(panel: Panel, along: ThresholdAxis, level: float = LEVEL, draws: Draws | None = None) -> Threshold:
+    """Return the threshold of a panel, pooled over its slices if `along` pools them.
+
+    draws: the single trials, if some share draws; their `cell` is a label of the index of the panel's cells.
+    """
+    parts = slices_of(panel, along)
+    strange = [part.where[str(along.by)] for part in parts if along.by and not is_number(part.where[along.by])]
+    if along.pool is not None and len(parts) > 1 and strange:
+        raise ReportError(f"report.pool: slices are pooled along numbers, found {strange[0]}; leave out report.pool")
+    log = along.pool is None and Axis(panel.y if along.transposed else panel.x).kind == "log"
+    made = tuple(_part(part, along, log, draws) for part in parts)
+    falling = trend_along(made) < 0
+    if falling:
+        made = tuple(replace(one, rising=one.total - one.rising, draws=_turned(one.draws)) for one in made)
+    return Threshold(panel, along, level, falling, made, log)
+
+
+def slice_thresholds(found: Threshold, level_of: Any) -> list[Threshold]:
+    """Return the threshold of each slice of a panel whose slices are not pooled. level_of: title -> level."""
+    return [replace(found, panel=part.panel, level=level_of(part.panel.title), parts=(part,)) for part in found.parts]
+
+
+def _turned(draws: Draws | None) -> Draws | None:
+    return None if draws is None else draws._replace(outcome=1 - draws.outcome)
+
+
+def _part(part: Panel, along: ThresholdAxis, log: bool, draws: Draws | None) -> Part:
+    cells, x = part.cells, numbers(part.cells, along.x)
+    places = along.values(cells)
+    if along.pool is not None and (np.diff(places[np.argsort(x, kind="stable")]) <= 0).any():
+        where = f" where {part.title}" if part.title else ""
+        raise ReportError(f"report.pool: {along.pool} does not increase with {along.x}{where}; choose one that does")
+    if draws is not None:
+        number = pd.Series(np.arange(len(cells)), index=cells.index).reindex(draws.cell)
+        known = number.notna().to_numpy()
+        draws = Draws(number[known].to_numpy(dtype=np.intp), draws.outcome[known], draws.draw[known])
+    yes, no = numbers(cells, "yes"), numbers(cells, "no")
+    y = part.where[str(along.by)] if along.by else None
+    return Part(part, y, np.log(places) if log else places, x, yes, yes + no, draws)
+
+
+def _together(parts: Sequence[Part], share: float | None) -> Counts:
+    """Return the counts of all slices. share: of unfinished trials that succeed; None leaves these trials out."""
+    y = np.concatenate([np.full(len(one.x), one.y if is_number(one.y) else 0.0) for one in parts])
+    rising, total = ([getattr(one, name) for one in parts] for name in ("rising", "total"))
+    if share is not None:
+        more = [unfinished(one.panel.cells) for one in parts]
+        rising = [a + share * b for a, b in zip(rising, more, strict=True)]
+        total = [a + b for a, b in zip(total, more, strict=True)]
+    draws = None
+    if share is None and parts[0].draws is not None:
+        starts = np.cumsum([0, *(len(one.x) for one in parts)])
+        some = [(one.draws, start) for one, start in zip(parts, starts, strict=False) if one.draws is not None]
+        columns = (
+            [one.cell + start for one, start in some],
+            [one.outcome for one, _ in some],
+            [one.draw for one, _ in some],
+        )
+        draws = Draws(*(np.concatenate(column) for column in columns))
+    return Counts.make(
+        y, np.concatenate([one.places for one in parts]), np.concatenate(rising), np.concatenate(total), draws
+    )
+
+
+def slices_of(panel: Panel, along: ThresholdAxis) -> list[Panel]:
+    """Return a panel for each slice that has cells, in the order of the axis; of pooled slices, at most `SIZES`."""
+    if along.by is None:
+        return [panel] if len(panel.cells) else []
+    groups = {None if y != y else y: cells for y, cells in panel.cells.groupby(along.by, dropna=False)}
+    order = [y for y in (panel.x if along.transposed else panel.y) if y in groups]
+    found = []
+    for y in order if along.pool is None else fitted_values(order):
+        where = {**panel.where, along.by: y}
+        unstarted = [at for at in panel.unstarted if at[along.transposed] == y]
+        found.append(replace(panel, title=PLAIN.where(where), where=where, cells=groups[y], unstarted=unstarted))
+    return found
+
+
+def trend_along(parts: Sequence[Part]) -> float:
+    """Return the Cochran-Armitage statistic of success along x, summed over the slices, as a z-score."""
+    score = variance = 0.0
+    for one in parts:
+        if not one.total.sum():
+            continue
+        share = float(one.rising.sum() / one.total.sum())
+        # x is centred in each slice, so that a difference between slices does not count as a trend along x
+        centred = one.places - one.total @ one.places / one.total.sum()
+        score += float(centred @ one.rising)
+        variance += share * (1 - share) * float(one.total @ centred**2)
+    return score / float(np.sqrt(variance)) if variance > 0 else 0.0
+
+
+def poolable(diagram: Diagram) -> bool:
+    """Return whether the diagram shows a proportion over n and d, so that a ratio n/d can be fitted."""
+    return diagram.proportion and diagram.layout.over_n_and_d
+
+
+def fitted_values(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values of y whose slices are fitted one by one: all, or `SIZES` of them."""
+    if len(values) <= SIZES:
+        return values
+    return [values[i] for i in np.unique(np.linspace(0, len(values) - 1, SIZES).round().astype(int))]
+
+
+def slices_in_words(panel: Panel, by: str) -> str:
+    """Return which slices are fitted in words: `each d`, or `40 of 500 d`."""
+    present = list(panel.cells[by].unique())
+    fitted = len(fitted_values(present))
+    return f"each {by}" if fitted == len(present) else f"{fitted} of {len(present)} {by}"
+
+
+def numbers(cells: pd.DataFrame, name: str) -> Array:
+    """Return a column of the cells as floats."""
+    return cells[name].to_numpy(dtype=float)
+
+
+def unfinished(cells: pd.DataFrame) -> Array:
+    """Return the number of failed and undecided trials of each cell."""
+    return numbers(cells, "failed") + numbers(cells, "undecided")
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a finite number."""
+    return isinstance(value, int | float | np.number) and type(value) is not bool and bool(np.isfinite(float(value)))

@@ -1,0 +1,171 @@
+"""The estimator of a threshold from counts: its bracket, its smooth curve, its tests and finite-size scaling."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression
+from scipy.special import expit, xlogy
+from scipy.stats import binom, chi2, norm
+
+from benchmarks.laws import CHANGING, CHOOSING, FOLDED, Law, draw
+from benchmarks.thresholds import counts_of, scaled
+from recovery.report.statistics.bracket import Bracket
+from recovery.report.statistics.counts import Counts
+from recovery.report.statistics.estimator import Estimate, Shape, estimate
+from recovery.report.statistics.scaling import scaling
+from recovery.types import Array
+
+LEAST = {grids: int(binom.ppf(1e-4, grids, 0.95)) for grids in (40, 60)}
+"""Fewest 95 % intervals that hold the truth, by the number of grids."""
+
+
+def law(name: str, laws: tuple[Law, ...] = CHOOSING) -> Law:
+    return next(one for one in laws if one.name == name)
+
+
+def found_in(one: Law, sizes: int, replicates: int, seed: int, shape: Shape = "smooth") -> tuple[Estimate, Array]:
+    grid = draw(one, sizes, replicates, np.random.default_rng([3, sizes, replicates, seed]), seed)
+    return estimate(counts_of(grid), shape=shape), grid.thresholds
+
+
+def log_likelihood(k: Array, n: Array, most: float) -> float:
+    """The log likelihood of scipy's isotonic fit, capped."""
+    if not len(k):
+        return 0.0
+    p = np.minimum(np.clip(isotonic_regression(k / n, weights=n).x, 0, 1), most)
+    return float(np.sum(xlogy(k, p) + xlogy(n - k, 1 - p)))
+
+
+def test_the_bracket_agrees_with_isotonic_fits_gap_by_gap() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        cells = int(rng.integers(2, 9))
+        n = rng.integers(1, 9, cells).astype(float)
+        k = rng.binomial(n.astype(int), np.linspace(0.1, 0.9, cells)).astype(float)
+        v = np.sort(rng.choice(99, cells, replace=False)).astype(float)
+        gaps = [
+            log_likelihood(k[:i], n[:i], 0.5) + log_likelihood((n - k)[i:][::-1], n[i:][::-1], 0.5)
+            for i in range(cells + 1)
+        ]
+        lost = 2 * (max(gaps) - np.array(gaps))
+        ends = np.array([-np.inf, *v, np.inf])
+        kept = np.flatnonzero(lost <= chi2.ppf(0.95, 1))
+        found = Bracket.of(Counts.make(np.zeros(cells), v, k, n), 0.5)
+        assert found.lost == pytest.approx(lost, abs=1e-9)
+        assert found.reach(0.95) == (ends[kept[0]], ends[kept[-1] + 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "replicates"),
+    [
+        *[("probit", 1, 20), ("logistic", 3, 5), ("gompertz", 6, 20), ("plateau .9", 3, 100), ("two steps", 6, 5)],
+        *[("jump .4", 3, 20), ("step", 6, 5), ("beta-binomial", 6, 20), ("shared draws", 6, 20)],
+    ],
+)
+def test_the_interval_covers(name: str, sizes: int, replicates: int) -> None:
+    covered = 0
+    for seed in range(40):
+        found, truth = found_in(law(name), sizes, replicates, seed)
+        interval = found.interval()
+        covered += interval.low <= truth[0] <= interval.high
+    assert covered >= LEAST[40]
+
+
+@pytest.mark.parametrize("shape", ["smooth", "probit", "free"])
+def test_fewer_assumptions_give_a_longer_interval_and_the_method_is_named(shape: Shape) -> None:
+    name: dict[Shape, str] = {"smooth": "smooth curve", "probit": "probit", "free": "bracket by the cells"}
+    found = [found_in(law("logistic"), 3, 20, seed, shape)[0] for seed in range(10)]
+    assert {one.method for one in found} == {name[shape]}
+    lengths = {
+        kind: np.mean([np.diff([(end := found_in(law("logistic"), 3, 20, seed, kind)[0].interval()).low, end.high])])
+        for seed in range(3)
+        for kind in name
+    }
+    assert lengths["probit"] < lengths["smooth"] < lengths["free"]
+
+
+def test_a_step_is_bracketed_by_its_cells() -> None:
+    v = np.arange(1.0, 4.0, 0.1)
+    counts = Counts.make(0 * v, v, 20.0 * (v > 2.05), np.full(len(v), 20.0))
+    found = estimate(counts)
+    assert found.method == "bracket by the cells"
+    assert (found.interval().low, found.interval().high) == pytest.approx((2.0, 2.1))
+
+
+@pytest.mark.parametrize("one", CHANGING[2:4], ids=lambda one: one.name)
+def test_a_change_is_found_that_a_line_or_a_scatter_hides(one: Law) -> None:
+    assert sum(not found_in(one, 6, 20, seed)[0].constant for seed in range(20)) >= 14
+
+
+def test_a_constant_is_rarely_rejected_at_any_number_of_replicates() -> None:
+    rejected = [
+        not found_in(law("wendel"), 6, replicates, seed)[0].constant for seed in range(20) for replicates in (5, 100)
+    ]
+    assert sum(rejected) <= 3
+
+
+def test_success_that_is_not_monotone_is_found_and_monotone_success_is_not() -> None:
+    assert all(not found_in(FOLDED[0], 3, 5, seed)[0].monotone for seed in range(10))
+    assert all(found_in(law(name), 3, 5, seed)[0].monotone for seed in range(10) for name in ("step", "plateau .9"))
+
+
+def test_mirrored_counts_have_the_mirrored_interval() -> None:
+    v = np.linspace(0, 4, 21)
+    k = np.random.default_rng(2).binomial(20, expit((v - 2.2) / 0.4)).astype(float)
+    n = np.full(21, 20.0)
+    one, other = estimate(Counts.make(0 * v, v, k, n)), estimate(Counts.make(0 * v, -v, n - k, n))
+    ends, mirrored = one.interval(), other.interval()
+    assert (ends.low, ends.estimate, ends.high) == pytest.approx(
+        (-mirrored.high, -mirrored.estimate, -mirrored.low), rel=0.02
+    )
+
+
+def test_trials_that_share_draws_make_the_interval_longer() -> None:
+    one = law("shared draws")
+    for seed in range(5):
+        grid = draw(one, 3, 20, np.random.default_rng(seed), seed)
+        aware, blind = estimate(counts_of(grid)), estimate(Counts.make(grid.d, grid.v, grid.k, grid.n))
+        assert aware.dispersion.factor >= blind.dispersion.factor == 1.0
+
+
+def test_equal_outcomes_bound_one_side() -> None:
+    v, n = np.arange(1.0, 6.0), np.full(5, 10.0)
+    none, every = (estimate(Counts.make(0 * v, v, k * n, n)).interval() for k in (0.0, 1.0))
+    assert np.isnan(none.estimate)
+    assert np.isinf(none.high)
+    assert none.low >= 4
+    assert np.isnan(every.estimate)
+    assert np.isinf(every.low)
+    assert every.high <= 2
+
+
+def test_a_higher_level_has_a_longer_interval() -> None:
+    found, _ = found_in(law("probit"), 3, 20, 0)
+    ends = [(one.low, one.high) for one in map(found.interval, (0.8, 0.95, 0.99, 0.999))]
+    assert all(wide[0] <= narrow[0] and wide[1] >= narrow[1] for narrow, wide in pairwise(ends))
+
+
+def test_the_interval_of_the_probit_is_nearly_the_likelihoods() -> None:
+    v = np.linspace(1, 3, 21)
+    n, p = np.full(21, 50.0), norm.cdf((v - 2) / 0.3)
+    found = estimate(Counts.make(0 * v, v, np.round(n * p), n), shape="probit").interval()
+    weight = n * norm.pdf(norm.ppf(p)) ** 2 / (p * (1 - p))
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * 0.3 / np.sqrt(weight.sum()), rel=0.1)
+
+
+@pytest.mark.parametrize(("count", "power"), [(4, 1.0), (8, 0.5)])
+def test_the_limit_and_the_exponent_of_a_power_law_are_covered(count: int, power: float) -> None:
+    rows = [scaled(2.0, 0.5, power, count, seed) for seed in range(60)]
+    assert sum(row["limit"] for row in rows) >= LEAST[60]
+    assert sum(row["exponent"] for row in rows) >= LEAST[60]
+
+
+def test_two_sizes_have_no_scaling_and_three_have_no_test_of_it() -> None:
+    y, x, error = np.array([10.0, 20.0, 40.0]), np.array([2.4, 2.2, 2.1]), np.full(3, 0.01)
+    assert scaling(y[:2], x[:2], error[:2]) is None
+    found = scaling(y, x, error)
+    assert found is not None
+    assert np.isnan(found.p)
+    assert found.limit.estimate == pytest.approx(2.0, abs=0.02)
+    assert found.exponent.estimate == pytest.approx(1.0, abs=0.02)
