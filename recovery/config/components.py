@@ -150,7 +150,7 @@ class Choice:
             path = context.locate(given["path"])
             if path not in context.digests and not Path(path).is_file():
                 text = f"no file {path!r}; relative paths start in {context.folder}, then in the current folder"
-                raise ConfigError([Problem(("path",), text, missing=True)])
+                raise invalid(text, "path")
             value, filled = {**given, "path": path}, {"digest": context.digests.get(path, "")}
         own = f", or your own as module:{self.user}" if self.user else ""
         made = build_kind(self.table, value, tag=self.tag, own=own, filled=filled)

@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from recovery.errors import DataError, ParameterError
-from recovery.instances.ensembles import ENSEMBLES, Correlated, Gaussian, Mixture, StudentT
+from recovery.instances.ensembles import ENSEMBLES, Correlated, Gaussian, Mixture, StandardCorrelated, StudentT
 from recovery.instances.files import File, read_columns
 
 DRAWN = sorted(set(ENSEMBLES) - {"file"})
@@ -53,7 +53,8 @@ def test_gaussian_entries_pass_a_kolmogorov_smirnov_test():
 
 def test_correlated_rows_have_the_toeplitz_covariance():
     n, d = 20000, 4
-    X = Correlated(rho=0.7).draw(np.random.default_rng(5), n, d) * np.sqrt(n)
+    X = StandardCorrelated(rho=0.7).draw(np.random.default_rng(5), n, d)
+    np.testing.assert_allclose(X, np.sqrt(n) * Correlated(rho=0.7).draw(np.random.default_rng(5), n, d))
     expected = 0.7 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
     assert np.abs(X.T @ X / n - expected).max() <= stats.norm.isf(LEVEL / 32) * np.sqrt(2 / n)
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -53,17 +52,6 @@ def test_a_coarse_grid_refines_itself_until_the_interval_is_narrow(swept: tuple[
     assert set(rows(out).index) <= set(fine.trials().ids)
 
 
-def test_each_round_says_what_it_adds(swept: tuple[Path, Path]) -> None:
-    _, out = swept
-    cells, trials = 20, FIRST
-    for content in rounds(out):
-        new = sum(len(block["n"]) for block in content.get("axes", []))
-        assert content.get("cells", cells) == cells + new
-        assert content["trials"] >= trials + 2 * new
-        cells, trials = cells + new, content["trials"]
-    assert cells == len(rows(out)[["n", "d"]].drop_duplicates()) > 20
-
-
 def test_a_refined_sweep_is_merged_verified_and_continued(swept: tuple[Path, Path], tmp_path: Path) -> None:
     path, out = swept
     merge_folders([out], tmp_path / "merged")
@@ -75,16 +63,6 @@ def test_a_refined_sweep_is_merged_verified_and_continued(swept: tuple[Path, Pat
     assert ended.value.code in (0, None)
     assert not len(plan(load(path, (), RULE), tmp_path / "merged").missing)
     assert len(plan(load(path, (), "threshold +-0.2", refine=False), tmp_path / "merged").trials) == len(rows(out))
-
-
-def test_cells_of_different_sizes_cover_the_row_of_their_slice(swept: tuple[Path, Path]) -> None:
-    diagram = Diagram.of(read(swept[1]))
-    (panel,) = diagram.panels
-    assert len(panel.x) > 4
-    drawn = panel.matrix("trials")
-    assert not np.isnan(drawn).any()
-    cells = panel.cells
-    assert (drawn[cells["iy"], cells["ix"]] == cells["trials"]).all()
 
 
 def test_an_own_axis_with_a_computed_n_is_refined_slice_by_slice(tmp_path: Path) -> None:
