@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
-from recovery.config.tree import ConfigError, Problem, Tree, as_shown, canonical_json, invalid, zip_groups
+from recovery.config.tree import Tree, as_shown, canonical_json, invalid, zip_groups
 from recovery.config.user_code import UserValue, accept_method, accept_planted, user_architecture, user_value
 from recovery.config.validate import build, build_kind, build_scalar, names_of
 from recovery.errors import ParameterError

@@ -120,8 +120,9 @@ def test_missing_and_edited_files_are_refused(tmp_path):
     path = save(tmp_path / "data.csv", np.eye(2))
     digest = File(str(path)).digest
     save(path, 2 * np.eye(2))
+    assert File(str(path)).digest != digest
     with pytest.raises(DataError, match="the file changed"):
-        File(str(path), digest=digest)
+        File(str(path), digest="0" * 64).draw(np.random.default_rng(0), 2, 2)
 
 
 def save(path, X):

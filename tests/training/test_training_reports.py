@@ -62,12 +62,12 @@ def test_records_are_found_again_by_cell_and_replicate(tmp_path):
     grid = stored(tmp_path, TRAINED)
     runs = runs_of(grid)
     assert [(run.cell, run.replicate) for run in runs] == [
-        ("centre of the start = 0", 0),
-        ("centre of the start = 0", 1),
-        ("centre of the start = 1.5", 0),
-        ("centre of the start = 1.5", 1),
+        ("center = 0", 0),
+        ("center = 0", 1),
+        ("center = 1.5", 0),
+        ("center = 1.5", 1),
     ]
-    assert [run.cell for run in firsts(runs)] == ["centre of the start = 0", "centre of the start = 1.5"]
+    assert [run.cell for run in firsts(runs)] == ["center = 0", "center = 1.5"]
     rows = grid.frame.set_index(["method.center", "replicate"])
     for run_, key in zip(runs, [(0.0, 0), (0.0, 1), (1.5, 0), (1.5, 1)], strict=True):
         assert run_.record["loss"][-1] == rows.loc[key, "training_loss"]
