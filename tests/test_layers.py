@@ -16,7 +16,7 @@ LAYERS = [
     {"methods"},
     {"conditions", "instances", "selection", "solvers", "tensors"},
     {"training"},
-    {"programs", "sampling", "theory"},
+    {"programs", "theory"},
     {"expressions", "user"},
     {"backends", "compiled", "errors", "interval", "text", "types"},
 ]

@@ -16,7 +16,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.figures.map import draw_map
 from recovery.report.page.spec import Chart
 from recovery.runner.plan import plan
-from recovery.runner.rerun import planned_trials
+from recovery.runner.rerun import trials_of_grid
 from recovery.store import read
 
 from .sweeps import rounds, rows, until_config as config
@@ -57,7 +57,7 @@ def test_a_refined_sweep_is_merged_verified_and_continued(swept: tuple[Path, Pat
     merge_folders([out], tmp_path / "merged")
     pd.testing.assert_frame_equal(rows(tmp_path / "merged"), rows(out))
     assert rounds(tmp_path / "merged") == rounds(out)
-    assert set(planned_trials(read(out), trust=True).ids) == set(rows(out).index)
+    assert set(trials_of_grid(read(out), trust=True).ids) == set(rows(out).index)
     with pytest.raises(SystemExit) as ended:
         main(["verify", str(tmp_path / "merged"), "--sample", "40", "--trust"])
     assert ended.value.code in (0, None)
