@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="configs: names or files; by default all")
     given = parser.parse_args()
     times: list[tuple[str, float, float]] = []
-    sweeps = [*([] if given.names else load_shipped()[0]), *map(load, given.names or sorted(OTHERS.glob("*.yaml")))]
+    sweeps = [*([] if given.names else load_shipped()), *map(load, given.names or sorted(OTHERS.glob("*.yaml")))]
     lines = table(("config", "forecast", "measured", "forecast / measured"), rows(sweeps, given.seconds, times))
     ratios = np.array([forecast / whole for _, forecast, whole in times if whole == whole])
     near = int(np.count_nonzero((ratios <= NEAR) & (ratios >= 1 / NEAR)))

@@ -26,7 +26,7 @@ from recovery.report.statistics import Threshold, threshold_of
 from recovery.report.statistics.estimates import interim_level
 from recovery.report.statistics.panels import RATIO
 from recovery.report.until import Goal, record_of, steps_to_divide
-from recovery.sampling.placement import Slice, sharpen
+from recovery.runner.placement import Slice, sharpen
 from recovery.types import Array, Rng
 
 TRUTHS = ("wendel", "logistic", "skewed", "gompertz", "mirrored", "two steps", "plateau", "drifting")

@@ -44,7 +44,7 @@ def command(
     Exit status: 0 if all rows agree up to rounding (or are proved); 1 if a row differs or is not comparable, sweep.json
     is damaged, rows belong to no trial of the sweep, no rows are stored, or --rigorous finds no verdict to prove.
     """
-    from recovery.runner.rerun import planned_trials
+    from recovery.runner.rerun import trials_of_grid
     from recovery.store import read
     from recovery.store.folder import Folder
 
@@ -52,7 +52,7 @@ def command(
         raise click.UsageError("--out needs --rigorous")
     grid = read(results)
     stored = set(grid.table["trial_id"].to_pylist())
-    trials = [trial for trial in planned_trials(grid, trust=trust) if trial.id in stored]
+    trials = [trial for trial in trials_of_grid(grid, trust=trust) if trial.id in stored]
     faults = [str(grid.left_out)] if grid.left_out else []
     if damage := Folder(results).damage():
         faults.append(f"sweep.json: {damage}; its content is read from the parts, and `recover sweep` writes it again")

@@ -192,12 +192,9 @@ def columns() -> str:
 
 def figures() -> str:
     def rows() -> Iterator[tuple[str, ...]]:
-        sweeps, missing = load_shipped()
-        for sweep in sweeps:
+        for sweep in load_shipped():
             claims = "; ".join(dict.fromkeys(claim.source for claim in sweep.claims))
             yield f"`{sweep.name}`", plain(sweep.title), plain(sweep.source), str(sweep.size), plain(claims)
-        for one in missing:
-            yield f"`{one.name}`", plain(one.title), plain(one.source), "needs a file", "see `recover check`"
 
     text = f"# Figures that ship with the program\n\n{MADE}\n"
     text += "Each is run by `recover sweep NAME`, and shown by `recover report results/NAME`.\n\n"

@@ -45,7 +45,7 @@ from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.statistics.growth import growth
 from recovery.report.statistics.means import FAR, claimed_table, claimed_tables
-from recovery.sampling.placement import TransitionCurve, estimate
+from recovery.runner.placement import TransitionCurve, estimate
 from recovery.store import read
 from recovery.types import Array
 

@@ -4,7 +4,8 @@ On a new machine compiling takes up to 20 s, which must not count as the time of
 notifies the process that waits for a trial when it begins and ends. Numba is imported only when it is first needed.
 
 Numba stores machine code beside the file of a function, or in the user's cache if that folder is not writable. It
-ignores the machine code when the file changes.
+ignores the machine code when this file changes, but not when a compiled function that is called from it changes in
+another file: after an edit of such a function, such as `dot`, delete the `.nbi` files in the `__pycache__` folders.
 """
 
 import os

@@ -11,6 +11,8 @@ import recovery
 from recovery.api import IncompleteError
 from recovery.methods.min_norm import MinNorm
 
+from .own_method import write_method
+
 CONFIG = {
     "name": "small",
     "data": {"ensemble": "gaussian"},
@@ -81,19 +83,9 @@ def test_another_thread_than_the_main_one_is_told(tmp_path: Path) -> None:
 
 
 def test_a_sweep_that_gives_up_says_where_the_reason_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "broken_method.py").write_text(
-        "from dataclasses import dataclass\n"
-        "from recovery import select\n"
-        "@dataclass(frozen=True)\n"
-        "class Broken:\n"
-        "    columns = select('recovered')\n"
-        "    def __call__(self, instance, architecture):\n"
-        "        raise ValueError('no')\n"
-        "    def cost(self, n, d):\n"
-        "        return 1e-4\n"
-    )
+    kind = write_method(tmp_path / "broken_method.py", "raise ValueError('no')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    config = {**CONFIG, "method": {"kind": "broken_method:Broken"}, "replicates": 15}
+    config = {**CONFIG, "method": {"kind": kind}, "replicates": 15}
     with pytest.raises(IncompleteError, match=r"`recover status .*out` says why"):
         recovery.run(config, tmp_path / "out", jobs=1, quiet=True)

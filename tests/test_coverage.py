@@ -17,7 +17,7 @@ def test_entries_agree_with_the_gallery(paper: str) -> None:
 
 @pytest.fixture(scope="module")
 def sweeps() -> list[Sweep]:
-    return load_shipped()[0]
+    return load_shipped()
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -161,14 +161,6 @@ def test_a_type_checker_knows_what_ones_own_classes_need(tmp_path: Path) -> None
     assert done.stdout.count(" error: ") == len(errors)
 
 
-def test_a_diagram_of_ones_own_is_short() -> None:
-    """The page itself is run from top to bottom like the others."""
-    page = dict(reversed(blocks(DOCS / "tutorials/donoho-tanner.md")))
-    lines = {language: len([line for line in text.splitlines() if line.strip()]) for language, text in page.items()}
-    assert lines["python"] < 40
-    assert lines["yaml"] < 25
-
-
 def is_true(text: str, folder: Path) -> None:
     """A whole config loads; each line of a part is in a config that ships."""
     if text.startswith("name:"):

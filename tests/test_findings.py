@@ -14,21 +14,6 @@ def test_no_number_stands_without_its_grid(page: str) -> None:
     assert typed((DOCS / f"{page}.template").read_text()) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("the mean is 0.73 there", ["0.73"]),
-        ("at $n = 1.25 d$ it falls", ["1.25"]),
-        ("40 of 40 draws", ["40", "40"]),
-        ("Figure 24 has 17 cells", ["17"]),
-        ("at $n = 2d$ in Figures 14 and 15, by (146) and P1's Theorem 9, `--set d=40`", []),
-        ("{{mean p1-fig24 absolute_distance | n == 30}} and {{paper 7.613}}", []),
-    ],
-)
-def test_typed_numbers_are_seen(text: str, numbers: list[str]) -> None:
-    assert typed(text) == numbers
-
-
 def test_a_number_follows_its_grid() -> None:
     query = "`method.program` == 'gated' and `patterns.kind` == 'all' and n == 110"
     assert filled("{{share p1-theorem7 all_ones | " + query + "}}") == "40 of 40"

@@ -116,11 +116,9 @@ def test_all_but_ecos_itself_works_without_ecos(tmp_path):
 
     assert "No module named 'ecos'" in python("-c", "import ecos").stderr
     small = ["--set", "axes.n=[4, 12]", "--set", "axes.d=[2]", "--set", "replicates=2", "--jobs", "1", "--quiet"]
-    for solver in ("auto", "CLARABEL"):
-        done = python("-m", "recovery.cli", "sweep", "quickstart", *small, "--set", f"method.solver={solver}",
-                      "--out", solver)  # fmt: skip
-        assert (done.returncode, "4 of 4 trials stored" in done.stdout) == (0, True), done.stderr
-        assert python("-m", "recovery.cli", "report", solver).returncode == 0
+    done = python("-m", "recovery.cli", "sweep", "quickstart", *small, "--out", "auto")
+    assert (done.returncode, "4 of 4 trials stored" in done.stdout) == (0, True), done.stderr
+    assert python("-m", "recovery.cli", "report", "auto").returncode == 0
     asked = python("-m", "recovery.cli", "sweep", "quickstart", *small, "--set", "method.solver=ECOS", "--out", "x")
     assert asked.returncode != 0
     assert "solver ECOS is not installed" in asked.stdout + asked.stderr

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
-from recovery.config.tree import ConfigError, Problem, Tree, as_shown, canonical_json, invalid, zip_groups
+from recovery.config.tree import Tree, as_shown, canonical_json, invalid, zip_groups
 from recovery.config.user_code import UserValue, accept_method, accept_planted, user_architecture, user_value
 from recovery.config.validate import build, build_kind, build_scalar, names_of
 from recovery.errors import ParameterError
@@ -150,7 +150,7 @@ class Choice:
             path = context.locate(given["path"])
             if path not in context.digests and not Path(path).is_file():
                 text = f"no file {path!r}; relative paths start in {context.folder}, then in the current folder"
-                raise ConfigError([Problem(("path",), text, missing=True)])
+                raise invalid(text, "path")
             value, filled = {**given, "path": path}, {"digest": context.digests.get(path, "")}
         own = f", or your own as module:{self.user}" if self.user else ""
         made = build_kind(self.table, value, tag=self.tag, own=own, filled=filled)

@@ -1,6 +1,6 @@
 """Load a sweep from a config file, a shipped name, YAML text or a mapping, with overrides; and a file of claims."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -14,7 +14,6 @@ from recovery.config.reader import as_overrides, as_text, read, read_text, read_
 from recovery.config.sweep import Sweep, composed
 from recovery.config.tree import (
     ConfigError,
-    MissingFileError,
     Place,
     Problem,
     Tree,
@@ -93,21 +92,14 @@ def load(
     overrides: one or several `PATH=VALUE`, or a mapping. until: the rule of `sampling: {kind: until}`, which replaces
     the config's `sampling`. refine: False keeps a rule from adding values to the axis. Every cell is composed and
     validated, and user code is imported for it. Relative paths start in the config's folder, or in the current folder.
-    Raises `ConfigError` with every problem of the config and the overrides, as `MissingFileError` if the only problem
-    is a missing data file.
+    Raises `ConfigError` with every problem of the config and the overrides.
     """
     return read_config(config, overrides, until, refine=refine).sweep()
 
 
-def load_shipped(names: Iterable[str] | None = None) -> tuple[list[Sweep], list[MissingFileError]]:
-    """Return the shipped sweeps with these names, or all, and the errors of those whose data file is missing."""
-    sweeps, missing = list[Sweep](), list[MissingFileError]()
-    for name in shipped() if names is None else names:
-        try:
-            sweeps.append(load(name))
-        except MissingFileError as error:
-            missing.append(error)
-    return sweeps, missing
+def load_shipped() -> list[Sweep]:
+    """Return all shipped sweeps."""
+    return [load(name) for name in shipped()]
 
 
 def find(path_or_name: str | Path) -> Path:

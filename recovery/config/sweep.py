@@ -19,7 +19,7 @@ from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curv
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.sampling import SAMPLINGS, Even, Sections, Until, judgeable_faults, sampling_faults
 from recovery.config.slicing import Slicing, slicing
-from recovery.config.tree import ConfigError, MissingFileError, Path as TreePath, Problem, Tree, canonical_json
+from recovery.config.tree import ConfigError, Path as TreePath, Problem, Tree, canonical_json
 from recovery.config.trials import ID_BYTES, Cell, Trials
 from recovery.config.user_axes import user_axis_problems
 from recovery.config.user_curves import kept_curves
@@ -89,8 +89,7 @@ class Sweep(Sections):
 def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep:
     """Return the sweep of a tree, all of its cells composed and checked; user code is imported here.
 
-    problems: those found when the tree was read. Raises `ConfigError` with all problems, as `MissingFileError` if the
-    only problem is a missing data file.
+    problems: those found when the tree was read. Raises `ConfigError` with all problems.
     """
     allow_imports(context.folder)
     sections, more = _sections(tree)
@@ -114,8 +113,6 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
         found += sampling_faults(sections, slicing(sections.report, blocks), cells, columns)
         sections = replace(sections, report=replace(sections.report, curves=tuple(curves)))
     problems += map(tree.placed, found)
-    if problems and all(problem.missing for problem in problems):
-        raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
     if problems:
         raise ConfigError(problems)
     return _assembled(tree, sections, blocks, _document(tree, sections, composer, axes), lambda: cells)

@@ -35,13 +35,12 @@ class Problem:
     """One error of a config, shown as `place: path: text`.
 
     `path` starts at the value under validation, and at the root of the config once `place` is known. key: the key is
-    wrong, not its value. missing: the value is right, but names a data file that does not exist.
+    wrong, not its value.
     """
 
     path: Path
     text: str
     key: bool = False
-    missing: bool = False
     place: Place = Place()
 
     def __str__(self) -> str:
@@ -64,17 +63,6 @@ class ConfigError(RecoverError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ConfigError, (self.problems,)
-
-
-class MissingFileError(ConfigError):
-    """A config whose only error is that its data file is missing; with the config's name, title and source."""
-
-    def __init__(self, problems: Iterable[Problem], name: str, title: str, source: str) -> None:
-        super().__init__(problems)
-        self.name, self.title, self.source = name, title, source
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return MissingFileError, (self.problems, self.name, self.title, self.source)
 
 
 def invalid(text: str, *path: str | int, key: bool = False) -> ConfigError:

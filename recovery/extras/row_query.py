@@ -13,10 +13,10 @@ from recovery.config import Trials, from_document
 from recovery.errors import ReportError
 from recovery.expressions import Expression, ExpressionError, parse
 from recovery.report.diagram import as_numbers, is_number
+from recovery.report.texts import csv_text
 from recovery.runner.loading import sweep_of
 from recovery.runner.plan import plan
 from recovery.store import read
-from recovery.text import spreadsheet_text
 
 MISSING = "missing"
 """Status of a planned trial without a row; a condition that names it is about these trials, too."""
@@ -76,7 +76,7 @@ def written(rows: pd.DataFrame, out: Path) -> Path:
     """Write all columns of the rows; return the path. Raises `ReportError` for an unknown file type, or if it fails."""
     try:
         if out.suffix == ".csv":
-            _as_text(rows).to_csv(out, index=False)
+            out.write_bytes(csv_text(rows).encode())
         elif out.suffix == ".parquet":
             rows.to_parquet(out, index=False)
         else:
@@ -84,14 +84,3 @@ def written(rows: pd.DataFrame, out: Path) -> Path:
     except OSError as error:
         raise ReportError(f"cannot write {out}: {error.strerror or error}") from error
     return out
-
-
-def _as_text(rows: pd.DataFrame) -> pd.DataFrame:
-    """Convert times to text, because spreadsheets have no time zones, and text to text that is not a formula."""
-    plain = rows.copy()
-    for name, column in rows.items():
-        if isinstance(column.dtype, pd.DatetimeTZDtype):
-            plain[name] = column.map(lambda time: time.isoformat(), na_action="ignore")
-        elif not is_number(column) and not pd.api.types.is_bool_dtype(column.dtype):
-            plain[name] = column.map(lambda text: spreadsheet_text(str(text)), na_action="ignore")
-    return plain

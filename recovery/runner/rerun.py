@@ -152,7 +152,7 @@ def compare(trial: Trial, again: Row, stored: Row, columns: Columns, measured: C
     return Replayed(trial, again, unequal, outcome, elsewhere, skipped)
 
 
-def planned_trials(grid: Grid, *, trust: bool) -> Trials:
+def trials_of_grid(grid: Grid, *, trust: bool) -> Trials:
     """Return every trial of the grid's sweep and its stored rounds.
 
     Raises `ConfigError` if they run user code and `trust` is false.
@@ -162,7 +162,7 @@ def planned_trials(grid: Grid, *, trust: bool) -> Trials:
 
 def find_trial(grid: Grid, prefix: str, *, trust: bool) -> Trial:
     """Return the planned trial whose id starts with `prefix`. Raises `StoreError` if there is not exactly one."""
-    planned = planned_trials(grid, trust=trust)
+    planned = trials_of_grid(grid, trust=trust)
     matching = [place for place, trial_id in enumerate(planned.ids) if trial_id.startswith(prefix)]
     if len(matching) != 1:
         what = f"{len(matching)} trial ids start" if matching else "no trial id starts"

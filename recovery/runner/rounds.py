@@ -17,7 +17,7 @@ from recovery.config import Cell, Sweep, Trial, Trials, Until, divided
 from recovery.config.sampling import Sampling
 from recovery.config.slicing import Slicing
 from recovery.errors import StoreError
-from recovery.sampling.placement import Slice, Transition, TransitionCurve, sharpen
+from recovery.runner.placement import Slice, Transition, TransitionCurve, sharpen
 from recovery.store.round_files import Round, added, counts
 from recovery.types import Index
 

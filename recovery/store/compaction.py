@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
-from recovery.store.parts import PROVENANCE, TRIALS, Damaged, list_parts, merge, read_part, read_parts, refuse
+from recovery.store.parts import PROVENANCE, TRIALS, Damaged, list_parts, makers, merge, read_part, read_parts, refuse
 from recovery.store.row_schema import RECORD, row_schema
 from recovery.types import Mask, Scalar
 
@@ -118,8 +118,5 @@ def _replace(folder: Folder, parts: Sequence[tuple[Path, pa.Table]], tables: Ite
 
 def _provenance(tables: list[pa.Table]) -> dict[bytes, str]:
     """Return metadata with the distinct provenance entries of all tables, in order."""
-    entries: dict[str, None] = {}
-    for table in tables:
-        for entry in json.loads((table.schema.metadata or {}).get(PROVENANCE, b"[]")):
-            entries.setdefault(json.dumps(entry, sort_keys=True))
-    return {PROVENANCE: json.dumps([json.loads(entry) for entry in entries])}
+    entries = dict.fromkeys(json.dumps(maker, sort_keys=True) for table in tables for maker in makers(table))
+    return {PROVENANCE: f"[{', '.join(entries)}]"}

@@ -18,14 +18,13 @@ MOST_BYTES, MOST_TRIALS = 64 * 2**20, 10**7
 """Largest file and number of trials of a grid cell that are read."""
 Round = Mapping[str, Any]
 """round: its number, from 2. counts: grid cell id -> its trials so far, where they exceed those of the first round.
-trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: with a rule, the
-interim analysis. axes: the blocks of axes that the round adds to the grid, if any. cells: all grid cells up to its
+trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: the interim
+analysis. axes: the blocks of axes that the round adds to the grid, if any. cells: all grid cells up to its
 end, if a round has added some."""
 FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "based_on": dict, "slices": list, "counts": dict}
 UNTIL = {"rule": str, "ended": bool, "panels": list, "words": list}
 PANEL = {"title": str, "known": bool, "aimed": bool, "trials": int, "left": int, "tests": int, "level_of": int}
 """Fields of a round, of its `until`, and of a panel in it -> their types."""
-NO_RULE = {"rule": "", "ended": True, "panels": [], "words": []}
 MOST_ANALYSES = 1000
 """Maximum for `level_of`, the number of an interim analysis: its error rate is 2 to this power times smaller."""
 
@@ -45,7 +44,7 @@ def encode_round(content: Round) -> tuple[str, bytes]:
 
 def _is_round(content: Mapping[str, Any], name: str) -> bool:
     """Return whether a document has the fields that this program writes into the file of this name."""
-    until = content.get("until", NO_RULE)
+    until = content.get("until", {})
     return (
         _has(content, FIELDS)
         and _has(until, UNTIL)

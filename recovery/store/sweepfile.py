@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from recovery.errors import ParameterError
-from recovery.store.parts import PROVENANCE, Damaged, document_checksum, list_parts, read_part
+from recovery.store.parts import Damaged, document_checksum, list_parts, makers, read_part
 from recovery.store.row_schema import stored_columns
 from recovery.text import FOLDER_NAME, is_plain
 
 SWEEP_FILE = "sweep.json"
-FORMAT, FORMAT_WITHOUT_CHECKSUM = 2, 1
+FORMAT = 2
 FIELDS = {"name": str, "digest": str, "trials": int, "config": dict, "provenance": dict}
 OPTIONAL = {"cells": int, "columns": dict}
 """Fields that files of earlier versions lack."""
@@ -35,9 +35,9 @@ def decode(data: bytes) -> Content:
     if not isinstance(content, dict):
         raise ValueError("is not a mapping")
     claimed = content.pop("checksum", None)
-    if content.get("format") != (FORMAT_WITHOUT_CHECKSUM if claimed is None else FORMAT):
+    if content.get("format") != FORMAT:
         raise ValueError("has a format that this version of the program cannot read")
-    if claimed is not None and claimed != document_checksum(content):
+    if claimed != document_checksum(content):
         raise ValueError("does not match its checksum")
     check(content)
     return content
@@ -71,7 +71,7 @@ def rebuilt(trials: Path) -> Content | None:
         if isinstance(part, Damaged):
             continue
         try:
-            made = json.loads((part.schema.metadata or {}).get(PROVENANCE, b"[]"))[-1]
+            made = makers(part)[-1]
             known = {field: made.pop(field) for field in ("name", "digest", "trials", "cells", "config", "columns")}
             content = {"format": FORMAT, **known, "provenance": made}
             check(content)

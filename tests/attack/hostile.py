@@ -1,19 +1,15 @@
-# ruff: noqa: N818, PTH110, PTH202, SIM105
 """Methods of a user's that do what no method should. Copied beside their config as own_acts.py."""
 
-import atexit
-import ctypes
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
 from recovery.methods.columns import Columns, select
+
+HEAD = """
+import atexit, contextlib, ctypes, os, signal, subprocess, sys, threading, time
 from recovery.methods.method import Measurement
+
+OK = {"recovered": True}
 
 
 class Silent(Exception):
@@ -26,228 +22,93 @@ class Deep(BaseException):
 
 
 def note(name, pid):
-    os.write(os.open(f"{PATH}/{name}", os.O_CREAT | os.O_APPEND | os.O_WRONLY), b"%d\n" % pid)
-
-
-def go_on():
-    return {"recovered": True}
-
-
-def leave():
-    sys.exit(0)
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-def base():
-    raise Deep("deep")
-
-
-def silent():
-    raise Silent
-
-
-def half():
-    raise ValueError("half \ud800 and \x1b[31mred")
-
-
-def number():
-    return {"recovered": 1}
-
-
-def text():
-    return {"gap": "small"}
-
-
-def large():
-    return {"iterations": 2**63}
-
-
-def none():
-    return None
-
-
-def forked():
-    os.fork()
-    return {"recovered": True}
-
-
-def fork_and_leave():
-    if os.fork() == 0:
-        time.sleep(3600)
-    os._exit(0)
-
-
-def daemon():
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0:
-            note("daemon", os.getpid())
-            time.sleep(3600)
-        os._exit(0)
-    while not os.path.exists(PATH + "/daemon") or not os.path.getsize(PATH + "/daemon"):
-        time.sleep(0.01)
-    os._exit(3)
-
-
-def orphan():
-    child = subprocess.Popen(["sleep", "3600"])
-    note("orphan", child.pid)
-    child.wait()
-
-
-def stop():
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
-def crash():
-    ctypes.string_at(0)
-
-
-def close_all():
-    os.closerange(0, 1000)
-    return {"recovered": True}
-
-
-def scribble():
-    for fd in range(3, 50):
-        try:
-            os.write(fd, b"x" * 100)
-        except OSError:
-            pass
-    return {"recovered": True}
-
-
-def kill_server():
-    os.kill(os.getppid(), signal.SIGKILL)
-    return {"recovered": True}
-
-
-def move():
-    os.chdir("/")
-    return {"recovered": True}
-
-
-def stop_iteration():
-    raise StopIteration
-
-
-def generator_exit():
-    raise GeneratorExit
-
-
-def memory():
-    raise MemoryError
+    os.write(os.open(f"{PATH}/{name}", os.O_CREAT | os.O_APPEND | os.O_WRONLY), b"%d\\n" % pid)
 
 
 def recursion():
     return recursion()
 
 
-def not_finite():
-    return {"gap": float("nan")}
-
-
-def undeclared():
-    return {"surprise": 1.0}
-
-
-def listed():
-    return [("recovered", True)]
-
-
-def long_text():
-    raise ValueError("x" * 10**7)
-
-
-def lone():
-    return {"solver": "\ud800"}
-
-
-def group():
-    raise ExceptionGroup("several", [ValueError("one"), KeyError("two")])
-
-
-def ragged():
+def recorded(**arrays):
     measured = Measurement(recovered=True)
-    measured.trajectory = {"loss": [1.0, 2.0], "weights": [[1.0], [2.0, 3.0]]}
+    measured.trajectory = arrays
     return measured
 
-
-def uneven():
-    measured = Measurement(recovered=True)
-    measured.trajectory = {"loss": [1.0, 2.0], "weights": [1.0]}
-    return measured
-
-
-def alarm():
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
-    time.sleep(3600)
-
-
-def abort():
-    os.abort()
-
-
-def terminate():
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(3600)
-
-
-def kill_self():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def kill_group():
-    os.killpg(0, signal.SIGKILL)
-
-
-def no_recursion():
-    sys.setrecursionlimit(60)
-    return {"recovered": True}
-
-
-def thread():
-    threading.Thread(target=time.sleep, args=[3600]).start()
-    return {"recovered": True}
-
-
-def print_much():
-    print("printed by a method")
-    return {"recovered": True}
-
-
-def no_signals():
-    for number in range(1, 32):
-        if number not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(number, signal.SIG_IGN)
-    return {"recovered": True}
-
-
-def at_exit():
-    atexit.register(lambda: time.sleep(3600))
-    return {"recovered": True}
-
-
-def many_children():
-    for _ in range(20):
-        subprocess.Popen(["sleep", "3600"])
-    return {"recovered": True}
-
-
-def no_path():
-    sys.path.clear()
-    return {"recovered": True}
-
-
-KEPT = []
-
-
-def leak():
-    KEPT.append(bytearray(60 * 2**20))
-    return {"recovered": True}
+"""
+SLEEP = "time.sleep(3600)"
+FAILED = {
+    "leave": ("SystemExit", "sys.exit(0)"),
+    "interrupt": ("KeyboardInterrupt", "raise KeyboardInterrupt"),
+    "base": ("Deep", "raise Deep('deep')"),
+    "silent": ("Silent", "raise Silent"),
+    "half": ("ValueError", r"raise ValueError('half \ud800 and \x1b[31mred')"),
+    "number": ("ColumnError", "return {'recovered': 1}"),
+    "text": ("ColumnError", "return {'gap': 'small'}"),
+    "large": ("ColumnError", "return {'iterations': 2**63}"),
+    "none": ("ColumnError", "return None"),
+    "stop_iteration": ("StopIteration", "raise StopIteration"),
+    "generator_exit": ("GeneratorExit", "raise GeneratorExit"),
+    "recursion": ("RecursionError", "recursion()"),
+    "not_finite": ("NotFiniteError", "return {'gap': float('nan')}"),
+    "undeclared": ("ColumnError", "return {'surprise': 1.0}"),
+    "listed": ("ColumnError", "return [('recovered', True)]"),
+    "long_text": ("ValueError", "raise ValueError('x' * 10**7)"),
+    "lone": ("ColumnError", r"return {'solver': '\ud800'}"),
+    "group": ("ExceptionGroup", "raise ExceptionGroup('several', [ValueError('one'), KeyError('two')])"),
+    "ragged": ("ColumnError", "return recorded(loss=[1.0, 2.0], weights=[[1.0], [2.0, 3.0]])"),
+    "uneven": ("ColumnError", "return recorded(loss=[1.0, 2.0], weights=[1.0])"),
+}
+"""Act -> the error of its row, and its code."""
+KILLED = {
+    "fork_and_leave": f"if os.fork() == 0: {SLEEP}\nos._exit(0)",
+    "daemon": f"""
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        note("daemon", os.getpid())
+        {SLEEP}
+    os._exit(0)
+while not os.path.exists(PATH + "/daemon") or not os.path.getsize(PATH + "/daemon"):
+    time.sleep(0.01)
+os._exit(3)""",
+    "stop": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "crash": "ctypes.string_at(0)",
+    "close_all": "os.closerange(0, 1000)\nreturn OK",
+    "scribble": """
+for fd in range(3, 50):
+    with contextlib.suppress(OSError):
+        os.write(fd, b"x" * 100)
+return OK""",
+    "alarm": f"signal.setitimer(signal.ITIMER_REAL, 0.01)\n{SLEEP}",
+    "abort": "os.abort()",
+    "terminate": f"os.kill(os.getpid(), signal.SIGTERM)\n{SLEEP}",
+    "kill_self": "os.kill(os.getpid(), signal.SIGKILL)",
+    "kill_group": "os.killpg(0, signal.SIGKILL)",
+}
+OK = {
+    "go_on": "return OK",
+    "kill_server": "os.kill(os.getppid(), signal.SIGKILL)\nreturn OK",
+    "forked": "os.fork()\nreturn OK",
+    "move": "os.chdir('/')\nreturn OK",
+    "thread": "threading.Thread(target=time.sleep, args=[3600]).start()\nreturn OK",
+    "print_much": "print('printed by a method')\nreturn OK",
+    "no_signals": """
+for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, signal.SIG_IGN)
+return OK""",
+    "at_exit": f"atexit.register(lambda: {SLEEP})\nreturn OK",
+    "many_children": "[subprocess.Popen(['sleep', '3600']) for _ in range(20)]\nreturn OK",
+    "no_path": "sys.path.clear()\nreturn OK",
+}
+ANY = {"memory": "raise MemoryError", "no_recursion": "sys.setrecursionlimit(60)\nreturn OK"}
+"""A row, whose status depends on the limits."""
+OTHERS = {
+    "orphan": "child = subprocess.Popen(['sleep', '3600'])\nnote('orphan', child.pid)\nchild.wait()",
+    "leak": "sys.__dict__.setdefault('kept', []).append(bytearray(60 * 2**20))\nreturn OK",
+}
+"""Acts with tests of their own."""
+ACTS = {**{act: code for act, (_, code) in FAILED.items()}, **KILLED, **OK, **ANY}
+"""Act -> the body of a function."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +121,7 @@ class Own:
         return 1.0
 
     def __call__(self, instance, architecture):
-        global PATH
-        PATH = self.path
-        return globals()[self.act]()
+        names = {"PATH": self.path}
+        body = "\n    ".join({**ACTS, **OTHERS}[self.act].splitlines())
+        exec(f"{HEAD}\ndef act():\n    {body}\n", names)
+        return names["act"]()

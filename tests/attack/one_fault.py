@@ -23,6 +23,7 @@ import pandas as pd
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.records import read_records
+from tests.own_method import write_method
 from tests.runner.kills import stored_ids
 from tests.runner.sweeps import rows, sweep, write_config
 
@@ -67,21 +68,8 @@ sys.argv = ["recover", *request["arguments"]]
 main()
 """
 WAY = """
-from dataclasses import dataclass
-import numpy as np
-from recovery.methods.columns import select
-from recovery.methods.method import Measurement
-
-@dataclass(frozen=True)
-class Way:
-    columns = select("gap")
-
-    def cost(self, n, d):
-        return 1e-3
-
-    def __call__(self, instance, architecture):
-        value = float(instance.X.sum()) + {version}
-        return Measurement(gap=value).recording({{"way": np.arange(3.0) + value}})
+value = float(instance.X.sum()) + {version}
+return Measurement(gap=value).recording({{"way": np.arange(3.0) + value}})
 """
 TRAIN = {
     "kind": "train",
@@ -206,13 +194,13 @@ def _rounds(folder: Path) -> None:
 def _edited(folder: Path) -> None:
     """Rows and records of the first version of a method, and its second version."""
     config = write_config(folder, method=None, replicates=2, axes={"n": [6, 8], "d": [2, 3], "method": OWN})
-    (folder / "way_method.py").write_text(WAY.format(version=1))
+    write_method(folder / "way_method.py", WAY.format(version=1), "gap")
     for shard in (1, 2):
         sweep(config, folder / "out", shard=(shard, 2))
-    (folder / "way_method.py").write_text(WAY.format(version=1000))
+    write_method(folder / "way_method.py", WAY.format(version=1000), "gap")
 
 
-OWN = [{"kind": "way_method:Way"}, TRAIN]
+OWN = [{"kind": "way_method:Own"}, TRAIN]
 SWEEP = ("sweep", "fake.yaml", "--out", "out")
 SCENARIOS: dict[str, Scenario] = {
     "fresh": Scenario(_fresh, [*SWEEP, *THREADS]),

@@ -11,36 +11,16 @@ from click.testing import CliRunner
 import recovery
 from recovery.cli.main import main
 from recovery.store import read
+from tests.own_method import COST, write_method
 from tests.runner.sweeps import rows, write_config
 from tests.suites import first
 
-MODULE = """
-import atexit, os, signal, threading, time, warnings
-from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar
-import numpy as np
-from recovery.methods.columns import Columns, select
-
-HERE = Path(__file__).parent
-{head}
-
-@dataclass(frozen=True)
-class Own:
-    columns: ClassVar[Columns] = select("recovered", "solver")
-    {body}
-
-    def __call__(self, instance, architecture):
-        {call}
-"""
-COST = "def cost(self, n, d):\n        return 1.0"
-FINE = 'return {"recovered": True}'
+FINE = "return {'recovered': True}"
 
 
-def config_of(folder: Path, head: str = "", body: str = COST, call: str = FINE) -> Path:
-    (folder / "border_things.py").write_text(MODULE.format(head=head, body=body, call=call))
-    config = write_config(folder, method={"kind": "border_things:Own"}, axes={"n": [4, 5], "d": [2]})
-    return config
+def config_of(folder: Path, head: str = "", cost: str = COST, call: str = FINE) -> Path:
+    kind = write_method(folder / "border_things.py", call, head=head, cost=cost)
+    return write_config(folder, method={"kind": kind}, axes={"n": [4, 5], "d": [2]})
 
 
 def recover(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -53,10 +33,10 @@ def recover(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str
     first(
         1,
         [
-            pytest.param({"body": "def cost(self, n, d):\n        os._exit(0)"}, id="cost"),
+            pytest.param({"cost": "def cost(self, n, d):\n    os._exit(0)"}, id="cost"),
             pytest.param({"head": "os._exit(0)"}, id="import"),
-            pytest.param({"body": f"def __post_init__(self):\n        os._exit(0)\n\n    {COST}"}, id="made"),
-            pytest.param({"head": "os.kill(os.getpid(), signal.SIGKILL)"}, id="killed"),
+            pytest.param({"cost": f"def __post_init__(self):\n    os._exit(0)\n\n{COST}"}, id="made"),
+            pytest.param({"head": "os.kill(os.getpid(), 9)"}, id="killed"),
         ],
     ),
 )
@@ -71,6 +51,7 @@ def test_code_that_ends_its_process_is_no_success(tmp_path: Path, code: dict[str
 @pytest.mark.parametrize(("call", "status"), first(1, [("raise ValueError", 1), (FINE, 0)]))
 def test_the_end_of_own_code_is_not_that_of_the_program(tmp_path: Path, call: str, status: int) -> None:
     head = """
+import atexit, signal, threading, warnings
 atexit.register(lambda: os._exit(0))
 threading.Thread(target=time.sleep, args=[3600]).start()
 warnings.simplefilter("error")
@@ -87,7 +68,7 @@ for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1):
 def test_own_code_is_imported_by_no_process_that_stores_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path[:])
-    config = config_of(tmp_path, "with open(HERE / 'pids', 'a') as f: print(os.getpid(), file=f)")
+    config = config_of(tmp_path, "with open(__file__ + '.pids', 'a') as f: print(os.getpid(), file=f)")
     assert recovery.load(config).cells[0].cost == 1.0
     recovery.run(config, "out", quiet=True)
     trial = read(tmp_path / "out").frame["trial_id"][0]
@@ -99,4 +80,4 @@ def test_own_code_is_imported_by_no_process_that_stores_rows(tmp_path: Path, mon
         result = CliRunner().invoke(main, [str(word) for word in command])
         assert result.exit_code == 0, (command, result.output)
     assert "border_things" not in sys.modules
-    assert str(os.getpid()) not in (tmp_path / "pids").read_text().split()
+    assert str(os.getpid()) not in (tmp_path / "border_things.py.pids").read_text().split()

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from recovery.config import ConfigError, load
-from recovery.store.folder import Folder
 from recovery.store.parts import document_checksum
 from tests.invoke import recover, refused, said
 from tests.runner.sweeps import write_config
@@ -81,11 +80,6 @@ def test_more_trials_than_a_sweep_can_have_are_refused(out: Path, replicates: in
         assert "10000000" in refused(command[0], out, *command[1:])
 
 
-def test_more_cells_and_replicates_than_a_sweep_can_have_are_refused(out: Path) -> None:
-    edit(out, replicates=10**7)
-    assert "the sweep has 40000000 trials; at most 10000000 are allowed" in refused("verify", out)
-
-
 @pytest.mark.parametrize("field", ["title", "source"])
 def test_a_title_has_a_bounded_length(out: Path, tmp_path: Path, field: str) -> None:
     """Drawing a title of a megabyte took 25 s."""
@@ -95,25 +89,3 @@ def test_a_title_has_a_bounded_length(out: Path, tmp_path: Path, field: str) -> 
     with pytest.raises(ConfigError, match=field):
         load(write_config(tmp_path, **{field: "x" * 1001}))
     load(write_config(tmp_path, **{field: "x" * 1000}))
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "trial_id*2>1",
-        "abs(status)>1",
-        "max(status, n)>1",
-        "-status>1",
-        "status+1",
-        "sqrt('x')>0",
-        "'a'*n=n",
-        "status**2>n",
-    ],
-)
-def test_arithmetic_with_text_is_a_message(out: Path, condition: str) -> None:
-    assert "--where: text is not a number; compare it by == or !=" in refused("trials", out, "--where", condition)
-
-
-def test_the_rounds_of_a_folder_stay_as_they_are(out: Path) -> None:
-    assert Folder(out).prepare() == []
-    assert recover("status", out).exit_code == 0

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import random
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from recovery.config import load
@@ -69,13 +67,6 @@ def test_no_code_that_a_folder_names_runs(out: Path, tmp_path: Path) -> None:
     assert flag.exists()
 
 
-def test_a_grid_of_own_code_is_shown_without_running_it(tmp_path: Path) -> None:
-    sweep(write_config(tmp_path), tmp_path / "out")
-    (tmp_path / "fake_methods.py").unlink()
-    for command in ("status", "report"):
-        assert recover(command, tmp_path / "out").exit_code == 0
-
-
 def test_verify_fails_where_the_config_was_edited(out: Path) -> None:
     assert recover("verify", out).exit_code == 0
     edit(out, seed=8)
@@ -89,27 +80,6 @@ def test_verify_fails_where_nothing_is_stored(out: Path) -> None:
     result = recover("verify", out)
     assert result.exit_code == 1
     assert "nothing to verify" in result.stdout
-
-
-def test_every_flipped_byte_of_sweep_json_is_seen_and_mended(out: Path, tmp_path: Path) -> None:
-    whole = (out / "sweep.json").read_bytes()
-    content = read(out).sweep
-    rng = random.Random(3)
-    for _ in range(60):
-        broken = bytearray(whole)
-        broken[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        (out / "sweep.json").write_bytes(broken)
-        assert Folder(out).damage() is not None
-        assert {**read(out).sweep, "provenance": 0} == {**content, "provenance": 0}
-    assert recover("verify", out).exit_code == 1
-    (out / "sweep.json").write_bytes(whole[:100])
-    assert recover("status", out).exit_code == 0
-    config = write_config(tmp_path, **CLAIMED)
-    result = recover("sweep", config, "--out", out)
-    assert result.exit_code == 0
-    assert "damaged/sweep.json: moved aside" in result.stderr
-    assert Folder(out).damage() is None
-    assert recover("verify", out).exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["../../x", 3])
@@ -137,13 +107,6 @@ def test_what_is_no_part_is_named(out: Path) -> None:
     (trials / "folder.parquet").rmdir()
     Folder(out).prepare()
     assert rows(out).equals(before)
-
-
-def test_a_place_that_is_none_is_mended_from_the_parts(out: Path) -> None:
-    edit(out, folder=5)
-    result = recover("verify", out, "--sample", 1)
-    assert "sweep.json: its field 'folder' is invalid" in result.stdout
-    assert "1 the same" in result.stdout
 
 
 def test_the_grid_in_the_repository_verifies() -> None:
@@ -218,22 +181,6 @@ def test_no_link_in_a_folder_is_followed(
         assert "symbolic link" in result.output
     else:
         assert result.exit_code == 0
-
-
-def test_a_part_without_a_column_is_named_and_its_trials_run_again(out: Path) -> None:
-    before = len(read(out).frame)
-    less = without("status", out)
-    for command in ("report", "status", "compact", "trials"):
-        assert f"{less}: has no column 'status'" in refused(command, out).replace("\n", "")
-    assert [damaged.path.name for damaged in Folder(out).prepare()] == [less.name]
-    assert len(read(out).frame) < before
-
-
-def without(column: str, out: Path) -> Path:
-    part = list_parts(out / "trials")[0]
-    table = pq.read_table(part).drop_columns([column])
-    part.unlink()
-    return write_part(part.parent, table)
 
 
 @pytest.fixture

@@ -1,11 +1,6 @@
 """`recover merge`: shards become the sweep that one run gives; another sweep is refused; a kill loses nothing."""
 
-import os
-import random
 import shutil
-import signal
-import sys
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +13,6 @@ from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 from recovery.store.records import read_records
 from tests.invoke import recover, refused, said
-from tests.runner.kills import started, stored_ids
 from tests.runner.sweeps import TIMES, sweep, write_config
 from tests.store.rows import statuses
 
@@ -146,40 +140,6 @@ def test_a_merge_that_ends_after_any_write_goes_on(
     merge_folders(shares, tmp_path / "out")
     assert measured(tmp_path / "out") == measured(whole)
     assert read_records(tmp_path / "out").keys() == read_records(whole).keys()
-
-
-@pytest.mark.deep
-def test_a_merge_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, shards: list[Path]) -> None:
-    """SIGKILL at eight moments of the command, from its start to its end; half of them after the first file."""
-    whole, *shares = shards
-    before = [bytes_of(share) for share in shares]
-    command = [sys.executable, "-m", "recovery.cli", "merge", *map(str, shares), "--out", str(tmp_path / "out")]
-    rng, killed = random.Random(41), 0
-    for kill in range(8):
-        out = tmp_path / "out"
-        if kill % 2 == 0:
-            shutil.rmtree(out, ignore_errors=True)
-        stored = stored_ids(out)
-        process = started(command)
-        while kill % 2 == 0 and not list(out.rglob("*.parquet")) and process.poll() is None:
-            time.sleep(0.001)
-        end = time.monotonic() + rng.uniform(0.0, 0.02 if kill % 2 == 0 else 2.0)
-        while process.poll() is None and time.monotonic() < end:
-            time.sleep(0.001)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        killed += process.returncode == -signal.SIGKILL
-        assert stored.keys() <= stored_ids(out).keys(), "a stored row was lost"
-        if (out / "sweep.json").exists():
-            assert stored_ids(out).keys() <= read_records(out).keys(), "a row without its record"
-    assert killed >= 4
-    process = started(command)
-    _, stderr = process.communicate()
-    assert process.returncode == 0, stderr
-    assert measured(tmp_path / "out") == measured(whole)
-    assert read_records(tmp_path / "out").keys() == read_records(whole).keys()
-    assert [bytes_of(share) for share in shares] == before
 
 
 def copied(source: Path, out: Path, **columns: pa.Array) -> Path:

@@ -51,32 +51,11 @@ def test_failed_trials_exit_with_1_and_status_says_why(tmp_path: Path) -> None:
     assert counts["statuses"] == {"failed": 24}
 
 
-def test_fail_fast_stops_at_the_first(tmp_path: Path) -> None:
-    config = write_config(tmp_path, method={"act": "raise", "seconds": 0.1})
-    result = recover("sweep", config, "--out", tmp_path / "out", "--jobs", 1, "--fail-fast")
-    assert result.exit_code == 1
-    assert json.loads(recover("status", tmp_path / "out", "--json").stdout)["stored"] < 24
-
-
-def test_another_experiment_in_the_folder_is_a_message(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    recover("sweep", write_config(tmp_path), "--out", out, "--jobs", 1)
-    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    result = refused("sweep", write_config(tmp_path, seed=8), "--out", out)
-    assert re.search(r"24 of its 24 trials(.|\n)*seed: 7 -> 8(.|\n)*--out", result)
-    assert len(result.splitlines()) < 25
-    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
-
-
 @pytest.mark.parametrize("blocker", ["file", "file/below"])
 def test_a_file_in_the_way_is_a_message_before_any_work(tmp_path: Path, blocker: str) -> None:
     (tmp_path / "file").write_text("mine")
     assert "file: a file is in the way" in refused("sweep", write_config(tmp_path), "--out", tmp_path / blocker)
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_status_of_what_is_no_results_folder(tmp_path: Path) -> None:
-    assert "no such results folder" in refused("status", tmp_path / "nowhere")
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -101,13 +80,6 @@ def test_a_signal_stops_with_75_and_the_next_call_goes_on(tmp_path: Path, number
     stored = len(read(out).frame)
     assert f"{stored} of 240" in stdout
     assert 0 < stored < 240
-
-
-def test_the_time_budget_exits_with_75(tmp_path: Path) -> None:
-    config = write_config(tmp_path, method={"seconds": 0.25})
-    result = recover("sweep", config, "--out", tmp_path / "out", "--jobs", 1, "--max-time", 1)
-    assert result.exit_code == 75
-    assert "the time budget of 1 s" in result.stderr
 
 
 def test_a_shard_that_waits_for_a_round_exits_with_75_and_says_so(tmp_path: Path) -> None:

@@ -212,11 +212,6 @@ def test_expressions_use_each_other_in_any_order() -> None:
     assert points(load_fields(n=None, d=None, axes=axes), "d", "n", "noise") == [(5, 10, 0.1), (10, 20, 0.2)]
 
 
-def test_a_circle_is_refused() -> None:
-    with pytest.raises(ConfigError, match="computed from itself"):
-        load_fields(n=None, d=None, axes={"n": "2 * d", "d": "n / 2"})
-
-
 def test_the_trials_are_those_of_the_sizes_that_come_out() -> None:
     """A computed axis is a way to write sizes; ids do not depend on it."""
     plain = load_fields(n=None, d=None, axes={"zip": [{"n": [10, 20], "d": [5, 10]}]})
@@ -230,15 +225,6 @@ def test_values_that_round_alike_are_cells_of_their_own() -> None:
     assert len(ids(sweep)) == 2 * sweep.replicates
     first, second = (streams(cell, 0) for cell in sweep.cells)
     assert first.data.integers(2**63) != second.data.integers(2**63)
-
-
-def test_a_stored_document_gives_the_same_trials(folder: Path) -> None:
-    axes = {"delta": [0.3, 0.6], "rho": [0.2, 0.5], "n": "delta * d", "planted.k": "round(rho * n)"}
-    sweep = own(folder, n=None, d=20, axes=axes)
-    again = from_document(json.loads(json.dumps(sweep.document)))
-    assert ids(again) == ids(sweep)
-    assert [cell.coordinates for cell in again.cells] == [cell.coordinates for cell in sweep.cells]
-    assert again.computed == sweep.computed == ("n", "planted.k")
 
 
 def test_an_integer_that_an_expression_does_not_round_is_refused(folder: Path) -> None:

@@ -90,7 +90,7 @@ def changed(old: str, new: str) -> str:
         ("stop: 3", "end: 3", "10:17: axes.d.end", ["did you mean 'stop'?"]),
         ("[4, 8]", "range(10, 20, 5)", "9:6: axes.n", ["did you mean {start: 10, stop: 20, step: 5}?"]),
         ("gated}", "gated", "7:9", ["this { is not closed"]),
-        ("[4, 8]", "[4, 8", "9:6", ["this [ is not closed"]),
+        ("[4, 8]", "[4, 8", "9:6", ["is not YAML here", "this [ is not closed"]),
         ("[4, 8]", "many", "9:6: axes.n", ["uses 'many'", "[many]"]),
         ("[4, 8]", "2d", "9:6: axes.n", ["cannot read '2d'", "2 * d"]),
         ("[4, 8]", "8 / noise", "9:6: axes.n", ["no value at noise = 0"]),
@@ -114,7 +114,6 @@ def changed(old: str, new: str) -> str:
         ("name: small", "name: ../small", "1:7: name", ["found '../small'", "letters"]),
         ("seed: 7", "seed: !!python/object/apply:os.system ['touch owned']", "2:7: seed", ["tags are never followed"]),
         ("seed: 7", "title: !include /etc/passwd", "2:8: title", ["!include", "plain"]),
-        ("[4, 8]", "[4, 8", "9:6", ["is not YAML here"]),
         (
             "axes:",
             "claims: [{kind: order, of: recovered, axis: n, values: [4]}]\naxes:",

@@ -73,15 +73,6 @@ class Featureless(Architecture):
 
 FEATURELESS = Featureless("featureless")
 
-@dataclass
-class Thawed(Base):
-    columns: ClassVar = Guess.columns
-
-@dataclass(frozen=True)
-class Mute:
-    columns: ClassVar = Guess.columns
-    cost = Base.cost
-
 @dataclass(frozen=True)
 class Vague(Guess):
     law: "Nowhere" = None
@@ -239,8 +230,6 @@ def test_the_hash_of_a_large_module_is_not_a_trials_time(folder: Path) -> None:
         ({"data": {"ensemble": "builtins:max"}}, "no signature found"),
         ({"architecture": "own_things:FEATURELESS"}, "cannot serve: AttributeError"),
         ({"planted": {"kind": "own_things:Formless"}}, "Formless.form is None; allowed for the class"),
-        ({"method": {"kind": "own_things:Thawed"}}, "is not a frozen dataclass"),
-        ({"method": {"kind": "own_things:Mute"}}, "is not a frozen dataclass with `columns`, `__call__"),
         ({"method": {"kind": "own_things:Vague"}}, "annotated so): NameError: name 'Nowhere' is not defined"),
         ({"method": {"kind": "own_things:Bursting"}}, "annotated so): RuntimeError: no value will do"),
         ({"method": {"kind": "own_things:Silent"}}, "Silent declares no columns; give the class"),

@@ -73,13 +73,6 @@ def test_degenerate_data():
     assert not decide_all_ones(boundary).exists
 
 
-def test_scaling_columns_changes_no_answer():
-    rng = np.random.default_rng(9)
-    for _ in range(20):
-        X = rng.standard_normal((16, 8))
-        assert decide_all_ones(X * np.logspace(0, -8, 8)).exists == decide_all_ones(X).exists
-
-
 def test_zero_rows_have_no_effect():
     assert decide_all_ones(np.array([[1.0, 0.0], [0.0, 0.0]])).exists
     rng = np.random.default_rng(3)

@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from recovery.errors import DataError, ParameterError
-from recovery.instances.ensembles import ENSEMBLES, Correlated, Gaussian, Mixture, StudentT
+from recovery.instances.ensembles import ENSEMBLES, Correlated, Gaussian, Mixture, StandardCorrelated, StudentT
 from recovery.instances.files import File, read_columns
 
 DRAWN = sorted(set(ENSEMBLES) - {"file"})
@@ -53,7 +53,8 @@ def test_gaussian_entries_pass_a_kolmogorov_smirnov_test():
 
 def test_correlated_rows_have_the_toeplitz_covariance():
     n, d = 20000, 4
-    X = Correlated(rho=0.7).draw(np.random.default_rng(5), n, d) * np.sqrt(n)
+    X = StandardCorrelated(rho=0.7).draw(np.random.default_rng(5), n, d)
+    np.testing.assert_allclose(X, np.sqrt(n) * Correlated(rho=0.7).draw(np.random.default_rng(5), n, d))
     expected = 0.7 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
     assert np.abs(X.T @ X / n - expected).max() <= stats.norm.isf(LEVEL / 32) * np.sqrt(2 / n)
 
@@ -119,8 +120,9 @@ def test_missing_and_edited_files_are_refused(tmp_path):
     path = save(tmp_path / "data.csv", np.eye(2))
     digest = File(str(path)).digest
     save(path, 2 * np.eye(2))
+    assert File(str(path)).digest != digest
     with pytest.raises(DataError, match="the file changed"):
-        File(str(path), digest=digest)
+        File(str(path), digest="0" * 64).draw(np.random.default_rng(0), 2, 2)
 
 
 def save(path, X):

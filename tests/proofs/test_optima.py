@@ -16,7 +16,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.min_norm import ConvexMethod, MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.runner.rerun import planned_trials
+from recovery.runner.rerun import trials_of_grid
 from recovery.solvers.conic import solve_conic
 from recovery.store import read
 from recovery.types import Array, Rng
@@ -110,7 +110,7 @@ def test_multipliers_of_a_skip_connection_prove_nothing() -> None:
 def test_stored_optima_of_the_papers_are_proved(name: str, count: int) -> None:
     """`count` stored trials with noise or a penalty for each figure, with n d <= 1000, and one with n d = 5000."""
     grid = read(ROOT / "results" / "papers" / name)
-    frame, trials = grid.frame, {trial.id: trial for trial in planned_trials(grid, trust=False)}
+    frame, trials = grid.frame, {trial.id: trial for trial in trials_of_grid(grid, trust=False)}
     frame = frame[frame["verdict"].isna() & (frame["certificate"] == "gap")]
     size = frame["n"] * frame["d"]
     rows = pd.concat([frame[size <= 1000].sample(count, random_state=3), frame[size == 5000].iloc[:1]])
@@ -124,7 +124,7 @@ def test_stored_optima_of_the_papers_are_proved(name: str, count: int) -> None:
 
 def test_a_stored_objective_outside_the_interval_is_found() -> None:
     grid = read(ROOT / "results" / "papers" / "p1-fig20")
-    frame, trials = grid.frame, {trial.id: trial for trial in planned_trials(grid, trust=False)}
+    frame, trials = grid.frame, {trial.id: trial for trial in trials_of_grid(grid, trust=False)}
     row = frame[(frame["n"] == 20) & (frame["d"] == 10) & (frame["certificate"] == "gap")].iloc[0].to_dict()
     good = check(trials[row["trial_id"]], row | {"verdict": None})
     bad = check(trials[row["trial_id"]], row | {"verdict": None, "objective": row["objective"] * (1 + 1e-5)})

@@ -9,31 +9,22 @@ from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from tests.invoke import recover
+from tests.own_method import write_method
 from tests.runner.sweeps import rows, sweep, write_config
 
-RIDGE = """
-from dataclasses import dataclass
-from own_helpers import shift
-from recovery.methods.columns import select
-
-@dataclass(frozen=True)
-class Ridge:
-    columns = select("gap", "iterations")
-
-    def cost(self, n, d):
-        return 1.0
-
-    def __call__(self, instance, architecture):
-        return {"gap": shift(instance.setting.n)}
-"""
 HELPERS = "def shift(n):\n    return n + {by}\n"
 """Edits change the length, because Python compares bytecode with the source by time in seconds and by length."""
+
+
+def write_ridge(folder: Path, call: str = "return {'gap': shift(instance.setting.n)}") -> None:
+    head = "from own_helpers import shift"
+    write_method(folder / "own_ridge.py", call, "gap", "iterations", name="Ridge", head=head)
 
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "own_ridge.py").write_text(RIDGE)
+    write_ridge(tmp_path)
     (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=1))
     for name in ("own_ridge", "own_helpers"):
         monkeypatch.delitem(__import__("sys").modules, name, raising=False)
@@ -82,9 +73,7 @@ def test_an_edited_helper_is_said_and_its_trials_run_again(tmp_path: Path, confi
 
 
 def test_records_of_other_code_go_with_their_rows(tmp_path: Path, config: Path) -> None:
-    text = RIDGE.replace('return {"gap"', 'm = Measurement({"gap"').replace("n)}", "n)})")
-    text += "        m.trajectory = {'loss': [float(shift(0))]}\n        return m\n"
-    (tmp_path / "own_ridge.py").write_text("from recovery.methods.method import Measurement\n" + text)
+    write_ridge(tmp_path, "return Measurement(gap=1.0).recording({'loss': np.array([float(shift(0))])})")
     out = tmp_path / "out"
     sweep(config, out)
     (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=50))

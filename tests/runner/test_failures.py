@@ -7,22 +7,8 @@ import pytest
 from recovery.runner.run import MOST_EQUAL
 from recovery.store import read
 from tests.invoke import recover
+from tests.own_method import write_method
 from tests.runner.sweeps import rows, sweep, write_config
-
-OWN = """
-from dataclasses import dataclass
-from recovery.methods.columns import select
-
-@dataclass(frozen=True)
-class {name}:
-    columns = select("recovered")
-
-    def cost(self, n, d):
-        return n * d
-
-    def __call__(self, instance, architecture):
-        {body}
-"""
 
 
 def test_equal_failures_stop_the_sweep(tmp_path: Path) -> None:
@@ -60,7 +46,8 @@ def test_the_first_failure_of_own_code_is_shown_and_replayed(tmp_path: Path) -> 
 def test_each_choice_of_own_code_is_tried_first_where_it_is_cheapest(tmp_path: Path, name: str) -> None:
     for other in ("First", "Second"):
         body = "raise KeyError('no')" if other == name else "return {}"
-        (tmp_path / f"own_{other.lower()}.py").write_text(OWN.format(name=other, body=body))
+        cost = "def cost(self, n, d):\n    return n * d"
+        write_method(tmp_path / f"own_{other.lower()}.py", body, name=other, cost=cost)
     method = [{"kind": "own_first:First"}, {"kind": "own_second:Second"}]
     config = write_config(tmp_path, axes={"n": [4, 40], "d": [2], "method": method}, replicates=500)
     result = recover("sweep", config, "--out", tmp_path / "out", "-j", 1, "--fail-fast")

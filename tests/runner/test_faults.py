@@ -4,7 +4,6 @@ damaged parts in test_sweep and store/test_parts."""
 import errno
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -213,12 +212,6 @@ def test_concurrent_compactions_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), expected)
-
-
-def test_importing_the_command_line_is_light() -> None:
-    heavy = "print(sorted({'numpy', 'pandas', 'cvxpy', 'matplotlib', 'pyarrow', 'joblib'} & set(sys.modules)))"
-    code = f"import sys, recovery.cli.main; {heavy}"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_of_two_configs_that_start_on_one_folder_at_once_the_second_is_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ SMALL = {"axes": {"n": [4, 8], "d": [2]}, "replicates": 2}
         {**SMALL, "replicates": 3},
         {**SMALL, "axes": {"n": [4, 6, 8], "d": [2, 3]}},
         {**SMALL, "axes": {"n": [4, 8], "d": [2], "noise": [0.0, 0.5]}},
-        {**SMALL, "report": {"labels": {"n": "samples"}}},
+        {**SMALL, "report": {"labels": {"n": "samples"}}, "title": "Another title"},
     ],
     ids=["replicates", "values", "axis", "report"],
 )
@@ -47,12 +47,12 @@ def test_growth_continues_a_folder(tmp_path: Path, larger: dict[str, Any]) -> No
 def test_another_config_is_refused_with_the_differences(tmp_path: Path, other: dict[str, Any], said: str) -> None:
     out = tmp_path / "out"
     sweep(write_config(tmp_path, **SMALL), out)
-    before = (out / "sweep.json").read_bytes()
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     result = recover("sweep", write_config(tmp_path, **other), "--out", out)
     assert result.exit_code == 2
     assert said in result.stderr
     assert "--out" in result.stderr
-    assert (out / "sweep.json").read_bytes() == before
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_without_its_rule_a_sweep_with_rounds_is_refused(tmp_path: Path) -> None:

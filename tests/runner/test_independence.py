@@ -43,6 +43,10 @@ def two_workers(case: Case, out: Path) -> None:
     sweep(case.config, out, jobs=2, refine=True)
 
 
+def threads(case: Case, out: Path) -> None:
+    sweep(case.config, out, jobs=3, backend="threading", refine=True)
+
+
 def limits(case: Case, out: Path) -> None:
     sweep(case.config, out, limits=Limits(seconds=60, memory=1000), refine=True)
 
@@ -75,7 +79,7 @@ def two_sweeps(case: Case, out: Path) -> None:
 
 @pytest.mark.parametrize(
     "way",
-    [two_workers, limits, shards, interruptions, kills, pytest.param(two_sweeps, marks=pytest.mark.deep)],
+    [two_workers, threads, limits, shards, interruptions, kills, pytest.param(two_sweeps, marks=pytest.mark.deep)],
     ids=lambda way: way.__name__,
 )
 def test_rows_and_rounds_do_not_depend_on(case: Case, way: Callable[[Case, Path], None], tmp_path: Path) -> None:

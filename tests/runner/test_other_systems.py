@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from recovery.store import read
+from tests.own_method import write_method
 
 from .slurm import wait_until
 from .sweeps import write_config
@@ -44,47 +45,30 @@ if sys.argv[:1] == ["-c"]:  # the fork server
     sys.meta_path.insert(0, Renaming())
 """
 METHOD = """
-import os, sys, time
-from dataclasses import dataclass
-import numpy as np
-from recovery.methods.columns import select
-from recovery.methods.method import Measurement
-
-
-@dataclass(frozen=True)
-class Apple:
-    act: str = "measure"
-    path: str = ""
-    columns = select("recovered", "holds")
-
-    def cost(self, n, d):
-        return 1.0
-
-    def __call__(self, instance, architecture):
-        assert sys.platform == "darwin"
-        if self.act == "grow":
-            np.empty(2**24)  # 128 MiB
-        if self.act == "die":
-            os._exit(3)
-        if self.act == "hang":
-            with open(self.path, "a") as file:
-                print(os.getpid(), file=file)
-            time.sleep(3600)
-        if self.act == "raise":
-            raise ArithmeticError("no luck")
-        return Measurement(recovered=True)
+assert sys.platform == "darwin"
+if self.act == "grow":
+    np.empty(2**24)  # 128 MiB
+if self.act == "die":
+    os._exit(3)
+if self.act == "hang":
+    with open(self.path, "a") as file:
+        print(os.getpid(), file=file)
+    time.sleep(3600)
+if self.act == "raise":
+    raise ArithmeticError("no luck")
+return Measurement(recovered=True)
 """
 
 
 def environment(folder: Path) -> dict[str, str]:
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(SITE)
-    (folder / "apple.py").write_text(METHOD)
+    write_method(folder / "apple.py", METHOD, members="act: str = 'measure'\npath: str = ''")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), os.environ.get("PYTHONPATH", "")])}
 
 
 def command(folder: Path, acts: list[str], *options: str) -> list[str]:
-    method = {"kind": "apple:Apple", "path": str(folder / "pids")}
+    method = {"kind": "apple:Own", "path": str(folder / "pids")}
     config = write_config(folder, method=method, axes={"n": [4, 5], "method.act": acts}, d=2, replicates=2)
     return [sys.executable, "-m", "recovery.cli", "sweep", str(config), "--out", str(folder / "out"), *options]
 

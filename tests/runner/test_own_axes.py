@@ -6,7 +6,6 @@ The fake method succeeds with probability Phi((n - 2d) / sqrt n), so the thresho
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from recovery.config import ConfigError, load
@@ -36,8 +35,6 @@ def thresholds(out: Path) -> list[Any]:
     [
         (AXES, ALONG, [2, 2]),
         (AXES, {**ALONG, "pool": "delta"}, [2]),
-        (AXES, {**ALONG, "x": "n", "y": "d"}, [2]),
-        ({"n": {"start": 7, "stop": 64, "step": 2}, "d": [8, 16]}, {**ALONG, "x": "n/d"}, [2, 2]),
         ({"n": {"start": 7, "stop": 64, "step": 2}, "d": [8, 16]}, {**ALONG, "x": "d / n"}, [0.5, 0.5]),
         ({"d": [16], "n": "delta * d", "delta": AXES["delta"]}, {"value": "recovered", "x": "delta"}, [2]),
     ],
@@ -82,16 +79,3 @@ def test_a_half_width_below_the_spacing_is_refused(tmp_path: Path) -> None:
         load(own(tmp_path), (), "threshold +-0.1", refine=False)
     assert "ends at values of delta, so its half width is at least 0.125: leave out --no-refine" in str(refused.value)
     assert load(own(tmp_path, report={**ALONG, "pool": "delta"}), (), "threshold +-0.1").size
-
-
-def test_claims_along_an_own_axis_are_decided(tmp_path: Path) -> None:
-    claim = {"kind": "threshold", "of": "recovered", "along": "delta", "at_least": 1.2}
-    summary = until(own(tmp_path, claims=[claim]), tmp_path / "out", "decided")
-    (result,) = Analysis(Diagram.of(read(tmp_path / "out"))).claims
-    assert (summary.unmet, result.verdict) == ("", "supported")
-    assert all("target: whether >= 1.2, met" in line for line in summary.interim)
-
-
-def test_check_says_which_axis_is_followed(tmp_path: Path) -> None:
-    assert load(own(tmp_path)).slicing.what == "delta"
-    assert np.isclose(load(own(tmp_path)).slicing.value({"delta": 0.5, "n": 4, "d": 8}), 0.5)

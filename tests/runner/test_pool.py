@@ -22,8 +22,9 @@ from recovery.config import load
 from recovery.errors import RecoverError
 from recovery.runner.pool import Limits, Worker, WorkerPool, ask
 from recovery.runner.progress import display
-from recovery.runner.server import SERVER, start_server, stop_server
+from recovery.runner.server import SERVER, stop_server
 from recovery.store import read
+from tests.own_method import write_method
 
 from .kills import ended, start
 from .sweeps import rows, sweep, write_config
@@ -112,23 +113,6 @@ def test_a_worker_that_dies_once_leaves_no_trace(tmp_path: Path, limits: Limits)
     summary = sweep(config_with(tmp_path, "measure", "die_once"), tmp_path / "out", jobs=2, limits=limits)
     assert (tmp_path / "flag").exists()
     assert summary.stored == {"ok": 8}
-
-
-def test_rows_are_the_same_under_limits_and_in_threads(tmp_path: Path) -> None:
-    config = write_config(tmp_path)
-    sweep(config, tmp_path / "plain")
-    sweep(config, tmp_path / "limited", limits=Limits(seconds=60, memory=1000))
-    sweep(config, tmp_path / "threads", jobs=3, backend="threading")
-    for other in ("limited", "threads"):
-        pd.testing.assert_frame_equal(rows(tmp_path / other), rows(tmp_path / "plain"))
-
-
-def test_a_fork_server_that_was_not_used_ends_at_once() -> None:
-    stop_server()
-    start_server()
-    server = psutil.Process(SERVER._forkserver_pid)
-    stop_server()
-    assert not server.is_running()
 
 
 def test_workers_survive_the_end_of_the_fork_server_and_the_next_one_has_a_new_one(tmp_path: Path) -> None:
@@ -238,39 +222,23 @@ def test_compilation_is_said_once_and_the_import_of_user_code_is_not(
 
 # Random choices of a user's method: one generator per trial, and a warning about draws that are equal.
 
-METHOD = """
-from dataclasses import dataclass
-import numpy as np
-from recovery.methods.columns import select
-from recovery.methods.method import METHODS, Measurement
-
-@dataclass(frozen=True)
-class Draws:
-    act: str = "rng"
-    columns = select("gap", "objective")
-
-    def cost(self, n, d):
-        return 1.0
-
-    def __call__(self, instance, architecture):
-        if self.act == "rng":
-            first, second = instance.rng.standard_normal(), instance.rng.standard_normal()
-        if self.act == "streams":
-            first, second = (instance.streams.training.standard_normal() for _ in range(2))
-        if self.act == "shipped":
-            METHODS["isometry"]()(instance, architecture)
-            METHODS["isometry"]()(instance, architecture)
-            first, second = instance.streams.training.standard_normal(), 0.0
-        return Measurement(gap=first, objective=second)
+DRAWS = """
+if self.act == "rng":
+    first, second = instance.rng.standard_normal(), instance.rng.standard_normal()
+if self.act == "streams":
+    first, second = (instance.streams.training.standard_normal() for _ in range(2))
+if self.act == "shipped":
+    METHODS["isometry"]()(instance, architecture)
+    METHODS["isometry"]()(instance, architecture)
+    first, second = instance.streams.training.standard_normal(), 0.0
+return Measurement(gap=first, objective=second)
 """
 
 
 def drawn(folder: Path, act: str) -> tuple[list[tuple[float, float]], str]:
     """Return the two numbers that each trial draws, and what the sweep prints to stderr."""
-    (folder / "draws.py").write_text(METHOD)
-    config = write_config(
-        folder, method={"kind": "draws:Draws", "act": act}, architecture="relu_skip", axes={"n": [4]}, d=2
-    )
+    kind = write_method(folder / "draws.py", DRAWS, "gap", "objective", name="Draws", members="act: str = 'rng'")
+    config = write_config(folder, method={"kind": kind, "act": act}, architecture="relu_skip", axes={"n": [4]}, d=2)
     out = folder / act
     line = [sys.executable, "-m", "recovery.cli", "sweep", str(config), "--out", str(out), "--jobs", "1"]
     done = subprocess.run(line, text=True, capture_output=True, check=True)

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -17,7 +16,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.figures.map import draw_map
 from recovery.report.page.spec import Chart
 from recovery.runner.plan import plan
-from recovery.runner.rerun import planned_trials
+from recovery.runner.rerun import trials_of_grid
 from recovery.store import read
 
 from .sweeps import rounds, rows, until_config as config
@@ -53,38 +52,17 @@ def test_a_coarse_grid_refines_itself_until_the_interval_is_narrow(swept: tuple[
     assert set(rows(out).index) <= set(fine.trials().ids)
 
 
-def test_each_round_says_what_it_adds(swept: tuple[Path, Path]) -> None:
-    _, out = swept
-    cells, trials = 20, FIRST
-    for content in rounds(out):
-        new = sum(len(block["n"]) for block in content.get("axes", []))
-        assert content.get("cells", cells) == cells + new
-        assert content["trials"] >= trials + 2 * new
-        cells, trials = cells + new, content["trials"]
-    assert cells == len(rows(out)[["n", "d"]].drop_duplicates()) > 20
-
-
 def test_a_refined_sweep_is_merged_verified_and_continued(swept: tuple[Path, Path], tmp_path: Path) -> None:
     path, out = swept
     merge_folders([out], tmp_path / "merged")
     pd.testing.assert_frame_equal(rows(tmp_path / "merged"), rows(out))
     assert rounds(tmp_path / "merged") == rounds(out)
-    assert set(planned_trials(read(out), trust=True).ids) == set(rows(out).index)
+    assert set(trials_of_grid(read(out), trust=True).ids) == set(rows(out).index)
     with pytest.raises(SystemExit) as ended:
         main(["verify", str(tmp_path / "merged"), "--sample", "40", "--trust"])
     assert ended.value.code in (0, None)
     assert not len(plan(load(path, (), RULE), tmp_path / "merged").missing)
     assert len(plan(load(path, (), "threshold +-0.2", refine=False), tmp_path / "merged").trials) == len(rows(out))
-
-
-def test_cells_of_different_sizes_cover_the_row_of_their_slice(swept: tuple[Path, Path]) -> None:
-    diagram = Diagram.of(read(swept[1]))
-    (panel,) = diagram.panels
-    assert len(panel.x) > 4
-    drawn = panel.matrix("trials")
-    assert not np.isnan(drawn).any()
-    cells = panel.cells
-    assert (drawn[cells["iy"], cells["ix"]] == cells["trials"]).all()
 
 
 def test_an_own_axis_with_a_computed_n_is_refined_slice_by_slice(tmp_path: Path) -> None:

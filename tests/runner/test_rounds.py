@@ -12,7 +12,6 @@ from recovery.report.until import interim_analysis
 from recovery.runner.plan import plan
 from recovery.runner.rounds import plan_round
 from recovery.runner.sweep_status import sweep_status
-from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.grid import outcomes
 
@@ -66,20 +65,6 @@ def test_a_round_file_that_cannot_be_read_stops_the_run_and_the_same_command_con
     assert ([damaged.path.name for damaged in summary.damaged], summary.stopped) == (["02.json"], None)
     sweep(config, tmp_path / "plain")
     pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
-
-
-def test_a_damaged_round_is_moved_aside_and_planned_again(tmp_path: Path) -> None:
-    config, out = until_config(tmp_path, axes=AXES, sampling=SAMPLING), tmp_path / "out"
-    sweep(config, out)
-    before = rounds(out)
-    last = sorted((out / "rounds").iterdir())[-1]
-    last.write_bytes(last.read_bytes().replace(b'"trials": ', b'"trials": 1'))
-    with pytest.raises(StoreError, match="does not match its checksum"):
-        read(out)
-    summary = sweep(config, out)
-    assert [damaged.path.name for damaged in summary.damaged] == [last.name]
-    assert sum(summary.ran.values()) == 0
-    assert rounds(out) == before
 
 
 def test_a_sweep_with_rounds_grows_and_never_shrinks(tmp_path: Path) -> None:

@@ -35,14 +35,6 @@ def test_a_signal_while_held_stops_at_the_end() -> None:
     assert reached
 
 
-def test_a_fault_while_held_leaves_it_interruptible() -> None:
-    with Stop() as stop:
-        with pytest.raises(ValueError, match="no config"), stop.held():
-            raise ValueError("no config")
-        with pytest.raises(StopRequested, match="SIGTERM"):
-            signal.raise_signal(signal.SIGTERM)
-
-
 @pytest.mark.parametrize(
     "milliseconds", [300, *(pytest.param(time, marks=pytest.mark.deep) for time in (1, 150, 600, 1000))]
 )

@@ -54,24 +54,6 @@ def test_too_many_failures_end_the_sweep(tmp_path: Path) -> None:
     assert 3 <= summary.failures < 24
 
 
-def test_title_report_and_claims_may_change(tmp_path: Path) -> None:
-    config = write_config(tmp_path)
-    sweep(config, tmp_path / "out")
-    write_config(tmp_path, title="Another title")
-    assert sum(sweep(config, tmp_path / "out").ran.values()) == 0
-    assert read(tmp_path / "out").sweep["config"]["title"] == "Another title"
-
-
-def test_a_new_axis_column_reaches_old_rows(tmp_path: Path) -> None:
-    config = write_config(tmp_path)
-    sweep(config, tmp_path / "out")
-    write_config(tmp_path, axes={"n": [4, 8, 12], "d": [2, 3], "noise": [0.0, 0.5], "patterns.count": ["auto"]})
-    sweep(config, tmp_path / "out")
-    frame = read(tmp_path / "out").frame
-    assert len(frame) == 48
-    assert (frame["patterns.count"] == "auto").all()
-
-
 def test_a_new_axis_column_reaches_rows_of_a_smaller_run_that_goes_on(tmp_path: Path) -> None:
     """The next run of the larger sweep completes them."""
     config, out = write_config(tmp_path), tmp_path / "out"

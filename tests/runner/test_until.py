@@ -13,9 +13,9 @@ from recovery.config.sampling import Until
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics.estimates import interim_level
+from recovery.runner.placement import Slice, sharpen
 from recovery.runner.run import Summary
 from recovery.runner.sweep_status import sweep_status
-from recovery.sampling.placement import Slice, sharpen
 from recovery.store import read
 from recovery.types import Array
 

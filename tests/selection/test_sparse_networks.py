@@ -14,12 +14,11 @@ from recovery.config import ConfigError, load
 from recovery.instances.draw import Setting, draw
 from recovery.instances.files import File, FileColumn
 from recovery.instances.planted_functions import SparseNetwork
-from recovery.programs.architecture import RELU
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, Training, choose, run_grid
 from recovery.selection.sparse_networks import Networks, distance, initialize, network
 from recovery.store import read
-from recovery.training.models import Empirical, Minibatches, Parameters
+from recovery.training.models import Minibatches
 
 from .stand_ins import boys, phones
 
@@ -37,33 +36,6 @@ def test_errors_are_those_of_each_network():
     found = Networks(X, y, B, R, np.float64).errors(theta)
     expected = [np.mean((network(theta, i, R)(X) - y) ** 2) for i in range(B)]
     np.testing.assert_allclose(found, expected, rtol=1e-13)
-
-
-def test_gradients_are_finite_differences():
-    X, y, theta = problem()
-    networks, gradient = Networks(X, y, B, R, np.float64), np.empty_like(theta)
-    networks.gradient(theta, gradient)
-    step = 1e-6
-    for row in range(B * R):
-        for column in range(P + 2):
-            moved = theta.copy()
-            moved[row, column] += step
-            up = networks.errors(moved)[row // R]
-            moved[row, column] -= 2 * step
-            slope = (up - networks.errors(moved)[row // R]) / (2 * step)
-            assert gradient[row, column] == pytest.approx(slope, abs=1e-8)
-
-
-def test_gradients_are_those_of_the_training_room():
-    """`Empirical` has no bias: a column of ones in X carries it."""
-    X, y, theta = problem()
-    networks, gradient = Networks(X, y, 1, R, np.float64), np.empty((R, P + 2))
-    networks.gradient(theta[:R], gradient)
-    parameters = Parameters.empty(RELU, R, P + 1, 1, np.float64)
-    parameters["W"][...], parameters["V"][...] = theta[:R, :-1], theta[:R, -1:]
-    slope = parameters.like()
-    Empirical(np.column_stack([X, np.ones(N)]), y[:, None], R, 1.0 / N)(parameters, slope)
-    np.testing.assert_allclose(gradient, np.hstack([slope["W"], slope["V"]]), rtol=1e-12, atol=1e-14)
 
 
 def literal_adam(X, y, theta, penalty, rate, steps):
@@ -115,12 +87,6 @@ def test_an_epoch_of_batches_is_a_step_on_each_and_sees_every_row_once():
         expected.run(1)
     np.testing.assert_allclose(trained, expected.theta, rtol=1e-5)
     assert np.abs(trained - start).max() > 0.01
-
-
-def test_the_scale_multiplies_the_start():
-    grid, (X, y, _) = HyperparameterGrid((0.1,), (1e-9,), (R,), (1,)), problem()
-    starts = [next(run_grid(np.random.default_rng(1), X, y, grid, Training(scale=scale)))[2] for scale in (1.0, 0.25)]
-    np.testing.assert_allclose(starts[1], 0.25 * starts[0], atol=1e-7)
 
 
 def test_checkpoints_are_runs_of_their_own():

@@ -16,7 +16,7 @@ CONTENT = {"name": "made-up", "digest": "0", "trials": 4, "config": {"name": "ma
 
 def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns: object) -> pa.Table:
     """One row an id, with n = 10, d = 2 and the given columns."""
-    schema = row_schema(coordinate_types({"n": [10], "d": [2]}), COLUMNS)
+    schema = row_schema(coordinate_types([{"n": 10, "d": 2}]), COLUMNS)
     row = {
         "sweep": "made-up",
         "replicate": 0,

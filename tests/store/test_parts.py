@@ -188,7 +188,7 @@ def test_a_grown_plan_gives_old_rows_its_columns(tmp_path: Path) -> None:
     def told(ids: pa.ChunkedArray) -> tuple[Mask, dict[str, list[int | float]]]:
         return np.array([one == "a" for one in ids.to_pylist()]), values
 
-    add_columns(stored, list_parts(stored.trials), coordinate_types(values), COLUMNS, told)
+    add_columns(stored, list_parts(stored.trials), coordinate_types([coordinates]), COLUMNS, told)
     frame = read(tmp_path).frame.sort_values("trial_id")
     grown = frame[["trial_id", "n", "method.beta", "gap"]].astype(object).where(frame.notna(), None)
     assert grown.to_numpy().tolist() == [["a", 10, 0.25, 0.5], ["b", 10, None, 0.5]]
@@ -277,15 +277,11 @@ def test_columns_are_distinct() -> None:
 
 
 def test_axis_columns_take_the_type_of_their_values() -> None:
-    values = {
-        "n": [1, 2],
-        "noise": [0, 0.5],
-        "ensemble": ["haar"],
-        "flag": [True, None],
-        "mixed": [1, "auto"],
-        "empty": [None],
-    }
-    assert coordinate_types(values) == {
+    cells = [
+        {"n": 1, "noise": 0, "ensemble": "haar", "flag": True, "mixed": 1, "empty": None},
+        {"n": 2, "noise": 0.5, "ensemble": "haar", "flag": None, "mixed": "auto", "empty": None},
+    ]
+    assert coordinate_types(cells) == {
         "n": pa.int64(),
         "noise": pa.float64(),
         "ensemble": pa.string(),
@@ -303,14 +299,3 @@ def test_ids_are_numbers_and_what_is_no_id_is_none() -> None:
         assert keys_of(column).tolist() == expected
         assert keys_of(column.slice(1)).tolist() == expected[1:]
     assert keys_of(pa.chunked_array([], pa.string())).tolist() == []
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_ids_alone_and_ids_with_others_have_the_same_keys(kind: pa.DataType) -> None:
-    ids = [f"{7**k:016x}" for k in range(20)]
-    whole = pa.chunked_array([pa.array(ids[:5], kind).slice(2), pa.array(ids[5:], kind)])
-    assert keys_of(whole).tolist() == [7**k for k in range(2, 20)]
-    assert keys_of(whole.chunk(0).slice(1)).tolist() == [7**k for k in range(3, 5)]
-    for other in ("0" * 15 + "A", "0" * 15 + "g", "0" * 15 + "\u00e9", " " * 16, None, ""):
-        spoilt = pa.chunked_array([*whole.chunks, pa.array([other], kind)])
-        assert keys_of(spoilt).tolist() == [*keys_of(whole).tolist(), 0]

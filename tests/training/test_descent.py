@@ -117,14 +117,6 @@ def test_mini_batches_take_one_step_each():
     np.testing.assert_allclose(parameters.flat, by_hand.flat, rtol=1e-13)
 
 
-def test_reset_state_changes_what_adamw_finds():
-    ends = []
-    for reset in (False, True):
-        loss, parameters = problem()
-        ends.append(descend(loss, parameters, AdamW(), steady(0.01), Budget(50), reset_state=reset).loss)
-    assert ends[0] != ends[1]
-
-
 def test_initial_laws_have_their_stated_variances():
     """60 000 draws each: the sample variance within 4 standard errors."""
     k, d, r = 200, 300, 1
@@ -191,10 +183,6 @@ def test_adam_and_adamw_are_the_published_algorithms(rule, decoupled, weight_dec
     np.testing.assert_allclose(run(rule(weight_decay)), literal_adam(weight_decay, decoupled), rtol=1e-12)
 
 
-def test_adam_and_adamw_differ_once_weights_decay():
-    assert np.abs(run(Adam(0.3)) - run(AdamW(0.3))).max() > 1e-3
-
-
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 @pytest.mark.parametrize("weight_decay", [0.0, 0.3])
 def test_momentum_is_that_of_a_heavy_ball(momentum, weight_decay):
@@ -228,12 +216,6 @@ def test_a_reset_adamw_step_is_a_signed_gradient_step():
     np.testing.assert_allclose(theta, -0.002 * np.sign(gradient), rtol=2e-5)
 
 
-def test_single_precision_stays_single():
-    theta = run(AdamW(0.1), np.float32)
-    assert theta.dtype == np.float32
-    np.testing.assert_allclose(theta, run(AdamW(0.1)), rtol=1e-5)
-
-
 def test_weights_that_do_not_lie_in_one_piece_are_refused_and_stay():
     whole = np.arange(12.0).reshape(3, 4)
     for theta in (whole.T, whole[:, ::2]):
@@ -242,6 +224,14 @@ def test_weights_that_do_not_lie_in_one_piece_are_refused_and_stay():
     assert np.array_equal(whole, np.arange(12.0).reshape(3, 4))
     Adam().step(whole, np.asfortranarray(np.ones((3, 4))), 0.1)
     assert np.allclose(whole, np.arange(12.0).reshape(3, 4) - 0.1)
+
+
+def test_reset_state_changes_what_adamw_finds():
+    ends = []
+    for reset in (False, True):
+        loss, parameters = problem()
+        ends.append(descend(loss, parameters, AdamW(), steady(0.01), Budget(50), reset_state=reset).loss)
+    assert ends[0] != ends[1]
 
 
 def test_schedules_at_their_stated_points():

@@ -8,7 +8,7 @@ from recovery.training.descent import Budget, Descent, Ending, descend
 from recovery.training.models import Empirical, Parameters, initialize, sign_halves
 from recovery.training.optimizers import GradientDescent
 from recovery.training.population import Population
-from recovery.training.trained_neurons import group_error, pairing, weight_error
+from recovery.training.trained_neurons import group_error, weight_error
 
 from .architectures import TRAINED
 
@@ -37,14 +37,6 @@ def descent(parameters: Parameters, rate: float, limits: Budget, *, fixed: bool,
     )
 
 
-def test_figure_2_sums_over_a_sign_recover_the_direction_and_single_neurons_do_not():
-    parameters = start(0, 4, 100, outer=sign_halves(4))
-    descent(parameters, 0.1, Budget(3000, target_loss=1e-13), fixed=True)
-    assert group_error(parameters["W"], parameters["V"], np.eye(1, 100)) < 1e-5
-    W = parameters["W"]
-    assert np.all(np.abs(W[:, 0]) < 0.8 * np.linalg.norm(W, axis=1))
-
-
 def test_figure_2_is_not_the_only_end_a_pair_of_opposite_signs_may_cancel():
     """From some starts of the default scale two neurons become equal with opposite v: zero loss, other sums."""
     parameters = start(1, 4, 100, outer=sign_halves(4))
@@ -53,35 +45,6 @@ def test_figure_2_is_not_the_only_end_a_pair_of_opposite_signs_may_cancel():
     assert group_error(parameters["W"], parameters["V"], np.eye(1, 100)) > 0.5
     W = parameters["W"]
     np.testing.assert_allclose(W[1], W[2], atol=1e-5)
-
-
-@pytest.mark.parametrize("r", [3, 5, 10])
-def test_figures_3_7_8_neurons_pair_up_from_a_small_start(r):
-    parameters = start(r, 2 * r, 30, r, 1e-8)
-    found = descent(parameters, 0.1, Budget(5000, target_loss=1e-13), fixed=False)
-    assert found.stop is Ending.TARGET
-    partner, error = pairing(parameters["W"], parameters["V"])
-    assert error < 1e-2
-    np.testing.assert_array_equal(partner[partner], np.arange(2 * r))
-
-
-def test_figures_3_7_8_a_large_start_does_not_pair():
-    """The measure of pairing can say no: at the default scale the same descent fits without pairs."""
-    parameters = start(3, 6, 30, 3, 1.0)
-    assert pairing(parameters["W"], parameters["V"])[1] > 0.3
-
-
-def test_figure_4_scaling_turns_tens_of_thousands_of_iterations_into_a_few():
-    """v = (100, -1): the best plain rate is just below 2 / (v_1^2 / 2) = 4e-4, where w_1 would blow up."""
-    outer, limits = np.array([[100.0], [-1.0]]), Budget(60_000, target_loss=1e-5)
-    scaled = descent(
-        start(1, 2, 20, scale=0.01, outer=outer), 2.0, limits, fixed=True, scaling=np.repeat([1e-4, 1.0], 20)
-    )
-    plain = descent(start(1, 2, 20, scale=0.01, outer=outer), 3.9e-4, limits, fixed=True)
-    assert scaled.stop is Ending.TARGET
-    assert plain.stop is Ending.TARGET
-    assert scaled.epochs <= 5
-    assert 5_000 < plain.epochs < 50_000
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1.0])

@@ -1,19 +1,15 @@
 """Figures of trajectories and of paired outcomes, from a sweep that was really run."""
 
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from recovery.config import load
-from recovery.config.header import FigureName
 from recovery.report.claims import Analysis
 from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import drawings, figures_beside, render
-from recovery.report.figures.kinds import KINDS
 from recovery.report.figures.map import draw_paired
 from recovery.report.figures.training_plots import RECORD_KINDS, firsts, runs_of
 from recovery.report.statistics.differences import sign_test
@@ -24,6 +20,7 @@ from recovery.runner.progress import Progress
 from recovery.runner.run import Options, run
 from recovery.store import Grid, read
 from recovery.training.population import landscape
+from tests.own_method import write_method
 
 TRAINED = """
 name: trained
@@ -65,12 +62,12 @@ def test_records_are_found_again_by_cell_and_replicate(tmp_path):
     grid = stored(tmp_path, TRAINED)
     runs = runs_of(grid)
     assert [(run.cell, run.replicate) for run in runs] == [
-        ("centre of the start = 0", 0),
-        ("centre of the start = 0", 1),
-        ("centre of the start = 1.5", 0),
-        ("centre of the start = 1.5", 1),
+        ("center = 0", 0),
+        ("center = 0", 1),
+        ("center = 1.5", 0),
+        ("center = 1.5", 1),
     ]
-    assert [run.cell for run in firsts(runs)] == ["centre of the start = 0", "centre of the start = 1.5"]
+    assert [run.cell for run in firsts(runs)] == ["center = 0", "center = 1.5"]
     rows = grid.frame.set_index(["method.center", "replicate"])
     for run_, key in zip(runs, [(0.0, 0), (0.0, 1), (1.5, 0), (1.5, 1)], strict=True):
         assert run_.record["loss"][-1] == rows.loc[key, "training_loss"]
@@ -109,12 +106,6 @@ def test_the_landscape_has_its_minimum_at_plus_and_minus_a_and_a_flat_valley():
     np.testing.assert_allclose(valley, 0.25, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("first", "second"), [(0, 0), (5, 0), (7, 2), (3, 3), (12, 30)])
-def test_mcnemar_is_the_binomial_tail_counted_twice(first, second):
-    expected = min(1.0, 2.0 * binom.cdf(min(first, second), first + second, 0.5)) if first + second else 1.0
-    assert sign_test(first, second) == pytest.approx(expected)
-
-
 def test_pairs_leave_out_what_is_open():
     nan = np.nan
     pairs = Pairs.of(np.array([1, 1, 0, 0, nan, 1]), np.array([1, 0, 1, 0, 1, nan]))
@@ -147,39 +138,20 @@ def test_a_run_that_diverged_can_be_drawn(tmp_path):
         render(figure.draw(), "svg")
 
 
-RECORDER = """
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-
-import recovery
-from recovery.methods.method import Measurement
-
-
-@dataclass(frozen=True)
-class Recorder:
-    columns: ClassVar = recovery.select("recovered")
-
-    def __call__(self, instance, architecture):
-        return Measurement(recovered=True).recording({"loss": np.ones(5), "neurons": np.ones(5)})
-
-    def cost(self, n, d):
-        return 1e-6
-"""
 RECORDED = """
 name: recorded
 replicates: 1
 n: 4
 data: {ensemble: gaussian}
 planted: {kind: linear}
-method: {kind: user_recorder:Recorder}
+method: {kind: user_recorder:Own}
 axes: {d: [2, 3]}
 """
 
 
 def test_records_of_a_user_method_have_no_figures_of_training(tmp_path: Path) -> None:
-    (tmp_path / "user_recorder.py").write_text(RECORDER)
+    call = "return Measurement(recovered=True).recording({'loss': np.ones(5), 'neurons': np.ones(5)})"
+    write_method(tmp_path / "user_recorder.py", call)
     grid = stored(tmp_path, RECORDED)
     assert [run.record["loss"].tolist() for run in runs_of(grid)] == [[1.0] * 5] * 2
     assert figures_beside(Analysis(Diagram.of(grid))) == {}
@@ -192,7 +164,3 @@ def test_the_config_names_a_figure_of_records_that_comes_first(tmp_path):
     assert found[""].words == RECORD_KINDS["landscape"][0]
     grid.sweep["config"]["report"]["figure"] = "pairing"  # which these runs do not have
     assert list(drawings(Analysis(Diagram.of(grid)))) == ["", "loss", "paths", "landscape"]
-
-
-def test_every_figure_of_records_has_a_name_that_a_config_may_give():
-    assert set(get_args(FigureName)) == {"auto", *RECORD_KINDS, *(name for name, kind in KINDS.items() if kind.panel)}

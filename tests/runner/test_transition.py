@@ -4,7 +4,7 @@ import statsmodels.api as sm
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from recovery.sampling.placement import covariance, estimate
+from recovery.runner.placement import covariance, estimate
 
 N = np.arange(10.0, 401.0, 10.0)
 
