@@ -217,7 +217,7 @@ class Allowed:
             members = [str(Allowed(one, self.definitions)) for one in schema["prefixItems"]]
             return f"a list of {len(members)}: {', '.join(members)}"
         each = f" (each {Allowed(schema['items'], self.definitions)})" if schema.get("items") else ""
-        bounds = [f" {sign} {schema[key]}" for key, sign in BOUNDS.items() if key in schema]
+        bounds = [f" {sign} {schema[key]:.12g}" for key, sign in BOUNDS.items() if key in schema]
         return TYPES.get(str(kind), "any value") + each + " and".join(bounds)
 
 
