@@ -178,7 +178,8 @@ class Allowed:
     """What a JSON schema allows; `str` gives it in words, such as `an integer >= 1 or auto`."""
 
     def __init__(self, schema: dict[str, Any], definitions: Mapping[str, Any]) -> None:
-        name = schema.get("$ref", "").rpartition("/")[2]
+        # pydantic before 2.9 wraps a reference that has a default
+        name = schema.get("allOf", [schema])[0].get("$ref", "").rpartition("/")[2]
         self.schema, self.definitions = definitions[name] if name else schema, definitions
         self.keys = list(self.schema["properties"]) if "properties" in self.schema else None
         """The keys of a class with named fields."""
@@ -217,7 +218,7 @@ class Allowed:
             members = [str(Allowed(one, self.definitions)) for one in schema["prefixItems"]]
             return f"a list of {len(members)}: {', '.join(members)}"
         each = f" (each {Allowed(schema['items'], self.definitions)})" if schema.get("items") else ""
-        bounds = [f" {sign} {schema[key]}" for key, sign in BOUNDS.items() if key in schema]
+        bounds = [f" {sign} {schema[key]:.12g}" for key, sign in BOUNDS.items() if key in schema]
         return TYPES.get(str(kind), "any value") + each + " and".join(bounds)
 
 
