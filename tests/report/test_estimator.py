@@ -12,7 +12,7 @@ from benchmarks.laws import CHANGING, CHOOSING, FOLDED, Law, draw
 from benchmarks.thresholds import counts_of, scaled
 from recovery.report.statistics.bracket import Bracket
 from recovery.report.statistics.counts import Counts
-from recovery.report.statistics.estimator import Estimate, Shape, estimate
+from recovery.report.statistics.estimator import Estimated, Shape, estimate
 from recovery.report.statistics.scaling import scaling
 from recovery.types import Array
 
@@ -24,7 +24,7 @@ def law(name: str, laws: tuple[Law, ...] = CHOOSING) -> Law:
     return next(one for one in laws if one.name == name)
 
 
-def found_in(one: Law, sizes: int, replicates: int, seed: int, shape: Shape = "smooth") -> tuple[Estimate, Array]:
+def found_in(one: Law, sizes: int, replicates: int, seed: int, shape: Shape = "smooth") -> tuple[Estimated, Array]:
     grid = draw(one, sizes, replicates, np.random.default_rng([3, sizes, replicates, seed]), seed)
     return estimate(counts_of(grid), shape=shape), grid.thresholds
 

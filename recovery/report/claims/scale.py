@@ -89,7 +89,7 @@ def limit_line(one: Threshold, value: str) -> Line | None:
     """Return the line of the limit of a pooled threshold for large sizes; None where the sizes do not bound it."""
     if one.along.pool is None or one.along.by is None or len(one.parts) < 3 or one.found is None or not one.monotone:
         return None
-    found = scale_of(one)
+    found = scale_of(one, one.interval.level)
     if found is None or not found.limit.bounded:
         return None
     form, name = form_of(one.along), f"{PLAIN.axis(one.along.by)} grows"

@@ -33,7 +33,7 @@ CLIP = 1.645
 """The scale s is estimated from a likelihood that does not look beyond 5 and 95 %, where plateaus may be."""
 
 
-class Fit(NamedTuple):
+class CurveFit(NamedTuple):
     """A fit at one t: the integrated log likelihood, the coefficients and their columns, the probit of each cell, and
     the information about the coefficients with its prior."""
 
@@ -45,7 +45,7 @@ class Fit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Curve:
+class SmoothCurve:
     """The curve through these counts; counts divided by a dispersion count as fewer independent trials.
 
     factor: s (y/y0)^k of each cell. along: log(y/y0). probit: z. bent: whether there is f.
@@ -61,7 +61,7 @@ class Curve:
     def u(self, t: float) -> Array:
         return self.factor * (self.counts.v - t)
 
-    def fit(self, t: float, extra: Array | None = None) -> Fit:
+    def fit(self, t: float, extra: Array | None = None) -> CurveFit:
         """Maximise the penalised likelihood at t by Fisher scoring; it is log concave, so this converges.
 
         extra: further columns, whose coefficients have the prior N(0, 1).
@@ -77,7 +77,7 @@ class Curve:
             columns, prior = [*columns, extra], [*prior, *[1.0] * extra.shape[1]]
         return self._maximised(np.hstack(columns), np.array(prior))
 
-    def _maximised(self, columns: Array, prior: Array) -> Fit:
+    def _maximised(self, columns: Array, prior: Array) -> CurveFit:
         mean = np.eye(1, len(prior)).ravel()
         now = self._warm.get(len(prior), mean)
 
@@ -103,7 +103,7 @@ class Curve:
         self._warm[len(prior)] = now
         information = (columns.T * self.moments(eta)[1]) @ columns + np.diag(prior)
         inside = best + float(np.log(prior).sum() - np.linalg.slogdet(information)[1]) / 2
-        return Fit(inside, now, columns, eta, information)
+        return CurveFit(inside, now, columns, eta, information)
 
     def likelihood(self, eta: Array) -> float:
         k, n = self.counts.k, self.counts.n
@@ -114,7 +114,7 @@ class Curve:
         up, down = rates(eta)
         return self.counts.k * up - (self.counts.n - self.counts.k) * down, self.counts.n * up * down
 
-    def slopes(self, t: float, fit: Fit) -> Array:
+    def slopes(self, t: float, fit: CurveFit) -> Array:
         """Return d eta / d v of each cell."""
         slope, first, u = np.full(len(self.factor), fit.weights[0]), 1, self.u(t)
         if self.counts.slices > 1:
@@ -184,7 +184,7 @@ def bends(u: Array, knots: Array = KNOTS, spacing: float = SPACING) -> tuple[Arr
     return value - value_0 - u[:, None] * slope_0, slope - slope_0
 
 
-def near_threshold(counts: Counts, first: Array, probability: float, bent: bool) -> tuple[Curve, float] | None:
+def near_threshold(counts: Counts, first: Array, probability: float, bent: bool) -> tuple[SmoothCurve, float] | None:
     """Return the curve through the cells near the threshold, and the likeliest t; None where cells do not show it.
 
     first: places where t may be. The scale and the power are means over a likelihood of straight lines, because the
@@ -209,7 +209,7 @@ def near_threshold(counts: Counts, first: Array, probability: float, bent: bool)
     factor, t = np.exp(share @ scale + share @ powers * along), float(places[value.argmax()])
     for _ in range(3):
         near = np.abs(factor * (v - t)) <= WINDOW
-        curve = Curve(counts.where(near), factor[near], along[near], probit, bent)
+        curve = SmoothCurve(counts.where(near), factor[near], along[near], probit, bent)
         if not 0 < curve.counts.k.sum() < curve.counts.n.sum():
             return None
         t = curve.top(t)
@@ -219,7 +219,7 @@ def near_threshold(counts: Counts, first: Array, probability: float, bent: bool)
     return curve, t
 
 
-def seen(curve: Curve, t: float) -> bool:
+def seen(curve: SmoothCurve, t: float) -> bool:
     """Return whether the cells show the transition: the curve rises by at most `STEEPEST` to the cells beside t."""
     counts = curve.counts
     if not 0 < counts.k.sum() < counts.n.sum():

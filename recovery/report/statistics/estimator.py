@@ -13,7 +13,7 @@ import scipy
 from recovery.interval import LEVEL, Interval
 from recovery.report.statistics.bracket import Bracket, equal_crossings
 from recovery.report.statistics.counts import Counts
-from recovery.report.statistics.curve import Curve, near_threshold, seen
+from recovery.report.statistics.curve import SmoothCurve, near_threshold, seen
 from recovery.report.statistics.shape import REJECTED, Dispersion, constant, dispersion, is_smooth, monotone
 
 Shape = Literal["probit", "smooth", "free"]
@@ -25,7 +25,7 @@ FEWEST = 3.0
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimated:
     """The threshold of some slices. p_constant, p_monotone: p-values of one threshold, and of monotone success.
 
     factors: the least and the greatest factor of the threshold that a slice may have, where there is one.
@@ -38,7 +38,7 @@ class Estimate:
     p_monotone: float
     p_constant: float = 1.0
     factors: tuple[float, float] = (np.nan, np.nan)
-    curve: Curve | None = None
+    curve: SmoothCurve | None = None
 
     @property
     def monotone(self) -> bool:
@@ -68,7 +68,7 @@ class Estimate:
         return float(scipy.special.stdtrit(min(trials, self.dispersion.freedom), (1 + level) / 2))
 
 
-def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") -> Estimate:
+def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") -> Estimated:
     """Return the threshold of all slices together."""
     bracket, p = Bracket.of(counts, probability), monotone(counts)
     start, spread = _curve(counts, bracket, probability, shape), Dispersion()
@@ -77,19 +77,19 @@ def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") 
         if not curve.bent or (seen(curve, t) and is_smooth(curve, t)):
             one = constant(curve, t, counts, probability)
             name: Method = "smooth curve" if curve.bent else "probit"
-            found = Estimate(name, t, bracket, spread, p, one.p, one.factors, curve)
+            found = Estimated(name, t, bracket, spread, p, one.p, one.factors, curve)
             if found.interval().bounded:
                 return found
     some = np.isfinite(bracket.reach(LEVEL, spread.factor)).any()
     middle = bracket.middle if some and bracket.inside else np.nan
-    return Estimate(
+    return Estimated(
         "bracket by the cells", middle, bracket, spread, p, equal_crossings(counts, probability, spread.factor)
     )
 
 
 def _curve(
     counts: Counts, bracket: Bracket, probability: float, shape: Shape
-) -> tuple[Curve, float, Dispersion] | None:
+) -> tuple[SmoothCurve, float, Dispersion] | None:
     """Return the curve with counts divided by their dispersion, its threshold, and the dispersion."""
     inner = bracket.ends[1:-1]
     if shape == "free" or len(inner) < 3:
@@ -103,5 +103,5 @@ def _curve(
     spread = dispersion(curve, t)
     if spread.factor > 1:
         fewer = replace(curve.counts, k=curve.counts.k / spread.factor, n=curve.counts.n / spread.factor)
-        curve = Curve(fewer, curve.factor, curve.along, curve.probit, curve.bent)
+        curve = SmoothCurve(fewer, curve.factor, curve.along, curve.probit, curve.bent)
     return curve, curve.top(t), spread

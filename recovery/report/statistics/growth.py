@@ -10,13 +10,13 @@ import scipy
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import PLAIN, Panel, ThresholdAxis
-from recovery.report.statistics.curve import Curve, bends
+from recovery.report.statistics.curve import SmoothCurve, bends
 from recovery.report.statistics.panels import Threshold, is_number, slice_thresholds, threshold_of
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
 
-class Place(NamedTuple):
+class SizePlace(NamedTuple):
     """A threshold, or the distance between two, and the standard error of its logarithm."""
 
     value: float
@@ -88,7 +88,7 @@ def middle(probabilities: Sequence[float]) -> float:
     return float(scipy.special.ndtr(np.mean(scipy.special.ndtri(probabilities))))
 
 
-def place(one: Threshold, probabilities: Sequence[float]) -> Place | str:
+def place(one: Threshold, probabilities: Sequence[float]) -> SizePlace | str:
     """Return the x of a slice at one probability, or the distance between two, from the fitted curve.
 
     one: the threshold of the slice at the `middle` of the probabilities. Where the bracket gives it, each probability
@@ -104,17 +104,17 @@ def place(one: Threshold, probabilities: Sequence[float]) -> Place | str:
         if one.log:
             at, lever = np.exp(at), lever * np.exp(at)[:, None]
         value, direction = (at[0], lever[0]) if len(at) == 1 else (abs(at[1] - at[0]), lever[1] - lever[0])
-        return Place(float(value), float(np.sqrt(direction @ covariance @ direction)) / float(value))
+        return SizePlace(float(value), float(np.sqrt(direction @ covariance @ direction)) / float(value))
     found = [replace(one, along=replace(one.along, probability=p)).interval for p in probabilities]
     for p, given in zip(probabilities, found, strict=True):
         if not (given.known and given.bounded):
             return f"{100 * p:g} % is outside its cells"
     value = found[0].estimate if len(found) == 1 else abs(found[1].estimate - found[0].estimate)
     reach = float(np.hypot.reduce([(given.high - given.low) / 2 for given in found])) / normal_reach(LEVEL)
-    return Place(value, max(reach / value, 1e-9)) if value > 0 else "both ends are in one step of its cells"
+    return SizePlace(value, max(reach / value, 1e-9)) if value > 0 else "both ends are in one step of its cells"
 
 
-def on_curve(curve: Curve, t: float, chances: Sequence[float]) -> tuple[Array, Array, Array]:
+def on_curve(curve: SmoothCurve, t: float, chances: Sequence[float]) -> tuple[Array, Array, Array]:
     """Return the v at which the curve of one slice has these probabilities, their derivatives by t and the weights, and
     the covariance of t and the weights. NaN where the curve does not reach a probability."""
     fit, scale = curve.fit(t), float(curve.factor[0])

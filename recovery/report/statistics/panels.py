@@ -12,7 +12,7 @@ from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, ThresholdAxis
 from recovery.report.statistics.counts import Counts, Draws
-from recovery.report.statistics.estimator import Estimate, Method, estimate
+from recovery.report.statistics.estimator import Estimated, Method, estimate
 from recovery.report.statistics.shape import walk_crossings
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
@@ -91,10 +91,10 @@ class Threshold:
         return round(1 - chance, 12) if self.falling else chance
 
     @cached_property
-    def found(self) -> Estimate | None:
+    def found(self) -> Estimated | None:
         return self._estimate(self.parts) if self.parts and self._trend_is_clear else None
 
-    def _estimate(self, parts: Sequence[Part], share: float | None = None) -> Estimate | None:
+    def _estimate(self, parts: Sequence[Part], share: float | None = None) -> Estimated | None:
         counts = _together(parts, share)
         return estimate(counts, self.probability, self.along.interval) if len(counts.v) else None
 
@@ -153,7 +153,7 @@ class Threshold:
         return changed
 
     @cached_property
-    def alone(self) -> tuple[Estimate | None, ...]:
+    def alone(self) -> tuple[Estimated | None, ...]:
         """The threshold of each slice from its own trials."""
         return (self.found,) if len(self.parts) == 1 else tuple(self._estimate([part]) for part in self.parts)
 
@@ -229,7 +229,7 @@ class Threshold:
         )
 
 
-def _own(found: Estimate | None, level: float) -> Interval:
+def _own(found: Estimated | None, level: float) -> Interval:
     """Return the interval of one slice; without an estimate where its success is not monotone."""
     return found.interval(level) if found is not None and found.monotone else Interval(np.nan, -np.inf, np.inf, level)
 

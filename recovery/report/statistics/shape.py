@@ -9,7 +9,7 @@ import scipy
 from recovery.interval import LEVEL
 from recovery.report.statistics.bracket import blocks, equal_crossings
 from recovery.report.statistics.counts import Counts
-from recovery.report.statistics.curve import SPACING, Curve, Fit, bends, rates
+from recovery.report.statistics.curve import SPACING, CurveFit, SmoothCurve, bends, rates
 from recovery.types import Array, Index
 
 REJECTED = 0.01
@@ -52,7 +52,7 @@ class Dispersion(NamedTuple):
     freedom: float = np.inf
 
 
-def dispersion(curve: Curve, t: float) -> Dispersion:
+def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
     """Return the variance of the scores of t of the draws that trials share, relative to independent trials.
 
     The variance is taken within slices, so that it hides no change; with one draw per slice, over the slices.
@@ -75,7 +75,7 @@ def dispersion(curve: Curve, t: float) -> Dispersion:
     return Dispersion(max(float(variance.sum()) / information / left_over, 1.0), max(freedom * left_over, 1.0))
 
 
-def efficient(curve: Curve, t: float, fit: Fit) -> tuple[Array, float]:
+def efficient(curve: SmoothCurve, t: float, fit: CurveFit) -> tuple[Array, float]:
     """Return the weight of each cell's score in the efficient score of t, and the information about t."""
     slope, (_, weight) = curve.slopes(t, fit), curve.moments(fit.eta)
     project = np.linalg.solve(fit.information, (fit.columns.T * weight) @ slope)
@@ -83,7 +83,7 @@ def efficient(curve: Curve, t: float, fit: Fit) -> tuple[Array, float]:
     return lever, max(float((slope * weight) @ -lever), 1e-12)
 
 
-def is_smooth(curve: Curve, t: float) -> bool:
+def is_smooth(curve: SmoothCurve, t: float) -> bool:
     """Return whether the curve rises at the threshold, and no jump or finer bend there improves the fit."""
     fit, u = curve.fit(t), curve.u(t)
     if (curve.slopes(t, fit)[np.abs(u) < 0.5] <= 0).any():
@@ -100,7 +100,7 @@ class Constancy(NamedTuple):
     factors: tuple[float, float]
 
 
-def constant(curve: Curve, t: float, whole: Counts, probability: float) -> Constancy:
+def constant(curve: SmoothCurve, t: float, whole: Counts, probability: float) -> Constancy:
     """Test one threshold for all slices against any change, by a score test, and by the bracket of each slice.
 
     The score test has one shift per slice; its law comes from binomial samples of the common fit. The bracket sees
