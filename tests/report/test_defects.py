@@ -59,7 +59,8 @@ def test_values_that_rise_by_factors_have_the_same_room(values: list[float]) -> 
 
 def test_one_value_far_off_leaves_room_for_the_others_in_a_curve() -> None:
     noise = [1e-3, 1e-2, 0.1, 1.0]
-    ax = drawn(analysed(wendel_rows(n=[60], d=[10], noise=noise), report={"x": "noise"})).axes[0]
+    rows = wendel_rows(n=[60], d=[10], noise=noise)
+    ax = drawn(analysed(rows, report={"x": "noise"}, axes={"noise": noise})).axes[0]
     at = ax.transData.transform([(value, 0.5) for value in noise])[:, 0]
     np.testing.assert_allclose(np.diff(at), np.ptp(at) / 3)
 
