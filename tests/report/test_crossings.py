@@ -9,7 +9,7 @@ from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from recovery.api import Results
 from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import Diagram
-from recovery.report.figures import draw_map
+from recovery.report.figures.map import MAP
 from recovery.report.page import report_page
 from recovery.report.page.spec import Chart
 from recovery.report.texts import as_json, as_latex
@@ -49,7 +49,7 @@ def test_fractions_on_a_linear_axis_are_interpolated_linearly():
 def arrows(analysis: Analysis) -> dict[str, list[tuple[float, float]]]:
     """Where the arrows of the first panel stand, by their direction."""
     names = {CARETLEFT: "left", CARETRIGHT: "right", CARETDOWN: "down", CARETUP: "up"}
-    drawn = [line for line in draw_map(analysis).axes[0].lines if line.get_marker() in names]
+    drawn = [line for line in MAP.draw(analysis).axes[0].lines if line.get_marker() in names]
     return {names[line.get_marker()]: [tuple(point) for point in line.get_xydata()] for line in drawn}
 
 
@@ -131,7 +131,7 @@ def test_a_contour_joins_neighbouring_rows_only() -> None:
 def test_the_contour_is_in_picture_and_page() -> None:
     analysis = drawn(SHARES, SIZES)
     lines = [
-        line for line in draw_map(analysis).axes[0].lines if line.get_marker() == "None" and line.get_linewidth() > 1
+        line for line in MAP.draw(analysis).axes[0].lines if line.get_marker() == "None" and line.get_linewidth() > 1
     ]
     np.testing.assert_allclose(lines[0].get_xydata(), contour(analysis, 0)[0])
     assert [(row["x"], row["y"]) for row in charted(analysis, "line")] == [tuple(at) for at in contour(analysis, 0)[0]]
@@ -149,7 +149,7 @@ def charted(analysis: Analysis, mark: str) -> list[dict[str, float]]:
 def marked(analysis: Analysis):
     """The rows that have a mark on the figure."""
     (points,) = [
-        line for line in draw_map(analysis).axes[0].lines if line.get_marker() == "o" and len(line.get_ydata())
+        line for line in MAP.draw(analysis).axes[0].lines if line.get_marker() == "o" and len(line.get_ydata())
     ]
     return points.get_ydata()
 

@@ -9,7 +9,7 @@ import pytest
 from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures import draw_map
+from recovery.report.figures.map import MAP
 from recovery.store import Grid
 
 from .grids import fail, grid, text_of, wendel_rows
@@ -126,7 +126,7 @@ def test_a_value_that_a_method_does_not_measure_is_not_called_undecided() -> Non
     words = text_of(diagram)
     assert "undecided" not in words
     assert words.count("not measured") == 1  # in place of the map
-    assert len(draw_map(Analysis(diagram)).axes) == 2  # its panel is left out: the other one, and the bar of colours
+    assert len(MAP.draw(Analysis(diagram)).axes) == 2  # its panel is left out: the other one, and the bar of colours
 
 
 def test_undecided_verdicts_are_counted_as_undecided() -> None:

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from recovery.config import ConfigError
-from recovery.report.diagram import Diagram
-from recovery.report.figures.line_plots import draw_profile
+from recovery.report.figures.line_plots import PROFILE
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts import as_latex
 from recovery.report.texts.tables import mean_rows, mean_title
 
 from ..config.sweeps import load_fields
-from .grids import analysed, fail, grid, text_of, wendel_rows
+from .grids import analysed, fail, text_of, wendel_rows
 
 CLAIM = {
     "kind": "table",
@@ -138,7 +137,7 @@ def test_a_profile_draws_means_with_the_numbers_of_the_source_as_crosses():
     skewed = rows(shift=0.3)
     skewed.loc[skewed["replicate"] == 4, "max_deviation"] += 1.0
     report = {"value": "max_deviation", "x": "noise", "y": "ensemble"}
-    ax = draw_profile(Diagram.of(grid(fail(skewed, skewed.index[:1]), claims=[CLAIM], report=report))).axes[0]
+    ax = PROFILE.draw(analysed(fail(skewed, skewed.index[:1]), claims=[CLAIM], report=report)).axes[0]
     assert ax.get_ylabel().split()[0] == "mean"
     crosses = [line.get_ydata() for line in ax.lines if line.get_marker() == "x"]
     np.testing.assert_allclose(crosses, [[1.0, 2.0], [3.0, 4.0]])
@@ -156,7 +155,7 @@ def test_a_profile_has_crosses_only_in_the_panels_of_a_claim():
         ({"of": "frequency"}, "median", [0, 0]),
         ({"axis": "n", "values": {"10": [1.0, 2.0]}}, "median", [0, 0]),
     ):
-        figure = draw_profile(Diagram.of(grid(both, claims=[{**CLAIM, **change}], report=report)))
+        figure = PROFILE.draw(analysed(both, claims=[{**CLAIM, **change}], report=report))
         crosses = [[line.get_marker() for line in ax.lines].count("x") for ax in figure.axes]
         assert crosses == marked
         assert figure.axes[0].get_ylabel().split()[0] == label

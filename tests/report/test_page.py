@@ -20,7 +20,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 import recovery.report.page.page as module
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.page import report_page
+from recovery.report.page import report_page, spec
 from recovery.report.statistics.proportions import exact_interval
 
 from . import vega
@@ -358,6 +358,12 @@ def test_a_fine_grid_is_a_picture_without_a_chart(monkeypatch: pytest.MonkeyPatc
     assert "60 grid cells are too many for a chart" in text
     assert text.count("<img") == 1
     assert 'class="maps"' not in text
+
+
+def test_a_page_names_the_values_for_which_it_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Left out" not in page_of(wendel_rows())
+    monkeypatch.setattr(spec, "MOST_NUMBERS", 60)
+    assert re.search("Left out: .*seconds.*--format csv --columns all", page_of(wendel_rows()))
 
 
 def test_values_of_an_axis_are_text(browser: Any, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
-from recovery.report.figures.line_plots import draw_profile, draw_ratios, is_profile, is_ragged
+from recovery.report.figures.line_plots import PROFILE, RATIOS, is_profile, is_ragged
 from recovery.theory import CURVES
 
 from .grids import analysed, grid, wendel_rows
@@ -28,7 +28,7 @@ def test_a_curve_over_another_axis_makes_a_profile_and_one_over_n_and_d_does_not
 
 
 def test_the_points_lie_on_the_curve_that_is_drawn() -> None:
-    ax = draw_profile(along_degrees()).axes[0]
+    ax = PROFILE.draw(Analysis(along_degrees())).axes[0]
     points = [line for line in ax.lines if line.get_marker() != "None"]
     curves = [line for line in ax.lines if line.get_marker() == "None"]
     assert [line.get_label() for line in points] == ["$n$ = 100", "$n$ = 1000"]
@@ -45,7 +45,7 @@ def test_frequencies_are_drawn_with_their_prediction_and_bound(tmp_path: Path) -
     rows["bound"] = pd.Series([0.1] * len(rows))
     diagram = Diagram.of(grid(rows, report={"value": "frequency", "x": "data.sigma", "y": "d", "curves": []}))
     assert is_profile(diagram)
-    figure = draw_profile(diagram)
+    figure = PROFILE.draw(Analysis(diagram))
     heights = {float(np.asarray(line.get_ydata(), dtype=float)[0]) for line in figure.axes[0].lines}
     assert heights == {0.5, 0.4, 0.1}
     assert render(figure, "png").startswith(b"\x89PNG")
@@ -57,7 +57,7 @@ def test_lines_show_the_range_that_undecided_trials_leave(figure: str) -> None:
     rows = wendel_rows(n=[20, 40], d=[10], replicates=10)
     rows["recovered"] = pd.array([True, True, *[False] * 4, *[None] * 4] * 2, dtype="boolean")
     diagram = Diagram.of(grid(rows, report={"x": "n", "y": "d"}))
-    drawn = draw_profile(diagram) if figure == "profile" else draw_ratios(Analysis(diagram))
+    drawn = PROFILE.draw(Analysis(diagram)) if figure == "profile" else RATIOS.draw(Analysis(diagram))
     bars = [one for one in drawn.axes[0].collections if str(one.get_label()).startswith("range over")]
     assert [one.get_label() for one in bars] == ["range over trials undecided (8)"]
     ends = [segment[:, 1].tolist() for segment in bars[0].get_segments()]

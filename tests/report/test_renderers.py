@@ -18,7 +18,8 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.diagram.axis import scale_of
 from recovery.report.diagram.theory_lines import lines
-from recovery.report.figures import draw_map, render
+from recovery.report.figures import render
+from recovery.report.figures.map import MAP
 from recovery.report.figures.style import text_width
 from recovery.report.texts.tables import PIECE, as_csv, as_json, csv_text, json_columns
 from recovery.theory import CURVES
@@ -68,7 +69,7 @@ def test_colour_is_for_terminals_only() -> None:
 def test_markup_in_a_title_is_shown_as_it_stands() -> None:
     diagram = Diagram.of(grid(wendel_rows(), title="[bold red]x[/] $a_b$ <script> \U0001f4a5"))
     assert "[bold red]x[/] $a_b$ <script>" in text_of(diagram)
-    assert render(draw_map(Analysis(diagram)), "svg").count(b"<script") == 0
+    assert render(MAP.draw(Analysis(diagram)), "svg").count(b"<script") == 0
 
 
 @pytest.mark.deep
@@ -88,13 +89,13 @@ KINDS = [
 @pytest.mark.parametrize(("kind", "magic"), KINDS)
 def test_pictures_are_the_same_bytes_each_time(kind: str, magic: bytes) -> None:
     diagram = Diagram.of(grid(fail(wendel_rows(ensemble=["gaussian", "haar"]), slice(0, 7))))
-    first, second = (render(draw_map(Analysis(diagram)), kind) for _ in range(2))
+    first, second = (render(MAP.draw(Analysis(diagram)), kind) for _ in range(2))
     assert first.startswith(magic)
     assert first == second
 
 
 def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
-    pdf = render(draw_map(analysed(wendel_rows())), "pdf")
+    pdf = render(MAP.draw(analysed(wendel_rows())), "pdf")
     assert b"/Type3" not in pdf
     assert b"/FontFile2" in pdf
 
@@ -102,7 +103,7 @@ def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
 def test_figure_states_failed_missing_and_undecided_trials() -> None:
     rows = fail(wendel_rows(), slice(0, 7))
     rows.loc[20:22, "recovered"] = pd.NA
-    svg = render(draw_map(analysed(rows.drop(index=[50, 51]), trials=len(rows))), "svg").decode()
+    svg = render(MAP.draw(analysed(rows.drop(index=[50, 51]), trials=len(rows))), "svg").decode()
     words = re.sub(r"<[^>]+>", "", svg)
     assert "trials failed (7) and missing (2)" in words
     assert "trials undecided (3)" in words
@@ -125,7 +126,7 @@ def test_no_curves_where_the_axes_are_not_n_and_d() -> None:
 
 def test_distances_state_the_limits_of_their_log_scale() -> None:
     report = {"value": "absolute_distance", "x": "n", "y": "d", "scale": "log", "limits": [1e-6, 10.0]}
-    svg = render(draw_map(analysed(wendel_rows(), report=report)), "svg").decode()
+    svg = render(MAP.draw(analysed(wendel_rows(), report=report)), "svg").decode()
     words = [re.sub(r"<[^>]+>|\s", "", text) for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, flags=re.DOTALL)]
     assert "medianabsolutedistance,logscale" in words
     assert {"10\N{MINUS SIGN}6", "10\N{MINUS SIGN}4", "0.01", "1"} <= set(words)

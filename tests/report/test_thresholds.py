@@ -13,7 +13,7 @@ from recovery.api import Results
 from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures import draw_map
+from recovery.report.figures.map import MAP
 from recovery.report.page import report_page
 from recovery.report.texts import as_csv, as_json, as_latex
 
@@ -118,7 +118,7 @@ def test_every_format_shows_the_same_numbers(pool: dict[str, str]) -> None:
         assert ends in text
     header, *_ = as_csv([analysis], ["all"]).splitlines()
     assert header.replace('"', "").endswith("threshold,threshold_low,threshold_high,threshold_level")
-    labels = [text.get_text() for legend in draw_map(analysis).legends for text in legend.get_texts()]
+    labels = [text.get_text() for legend in MAP.draw(analysis).legends for text in legend.get_texts()]
     assert any("50 %" in label for label in labels)
 
 

@@ -13,7 +13,7 @@ from recovery.errors import RecoverError
 from recovery.extras.merging import merge_folders
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures.map import draw_map
+from recovery.report.figures.map import MAP
 from recovery.report.page.spec import Chart
 from recovery.runner.plan import plan
 from recovery.runner.rerun import trials_of_grid
@@ -124,4 +124,4 @@ def test_picture_and_page_draw_each_cell_from_its_neighbours(swept: tuple[Path, 
         )
         assert [start for start, _ in ends[1:]] == [stop for _, stop in ends[:-1]]
         assert (ends[0][0], ends[-1][1]) == (min(columns["x"]), max(columns["x2"]))
-    assert draw_map(analysis).axes
+    assert MAP.draw(analysis).axes

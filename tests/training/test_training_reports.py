@@ -10,7 +10,7 @@ from recovery.report.claims import Analysis
 from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import drawings, figures_beside, render
-from recovery.report.figures.map import draw_paired
+from recovery.report.figures.map import PAIRED
 from recovery.report.figures.training_plots import RECORD_KINDS, firsts, runs_of
 from recovery.report.statistics.differences import sign_test
 from recovery.report.statistics.proportions import Pairs
@@ -121,7 +121,7 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
     # five epochs find nothing, and the convex program recovers from n = 8 d
     assert not frame["recovered"].any()
     assert frame.loc[frame["n"] == 40, "convex_recovered"].all()
-    ax = draw_paired(diagram).axes[0]
+    ax = PAIRED.draw(Analysis(diagram)).axes[0]
     alone = int(frame["convex_recovered"].sum())
     assert ax.get_title(loc="right") == f"convex {alone}, training 0, p = {sign_test(alone, 0):.2g}"
     mesh = ax.collections[0].get_array().reshape(2, 2)

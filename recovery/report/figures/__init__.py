@@ -7,5 +7,4 @@ from recovery.report.figures.kinds import (
     main_figure as main_figure,
     main_kind as main_kind,
 )
-from recovery.report.figures.map import draw_map as draw_map
 from recovery.report.figures.style import render as render

@@ -1,9 +1,8 @@
 """The kinds of figures of a report: name, description, when a kind applies, and the function that draws it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -11,26 +10,10 @@ from matplotlib.figure import Figure
 
 from recovery.errors import ReportError
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram, scale_of, scales_of
-from recovery.report.figures.line_plots import (
-    draw_fractions,
-    draw_lines,
-    draw_profile,
-    draw_ratios,
-    is_profile,
-    is_ragged,
-    profile_label,
-)
-from recovery.report.figures.map import (
-    draw_map,
-    draw_paired,
-    draw_panel,
-    draw_trials,
-    has_paired_outcomes,
-    mark_handles,
-)
-from recovery.report.figures.sheet import NamedGrid, sheet
-from recovery.report.figures.style import plain, script_of, style_of
+from recovery.report.figures.line_plots import PROFILE, RATIOS, is_profile, is_ragged
+from recovery.report.figures.map import MAP, PAIRED, TRIALS, has_paired_outcomes
+from recovery.report.figures.panels import Panels, draw_panels
+from recovery.report.figures.style import style_of
 from recovery.report.figures.training_plots import RECORD_KINDS, runs_of
 from recovery.report.statistics import poolable
 
@@ -39,46 +22,30 @@ from recovery.report.statistics import poolable
 class Kind:
     """A kind of figure. `words` is its text alternative, with placeholders {value}, {x} and {y} of the diagram.
 
-    fits: whether the kind suits an analysis. panel: for main figures, draws panel i on given axes, and returns the mesh
-    of a colour bar (or None) and the legend entries. Kinds without `panel` are additional figures.
+    fits: whether the kind suits an analysis. main: the panels of a main figure; other kinds are additional figures.
     """
 
     words: str
     fits: Callable[[Analysis], bool]
     draw: Callable[[Analysis], Figure]
-    panel: Callable[[Axes, Analysis, int], tuple[Any, Sequence[Any]]] | None = None
+    main: Panels | None = None
 
 
 KINDS: dict[str, Kind] = {
-    "map": Kind(
-        "{value} over {x} and {y}",
-        lambda a: True,
-        draw_map,
-        lambda ax, a, i: draw_panel(ax, a, i, scales_of(a.diagram)[i]),
-    ),
+    "map": Kind("{value} over {x} and {y}", lambda a: True, MAP.draw, MAP),
     "ratios": Kind(
-        "Fraction {value} against n/d, one colour per size d",
-        lambda a: is_ragged(a.diagram),
-        draw_ratios,
-        lambda ax, a, i: (None, draw_fractions(ax, a, i)),
+        "Fraction {value} against n/d, one colour per size d", lambda a: is_ragged(a.diagram), RATIOS.draw, RATIOS
     ),
-    "profile": Kind(
-        "{value} along {x}",
-        lambda a: is_profile(a.diagram),
-        lambda a: draw_profile(a.diagram),
-        lambda ax, a, i: (None, draw_lines(ax, a.diagram, a.diagram.panels[i])),
-    ),
-    "trials": Kind(
-        "Number of trials in each grid cell", lambda a: bool(a.diagram.grid.rounds), lambda a: draw_trials(a.diagram)
-    ),
+    "profile": Kind("{value} along {x}", lambda a: is_profile(a.diagram), PROFILE.draw, PROFILE),
+    "trials": Kind("Number of trials in each grid cell", lambda a: bool(a.diagram.grid.rounds), TRIALS.draw),
     "paired": Kind(
         "Grid cells in which only the convex program or only training recovers, on the same draws",
         lambda a: has_paired_outcomes(a.diagram),
-        lambda a: draw_paired(a.diagram),
+        PAIRED.draw,
     ),
 }
-"""Name -> kind. Unless the config names one, the main figure of a report is the last kind here that has `panel` and
-fits. Every kind without `panel` that fits is an additional figure."""
+"""Name -> kind. Unless the config names one, the main figure of a report is the last kind here that has `main` and
+fits. Every kind without `main` that fits is an additional figure."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +68,7 @@ def main_kind(analysis: Analysis) -> str:
         )
     if requested in KINDS:
         return requested
-    return next(name for name, kind in reversed(KINDS.items()) if kind.panel is not None and kind.fits(analysis))
+    return next(name for name, kind in reversed(KINDS.items()) if kind.main and kind.fits(analysis))
 
 
 def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
@@ -110,15 +77,15 @@ def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
     if not diagram.beside:
         return name, _drawing(KINDS[name], analysis)
     others = [Analysis(one) for one in diagram.one_by_one[1:]]
-    shown = [(one, main_kind(one)) for one in (analysis, *others)]
+    shown = [(one, _panels(main_kind(one))) for one in (analysis, *others)]
     words = ", ".join(one.diagram.quantity.label for one, _ in shown)
-    return "quantities", Drawing(f"Side by side: {words}", partial(draw_quantities, shown))
+    return "quantities", Drawing(f"Side by side: {words}", partial(draw_panels, shown))
 
 
 def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
     """Return name -> additional figure: trials per grid cell, paired outcomes, and figures of training records."""
     diagram = analysis.diagram
-    fitting = {name: kind for name, kind in KINDS.items() if kind.panel is None and kind.fits(analysis)}
+    fitting = {name: kind for name, kind in KINDS.items() if kind.main is None and kind.fits(analysis)}
     found = {name: _drawing(kind, analysis) for name, kind in fitting.items()}
     runs = runs_of(diagram.grid)
     for name, (words, shows, draw) in RECORD_KINDS.items():
@@ -143,60 +110,23 @@ def _drawing(kind: Kind, analysis: Analysis) -> Drawing:
     return Drawing(words[:1].upper() + words[1:], partial(kind.draw, analysis))
 
 
-def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
-    """Draw several quantities side by side: a row per panel of the diagram, a column per (analysis, kind)."""
-    first, count = shown[0][0].diagram, len(shown)
-    places = [(i, k) for i in range(len(first.panels)) for k in range(count)]
-    rows = [script_of(first).where(panel.where) for panel in first.panels]
-    titles = [plain(shown[k][0].diagram.quantity.label) if i == 0 else "" for i, k in places]
-    grid = NamedGrid(rows, count, places, titles)
-    maps = all(name == "map" for _, name in shown)
-    with sheet(len(places), first.heading, style_of(first), share="both" if maps else "columns", grid=grid) as page:
-        for at, (i, k) in enumerate(places):
-            analysis, name = shown[k]
-            mesh, handles = _draw_main_panel(page.axes[at], analysis, name, i)
-            page.add(handles)
-            page.name(at, "", analysis.caption(i))
-            across, up = _axis_labels(name, analysis.diagram)
-            page.label_one(at, across if page.outer(at, "bottom") else "", up if k == 0 or not maps else "")
-            if mesh is not None:
-                scale = scales_of(analysis.diagram)[i]
-                if scale != scale_of(analysis.diagram):
-                    page.bar(mesh, scale.label, scale.extend, panel=at)
-                elif i == 0:
-                    page.bar(mesh, scale.label, scale.extend, column=k)
-        page.add(mark_handles(first) if any(name == "map" for _, name in shown) else [])
-    return page.figure
-
-
 def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) -> ScalarMappable | None:
     """Draw one panel of the main figure on the caller's axes, with axis labels and without a title.
 
     Returns the cells of a map, from which a colour bar can be made. key: draw the colour bar and the key, too.
     """
-    name = main_kind(analysis)
-    mesh: ScalarMappable | None
-    mesh, handles = _draw_main_panel(ax, analysis, name, panel)
-    across, up = _axis_labels(name, analysis.diagram)
-    ax.set_xlabel(across)
-    ax.set_ylabel(up)
-    if key and mesh is not None:
-        scale = scales_of(analysis.diagram)[panel]
-        ax.figure.colorbar(mesh, ax=ax, label=scale.label, extend=scale.extend)
-    if key and handles:
-        ax.legend(handles=list(handles), loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
-    return mesh
+    panels = _panels(main_kind(analysis))
+    drawn = panels.prepare(analysis, True)(ax, panel)
+    across, up = panels.labels(analysis.diagram)
+    ax.set(xlabel=across, ylabel=up)
+    if key and drawn.mesh is not None and drawn.scale is not None:
+        ax.figure.colorbar(drawn.mesh, ax=ax, label=drawn.scale.label, extend=drawn.scale.extend)
+    if key and (handles := [*(line for _, line in drawn.lines), *drawn.handles]):
+        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
+    return drawn.mesh
 
 
-def _draw_main_panel(ax: Axes, analysis: Analysis, kind: str, i: int) -> tuple[Any, Sequence[Any]]:
-    draw = KINDS[kind].panel
-    assert draw is not None, f"{kind} is a main figure"
-    return draw(ax, analysis, i)
-
-
-def _axis_labels(kind: str, diagram: Diagram) -> tuple[str, str]:
-    """Return the labels of the x and y axes of a main figure."""
-    script = script_of(diagram)
-    across = script.axis("n/d" if kind == "ratios" else diagram.layout.x)
-    up = {"map": script.axis(diagram.layout.y), "profile": profile_label(diagram)}.get(kind, diagram.measured_label)
-    return across, up
+def _panels(name: str) -> Panels:
+    panels = KINDS[name].main
+    assert panels is not None, f"{name} is a main figure"
+    return panels

@@ -7,20 +7,17 @@ fractions are drawn against n/d. If the config claims a table of the quantity ov
 crosses beside the means of the cells.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import (
     INTERVAL,
     PRINTED,
-    RANGE,
-    STANDARD_ERROR,
     Axis,
     Diagram,
     Panel,
@@ -32,10 +29,12 @@ from recovery.report.diagram import (
     theory_along,
     undecided_words,
 )
-from recovery.report.figures.sheet import interval_handle, panel_sheet, write_not_measured
+from recovery.report.figures.bars import Bars
+from recovery.report.figures.panels import Draw, Drawn, Panels
+from recovery.report.figures.sheet import interval_handle, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
-from recovery.report.statistics import exact_interval, poolable
-from recovery.report.statistics.means import means_of, printed_numbers, shown_tables
+from recovery.report.statistics import poolable
+from recovery.report.statistics.means import printed_numbers, shown_tables
 from recovery.types import Array
 
 FULL = 0.6
@@ -62,89 +61,70 @@ def _is_text(diagram: Diagram, name: str | None) -> bool:
     return name is not None and not is_number(diagram.frame[name])
 
 
-def draw_profile(diagram: Diagram) -> Figure:
-    """Draw the panels of a diagram as lines along x, one per value of y."""
-    panels = [diagram.panels[i] for i in diagram.drawn]
-    with panel_sheet(diagram, panels, share="y") as sheet:
-        handles = []
-        for i, (panel, ax) in enumerate(zip(panels, sheet.axes, strict=True)):
-            handles += draw_lines(ax, diagram, panel)
-            sheet.name(i, script_of(diagram).where(panel.where))
-        order = [script_of(diagram).pair(str(diagram.layout.y), y) for y in panels[0].y]
-        sheet.add(
-            sorted(handles, key=lambda one: order.index(one.get_label()) if one.get_label() in order else len(order))
-        )
-        sheet.label(script_of(diagram).axis(diagram.layout.x), profile_label(diagram))
-    return sheet.figure
+def _profile(analysis: Analysis, whole: bool) -> Draw:
+    """Draw values with their intervals along x, one line per value of y, and the theory over them."""
+    diagram = analysis.diagram
+    bars = interval_handle(Bars.of(diagram, diagram.table).words)
+    printed_key = [Line2D([], [], marker="x", ms=4.5, mew=1.1, color="black", linestyle="none", label=PRINTED)]
+
+    def draw(ax: Axes, i: int) -> Drawn:
+        panel = diagram.panels[i]
+        axis = Axis(_values_across(diagram, panel))
+        index = {value: k for k, value in enumerate(axis.values)}
+        set_axis(ax, "x", axis)
+        ax.set_xlim(axis.reach)
+        _set_height(ax, diagram)
+        if _left_empty(ax, panel):
+            return Drawn()
+        joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
+        found, theory, lines = list[Any](), list[Any](), list[tuple[int, Any]]()
+        for k, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
+            cells = panel.cells[panel.cells["iy"] == k].sort_values("ix")
+            if not len(cells):
+                continue
+            exact = axis.at[[index[panel.x[ix]] for ix in cells["ix"]]]
+            x = _shifted(axis, exact, k, len(panel.y)) if isinstance(y, str) else exact
+            label = None if len(panel.y) == 1 else script_of(diagram).pair(str(diagram.layout.y), y)
+            look = style | ({"lw": 0.6} if joined else {"linestyle": "none"})
+            line, undecided = _draw_line(ax, diagram, cells, x, look, label)
+            lines += [(k, line)] if label else []
+            found += undecided
+            if axis.kind != "even" and len(x) > 1:
+                theory += _draw_theory(ax, diagram, panel, y, style["color"], exact)
+            _draw_values_beyond(ax, line)
+            for printed in printed_numbers(diagram, panel, y, cells):
+                ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
+        return Drawn([*theory, *found, bars, *(printed_key if shown_tables(diagram) else [])], lines)
+
+    return draw
 
 
-def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
-    """Draw values with their intervals along x and the theory over them, and return the legend entries."""
-    axis = Axis(_values_across(diagram, panel))
-    index = {value: i for i, value in enumerate(axis.values)}
-    set_axis(ax, "x", axis)
-    ax.set_xlim(axis.reach)
+def _set_height(ax: Axes, diagram: Diagram) -> None:
+    """Set the scale and the limits of the y axis of a profile."""
+    limits = diagram.sweep.report.limits
     if diagram.proportion:
         ax.set_ylim(-0.04, 1.04)
     elif scale_of(diagram).logarithmic and (diagram.table["value"].dropna() > 0).all():
         ax.set_yscale("log")
         if diagram.table["value"].notna().any():
-            label_log(ax.yaxis, *(diagram.sweep.report.limits or _positive_range(diagram)))
-    if diagram.sweep.report.limits and not diagram.proportion:
+            label_log(ax.yaxis, *(limits or _positive_range(diagram)))
+    if limits and not diagram.proportion:
         ax.set_ylim(scale_of(diagram).limits)
-    theory: list[Any] = []
-    if _left_empty(ax, panel):
-        return []
-    tables = shown_tables(diagram)
-    for i, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
-        cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
-        if not len(cells):
-            continue
-        exact = axis.at[[index[panel.x[k]] for k in cells["ix"]]]
-        x = _shifted(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
-        label = None if len(panel.y) == 1 else script_of(diagram).pair(str(diagram.layout.y), y)
-        joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
-        line = {"lw": 0.6} if joined else {"linestyle": "none"}
-        value, low, high = _summary(diagram, cells, means=bool(tables))
-        ax.plot(x, value, ms=2.2, label=label, **(style | line))
-        ax.vlines(x, low, high, color=style["color"], lw=0.6, alpha=0.6)
-        if diagram.proportion:
-            _draw_undecided(ax, diagram, cells, x)
-        if axis.kind != "even" and len(x) > 1:
-            theory += _draw_theory(ax, diagram, panel, y, style["color"], exact)
-        _draw_values_beyond(ax, x, value, style["color"])
-        for printed in printed_numbers(diagram, panel, y, cells):
-            ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
-    words = STANDARD_ERROR if tables else INTERVAL if diagram.proportion else RANGE
-    key = (
-        [Line2D([], [], marker="x", ms=4.5, mew=1.1, color="black", linestyle="none", label=PRINTED)] if tables else []
-    )
-    return [*theory, *ax.get_legend_handles_labels()[0], interval_handle(words), *key]
 
 
-def profile_label(diagram: Diagram) -> str:
-    """Return the label of the vertical axis of a profile."""
-    return f"mean {diagram.quantity.label}" if shown_tables(diagram) else diagram.measured_label
-
-
-def _summary(diagram: Diagram, cells: pd.DataFrame, means: bool) -> tuple[Array, Array, Array]:
-    """Return the values of cells with the ends of their bars: means with standard errors, or as the diagram's table."""
-    if means:
-        value, error = means_of(diagram, cells)
-        return value, value - error, value + error
-    if diagram.proportion:
-        return (cells["value"].to_numpy(dtype=float), *exact_interval(cells["yes"], cells["no"]))
-    value, low, high = (cells[name].to_numpy(dtype=float) for name in ("value", "lower", "upper"))
-    return value, low, high
-
-
-def _draw_undecided(ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array) -> None:
-    """Draw the range of fractions that the undecided trials of each cell leave."""
-    some = (cells["undecided"] > 0).to_numpy()
-    if some.any():
-        yes, no, more = (cells[name].to_numpy(dtype=float)[some] for name in ("yes", "no", "undecided"))
-        total, label = yes + no + more, f"range over {undecided_words(diagram.totals['undecided'])}"
-        ax.vlines(np.asarray(x)[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)
+def _draw_line(
+    ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array, style: dict[str, Any], label: str | None
+) -> tuple[Line2D, list[Any]]:
+    """Draw the values of cells with their intervals, and the fractions that undecided trials leave; returns the line
+    and the legend entry of the latter, if any."""
+    bars = Bars.of(diagram, cells)
+    (line,) = ax.plot(x, bars.value, ms=2.2, label=label, **style)
+    ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6, alpha=0.6)
+    if not diagram.proportion or not (some := (cells["undecided"] > 0).to_numpy()).any():
+        return line, []
+    yes, no, more = (cells[name].to_numpy(dtype=float)[some] for name in ("yes", "no", "undecided"))
+    total, label = yes + no + more, f"range over {undecided_words(diagram.totals['undecided'])}"
+    return line, [ax.vlines(x[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)]
 
 
 def _left_empty(ax: Axes, panel: Panel) -> bool:
@@ -175,12 +155,13 @@ def _shifted(axis: Axis, x: Array, i: int, count: int) -> Array:
     return x + shift * float(np.ptp(axis.at))
 
 
-def _draw_values_beyond(ax: Axes, x: Array, values: Array, colour: str) -> None:
-    """Draw an arrow at the upper end of the axis for each value above it."""
-    top = ax.get_ylim()[1]
+def _draw_values_beyond(ax: Axes, line: Line2D) -> None:
+    """Draw an arrow at the upper end of the axis for each value of a line above it."""
+    top, colour = ax.get_ylim()[1], line.get_color()
+    x, values = (np.asarray(of, dtype=float) for of in line.get_data())
     above = values > top
     if above.any():  # an artist without points that is not clipped would spoil the layout of the sheet
-        ax.plot(np.asarray(x)[above], np.full(above.sum(), top), "^", color=colour, ms=5, clip_on=False, scaley=False)
+        ax.plot(x[above], np.full(above.sum(), top), "^", color=colour, ms=5, clip_on=False, scaley=False)
 
 
 def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> list[Any]:
@@ -218,51 +199,42 @@ def is_ragged(diagram: Diagram) -> bool:
     return len(cells) < FULL * len(diagram.panels) * len({n for *_, n, _ in cells}) * len({d for *_, d in cells})
 
 
-def draw_ratios(analysis: Analysis) -> Figure:
-    """Draw success fractions against n/d with exact intervals, and the pooled threshold's interval as a grey band."""
-    diagram = analysis.diagram
-    panels = [diagram.panels[i] for i in diagram.drawn]
-    share: Literal["rows", "y"] = "y" if diagram.layout.columns is None else "rows"
-    with panel_sheet(diagram, panels, aspect=0.8, share=share) as sheet:
-        ratios = Axis(
-            sorted({n / d for panel in panels for n, d in zip(panel.cells["n"], panel.cells["d"], strict=True)})
-        )
-        entries: dict[str, Any] = {}
-        for place, (i, ax) in enumerate(zip(diagram.drawn, sheet.axes, strict=True)):
-            entries |= {str(handle.get_label()): handle for handle in draw_fractions(ax, analysis, i)}
-            if ratios.kind == "log" and ax.lines:
-                ax.set_xscale("log")
-                ax.set_xlim(ratios.reach)
-                label_log(ax.xaxis, *ratios.reach)
-            sheet.name(place, script_of(diagram).where(diagram.panels[i].where), analysis.caption(i))
-        sheet.label(MATH.axis("n/d"), diagram.measured_label)
-        last = {MATH.marked(pooled_words(analysis.diagram.along, analysis.levels)): 1, INTERVAL: 2}
-        order = sorted(entries, key=lambda label: (last.get(label, 0), len(label), label))
-        sheet.add(entries[label] for label in order)
-    return sheet.figure
+def _ratios(analysis: Analysis, whole: bool) -> Draw:
+    """Draw fractions against n/d, one line per d, and the pooled threshold's interval as a grey band."""
+    diagram, layout = analysis.diagram, analysis.diagram.layout
+    sizes = list(diagram.panels[0].y if layout.y == "d" else diagram.panels[0].x)
+    axis = Axis(np.unique(diagram.table["n"].astype(float) / diagram.table["d"].astype(float)).tolist())
+    band = MATH.marked(pooled_words(diagram.along, analysis.levels))
+
+    def draw(ax: Axes, i: int) -> Drawn:
+        panel, threshold = diagram.panels[i], analysis.pooled[i]
+        ax.set_ylim(-0.05, 1.05)
+        if _left_empty(ax, panel):
+            ax.set_xticks([])
+            return Drawn()
+        bands, found, lines = list[Any](), list[Any](), list[tuple[int, Any]]()
+        interval = threshold.interval
+        if interval.known and interval.bounded and threshold.along.what == "n/d":
+            bands.append(ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=band))
+        for k, (d, style) in enumerate(zip(sizes, line_styles(sizes), strict=True)):
+            cells = panel.cells[(panel.cells["d"] == d) & (panel.cells[ANSWERS].sum(axis=1) > 0)].sort_values("n")
+            if len(cells):
+                x = cells["n"].to_numpy(dtype=float) / d
+                line, undecided = _draw_line(ax, diagram, cells, x, {"lw": 0.8} | style, MATH.pair("d", d))
+                lines.append((k, line))
+                found += undecided
+        if axis.kind == "log" and lines:
+            ax.set_xscale("log")
+            ax.set_xlim(axis.reach)
+            label_log(ax.xaxis, *axis.reach)
+        return Drawn([*found, *bands, interval_handle(INTERVAL)], lines, text=analysis.caption(i))
+
+    return draw
 
 
-def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
-    """Draw the fractions of panel i against n/d, one line per d, and return the legend entries."""
-    first = analysis.diagram.panels[0]
-    sizes = list(first.y if analysis.diagram.layout.y == "d" else first.x)
-    panel, threshold = analysis.diagram.panels[i], analysis.pooled[i]
-    ax.set_ylim(-0.05, 1.05)
-    if _left_empty(ax, panel):
-        ax.set_xticks([])
-        return []
-    interval = threshold.interval
-    if interval.known and interval.bounded and threshold.along.what == "n/d":
-        label = MATH.marked(pooled_words(analysis.diagram.along, analysis.levels))
-        ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=label)
-    for d, look in zip(sizes, line_styles(sizes), strict=True):
-        cells = panel.cells[(panel.cells["d"] == d) & (panel.cells[ANSWERS].sum(axis=1) > 0)].sort_values("n")
-        if not len(cells):
-            continue
-        low, high = exact_interval(cells["yes"], cells["no"])
-        value = cells["value"].to_numpy(dtype=float)
-        bars = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
-        style: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **look}
-        ax.errorbar(cells["n"] / d, value, yerr=bars, label=f"$d$ = {d:g}", **style)
-        _draw_undecided(ax, analysis.diagram, cells, cells["n"] / d)
-    return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL)]
+def _labels(diagram: Diagram, across: str) -> tuple[str, str]:
+    return script_of(diagram).axis(across), Bars.of(diagram, diagram.table).label
+
+
+PROFILE = Panels(_profile, lambda diagram: _labels(diagram, diagram.layout.x), "y")
+RATIOS = Panels(_ratios, lambda diagram: _labels(diagram, "n/d"), "y", 0.8, shared_rows=True)

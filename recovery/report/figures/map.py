@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.container import Container
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patheffects import Normal, Stroke
@@ -26,13 +25,13 @@ from recovery.report.diagram import (
     Diagram,
     Panel,
     Scale,
-    have_one_scale,
     lines,
     scales_of,
     undecided_words,
     unfinished_words,
 )
-from recovery.report.figures.sheet import panel_sheet, write_not_measured
+from recovery.report.figures.panels import Draw, Drawn, Panels
+from recovery.report.figures.sheet import write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, STROKES, script_of, set_axis
 from recovery.report.statistics import Pairs, pair_cells, slices_in_words
 from recovery.types import Array
@@ -49,61 +48,81 @@ STUB = 0.05
 """Length of the open end of an interval, as a share of the axis."""
 
 
-def draw_map(analysis: Analysis) -> Figure:
-    """Draw all panels of a diagram with their thresholds, on shared axes."""
+def _map(analysis: Analysis, whole: bool) -> Draw:
+    """Draw cells, marks, theory and thresholds. The axis of the threshold is limited to the transition unless whole."""
     diagram = analysis.diagram
-    scales = scales_of(diagram)
-    own_scales = not have_one_scale(scales)
-    shown = transition(diagram)
-    with panel_sheet(diagram, [diagram.panels[i] for i in diagram.drawn]) as sheet:
-        for place, (i, ax) in enumerate(zip(diagram.drawn, sheet.axes, strict=True)):
-            mesh, handles = draw_panel(ax, analysis, i, scales[i], shown)
-            sheet.add(handles)
-            threshold = analysis.caption(i)
-            sheet.name(place, script_of(diagram).where(diagram.panels[i].where), threshold)
-            if own_scales:
-                sheet.bar(mesh, scales[i].label, scales[i].extend, panel=place)
-        sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
-        if not own_scales:
-            sheet.bar(mesh, scales[0].label, scales[0].extend)
-        sheet.add(mark_handles(diagram))
-    return sheet.figure
+    scales, marks = scales_of(diagram), mark_handles(diagram)
+    shown = slice(None) if whole else transition(diagram)
+
+    def draw(ax: Axes, i: int) -> Drawn:
+        panel, scale = diagram.panels[i], scales[i]
+        mesh = draw_cells(ax, panel, scale.clipped(panel.matrix("value")), scale)
+        _limit(ax, panel, diagram.along.transposed, shown)
+        if panel.undefined:
+            write_not_measured(ax)
+        _draw_marks(ax, panel)
+        handles = [*_draw_theory(ax, diagram), *_draw_thresholds(ax, analysis, i), *marks]
+        return Drawn(handles, mesh=mesh, scale=scale, text=analysis.caption(i))
+
+    return draw
 
 
-def draw_trials(diagram: Diagram) -> Figure:
+def _trials(analysis: Analysis, whole: bool) -> Draw:
     """Draw the number of trials in each grid cell, for a sweep that places its trials by earlier outcomes."""
+    diagram = analysis.diagram
     trials = diagram.table["trials"].to_numpy(dtype=float)
-    norm = LogNorm(max(float(trials.min()), 1.0), float(trials.max()))
-    with panel_sheet(diagram, diagram.panels, f"{diagram.heading}: number of trials") as sheet:
-        for i, (panel, ax) in enumerate(zip(diagram.panels, sheet.axes, strict=True)):
-            mesh = draw_cells(ax, panel, panel.matrix("trials"), norm, "Greys")
-            sheet.add(_draw_theory(ax, diagram))
-            sheet.name(i, script_of(diagram).where(panel.where))
-        sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
-        sheet.bar(mesh, "trials per grid cell, log scale")
-    return sheet.figure
+    limits = max(float(trials.min()), 1.0), float(trials.max())
+    scale = Scale(limits, True, "trials per grid cell, log scale", colours="Greys")
+
+    def draw(ax: Axes, i: int) -> Drawn:
+        mesh = draw_cells(ax, diagram.panels[i], diagram.panels[i].matrix("trials"), scale)
+        return Drawn(_draw_theory(ax, diagram), mesh=mesh, scale=scale)
+
+    return draw
 
 
-def draw_panel(ax: Axes, analysis: Analysis, i: int, scale: Scale, shown: slice = slice(None)) -> tuple[Any, list[Any]]:
-    """Draw cells, marks, theory and thresholds of panel i, and return the mesh and the legend entries.
+def _paired(analysis: Analysis, whole: bool) -> Draw:
+    """Draw the difference of the two outcomes: orange if only the program recovers, purple if only training does.
 
-    shown: the places along the axis of the threshold to which the axis is limited.
+    Dots mark cells in which the exact test gives p < 0.05. Titles state the discordant trials of the panel and their p.
     """
-    panel = analysis.diagram.panels[i]
-    norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
-    mesh = draw_cells(ax, panel, scale.clipped(panel.matrix("value")), norm, scale.colours)
-    _limit(ax, panel, analysis.diagram.along.transposed, shown)
-    if panel.undefined:
-        write_not_measured(ax)
-    _draw_marks(ax, panel)
-    return mesh, _draw_theory(ax, analysis.diagram) + _draw_thresholds(ax, analysis, i)
+    diagram = analysis.diagram
+    table = pair_cells(diagram.frame, diagram.cells.code, len(diagram.cells.keys), *OUTCOMES)
+    scale = Scale((-1.0, 1.0), False, "fraction recovered: convex minus training", colours=DIFFERENCES)
+    words = Line2D([], [], linestyle="none", label="titles: number of trials that only one recovers")
+    dot = Line2D([], [], color="black", linestyle="none", marker="o", ms=3, label="exact test: p < 0.05")
+
+    def draw(ax: Axes, i: int) -> Drawn:
+        panel = diagram.panels[i]
+        part = table.loc[panel.cells.index]
+        mesh = draw_cells(ax, panel, panel.matrix(part["difference"]), scale)
+        at = panel.cells[(part["p_value"] < LEVEL).to_numpy()]
+        ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
+        whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
+        counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
+        return Drawn([words, dot] if len(at) else [words], mesh=mesh, scale=scale, text=counts)
+
+    return draw
 
 
-def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> Any:
+def _plane(diagram: Diagram) -> tuple[str, str]:
+    script = script_of(diagram)
+    return script.axis(diagram.layout.x), script.axis(diagram.layout.y)
+
+
+MAP = Panels(_map, _plane)
+TRIALS = Panels(_trials, _plane, title=": number of trials")
+PAIRED = Panels(_paired, _plane, aspect=0.8)
+
+
+def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale) -> Any:
     """Draw values of shape (len(y), len(x)) as a mesh with the panel's axes; NaN is white."""
+    norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
     x, y = Axis(panel.x), Axis(panel.y)
     large = values.size > MOST_AREAS
-    mesh = ax.pcolormesh(x.edges, y.edges, np.ma.masked_invalid(values), cmap=cmap, norm=norm, rasterized=large)
+    mesh = ax.pcolormesh(
+        x.edges, y.edges, np.ma.masked_invalid(values), cmap=scale.colours, norm=norm, rasterized=large
+    )
     if not large:
         mesh.set_edgecolor("face")
         mesh.set_linewidth(0.4)
@@ -265,32 +284,6 @@ def has_paired_outcomes(diagram: Diagram) -> bool:
     """Return whether some trial measured the outcomes of both the convex program and training."""
     frame = diagram.frame
     return set(OUTCOMES) <= set(frame) and bool(frame[OUTCOMES].notna().all(axis=1).any())
-
-
-def draw_paired(diagram: Diagram) -> Figure:
-    """Draw the difference of the two outcomes: orange if only the program recovers, purple if only training does.
-
-    Dots mark cells in which the exact test gives p < 0.05. Titles state the discordant trials of the panel and their p.
-    """
-    cells = diagram.cells
-    table = pair_cells(diagram.frame, cells.code, len(cells.keys), *OUTCOMES)
-    marked = False
-    with panel_sheet(diagram, diagram.panels, aspect=0.8) as sheet:
-        for i, (panel, ax) in enumerate(zip(diagram.panels, sheet.axes, strict=True)):
-            part = table.loc[panel.cells.index]
-            mesh = draw_cells(ax, panel, panel.matrix(part["difference"]), Normalize(-1, 1), DIFFERENCES)
-            at = panel.cells[(part["p_value"] < LEVEL).to_numpy()]
-            marked = marked or len(at) > 0
-            ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
-            whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
-            counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
-            sheet.name(i, script_of(diagram).where(panel.where), counts)
-        sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
-        sheet.bar(mesh, "fraction recovered: convex minus training")
-        sheet.add([Line2D([], [], linestyle="none", label="titles: number of trials that only one recovers")])
-        if marked:
-            sheet.add([Line2D([], [], color="black", linestyle="none", marker="o", ms=3, label="exact test: p < 0.05")])
-    return sheet.figure
 
 
 MARGIN = 0.1

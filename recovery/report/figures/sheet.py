@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.report.diagram import NOT_MEASURED, Diagram, Layout, Panel, Script, letters
+from recovery.report.diagram import NOT_MEASURED, Layout, Panel, Script, letters
 from recovery.report.figures.style import (
     AROUND_PANELS,
     MOST_TICKS,
@@ -26,15 +26,15 @@ from recovery.report.figures.style import (
     font_size,
     label_log,
     plain,
-    script_of,
-    style_of,
     text_width,
     wrapped,
 )
 
+Share = Literal["both", "y", "none", "columns", "rows"]
+"""Which axes panels share."""
 LEGEND_MARK = 5.0
 """Width of a legend entry without its text, in font sizes: matplotlib's handlelength, handletextpad and spacing."""
-SHARED_AXES: dict[str, tuple[Any, Any]] = {
+SHARED_AXES: dict[Share, tuple[Any, Any]] = {
     "both": (True, True),
     "y": (False, True),
     "none": (False, False),
@@ -223,7 +223,7 @@ def sheet(
     style: Style,
     aspect: float = 0.74,
     columns: int | None = None,
-    share: Literal["both", "y", "none", "columns", "rows"] = "both",
+    share: Share = "both",
     grid: NamedGrid | None = None,
 ) -> Iterator[Sheet]:
     """Make a figure of `count` panels, each `aspect` times as high as wide; inside the context its style is in force.
@@ -257,19 +257,6 @@ def sheet(
             figure.suptitle("\n".join(title_lines))
             lines += 1.3 * len(title_lines)
         figure.set_figheight(float(figure.get_figheight()) + 0.15 * style.magnification * lines)
-
-
-def panel_sheet(
-    diagram: Diagram,
-    panels: Sequence[Panel],
-    title: str | None = None,
-    aspect: float = 0.74,
-    share: Literal["both", "y", "rows"] = "both",
-) -> AbstractContextManager[Sheet]:
-    """Make a figure for panels of a diagram, with the heading, the style and the grid of panels of its config."""
-    heading = diagram.heading if title is None else title
-    grid = NamedGrid.of(diagram.layout, panels, script_of(diagram))
-    return sheet(len(panels), heading, style_of(diagram), aspect, share=share, grid=grid)
 
 
 def _draw_legend(drawn: Sheet) -> float:

@@ -22,7 +22,7 @@ from recovery.report.claims.lines import columns
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
 from recovery.report.figures.style import ordered
 from recovery.report.page.encodings import CONFIG, Json, dark_colours
-from recovery.report.page.spec import SCHEMA, Chart
+from recovery.report.page.spec import MOST_NUMBERS, SCHEMA, Chart
 from recovery.report.texts.tables import shown
 
 LARGE = 20_000
@@ -51,6 +51,7 @@ def report_page(analyses: list[Analysis]) -> str:
         library=_packed(library),
         data=_packed(gzip.compress(data.encode(), 6, mtime=0)),
         most=MOST_FAILURES,
+        numbers=f"{MOST_NUMBERS:,}".replace(",", " "),
     )
 
 
@@ -94,6 +95,7 @@ def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Jso
             "diagram": diagram,
             "analysis": analysis,
             "chart": chart and _chart_words(chart),
+            "left_out": ", ".join(chart.left_out) if chart else "",
             "pictures": pictures,
             "thresholds": columns([*analysis.lines, *analysis.limits]),
             "slices": columns(analysis.slice_lines),

@@ -15,13 +15,9 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import ParameterError
-from recovery.interval import LEVEL, percent
 from recovery.report.claims import Analysis
 from recovery.report.diagram import (
-    INTERVAL,
     NOT_MEASURED,
-    RANGE,
-    STANDARD_ERROR,
     Axis,
     Diagram,
     Quantity,
@@ -33,10 +29,9 @@ from recovery.report.diagram import (
     scale_of,
     scales_of,
 )
+from recovery.report.figures.bars import Bars
 from recovery.report.page.encodings import CONFIG, Json, colour, height, position, rounded, series
 from recovery.report.page.layers import line_layers, map_layers
-from recovery.report.statistics import exact_interval
-from recovery.report.statistics.means import means_of, shown_tables
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -45,7 +40,7 @@ if TYPE_CHECKING:
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """Identifier of the Vega-Lite version; nothing is fetched from this address."""
 MOST_NUMBERS = 60_000
-"""Values times grid cells on a page, so that it stays small; the first values are kept."""
+"""Values times grid cells on a page, so that it stays small: the first values, and the page names the others."""
 SHARED = dict.fromkeys(("fill", "stroke", "strokeDash", "shape", "color", "opacity"), "shared")
 TAG_START = re.compile("<(?=[/!s])", re.IGNORECASE)
 """Altair copies a specification into a script without escaping it, so `</script>` or `<!--` in a title would end the
@@ -145,20 +140,30 @@ class Chart:
         A view has its label, the columns that only it has, the column and heading of each number in tooltips and tables
         (`facts`), and the specification, which refers to the datasets of the chart.
         """
-        count = MOST_NUMBERS // max(len(self.cells), 1) if every else 1
-        return [self._view(one) for one in self.diagram.measured[: max(count, 1)]]
+        return [self._view(one) for one in self.diagram.measured[: self.kept if every else 1]]
+
+    @property
+    def kept(self) -> int:
+        """The number of measured values that a page has room for, at least one."""
+        return max(MOST_NUMBERS // max(len(self.cells), 1), 1)
+
+    @property
+    def left_out(self) -> list[str]:
+        """The labels of the measured values that a page has no room for."""
+        return [one.label for one in self.diagram.measured[self.kept :]]
 
     def _view(self, quantity: Quantity) -> Json:
         shown, panels = replace(self.diagram, quantity=quantity), self.diagram.panels
         own = self.analysis if quantity == self.diagram.quantity else None
-        label, bars, heads, numbers = _numbers(shown, self.form)
+        bars = Bars.of(shown, shown.table, means=self.form == "profile")
+        numbers = bars.value, bars.low, bars.high
         counts = [name for name in ("yes", "no", "count", "undecided") if name in shown.table]
         columns = {
             name: _rounded(values[self.cells.index]) for name, values in zip(("v", "low", "high"), numbers, strict=True)
         }
         columns |= {name: shown.table[name].to_numpy()[self.cells.index].tolist() for name in counts}
         facts = {f"c{k}": self.diagram.script.axis(name) for k, name in enumerate(self.diagram.layout.keys)}
-        facts |= {"v": label, "low": heads[0], "high": heads[1]} | {name: name for name in counts}
+        facts |= {"v": bars.label, "low": bars.heads[0], "high": bars.heads[1]} | {name: name for name in counts}
         facts |= {"ok": "finished", "failed": "failed", "missing": "missing", "replay": "repeat a trial"}
         look = self._plane | {"tooltip": [{"field": name, "title": words} for name, words in facts.items()]}
         resolve = SHARED
@@ -169,9 +174,9 @@ class Chart:
             layers = [map_layers(shown, own, panels[i], i, looks[one], theory) for i, one in enumerate(scales)]
         else:
             values = None if shown.proportion else np.concatenate(numbers)
-            look["y"], x = height(label, values, scale_of(shown).logarithmic), self.axes[1].values
+            look["y"], x = height(bars.label, values, scale_of(shown).logarithmic), self.axes[1].values
             joined = len(x) > 2 and not isinstance(x[0], str)
-            layers = [line_layers(own, i, look, bars, joined, self.form == "ratios") for i in range(len(panels))]
+            layers = [line_layers(own, i, look, bars.words, joined, self.form == "ratios") for i in range(len(panels))]
         spec = {"concat": [self._panel(shown, own, i, layers[i]) for i in range(len(panels))]}
         return {"label": quantity.label, "columns": columns, "facts": facts} | {
             "spec": spec | {"resolve": {"scale": resolve}}
@@ -190,22 +195,6 @@ class Chart:
             mark = {"type": "text", "fontSize": 14, "color": CONFIG["title"]["color"]}
             layers = [*layers, {"data": {"values": [{}]}, "mark": mark, "encoding": {"text": {"value": note}}}]
         return {"title": title, "width": 340, "height": 245 if self.form == "map" else 205, "layer": layers}
-
-
-def _numbers(shown: Diagram, form: str) -> tuple[str, str, tuple[str, str], list[Array]]:
-    """Return of a value: its label, the legend text and the headings of its error bars, and value and ends of the bar
-    for each grid cell."""
-    table = shown.table
-    value = table["value"].to_numpy(dtype=float)
-    if shown.proportion:
-        heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
-        return shown.measured_label, INTERVAL, heads, [value, *exact_interval(table["yes"], table["no"])]
-    if form == "profile" and shown_tables(shown):
-        value, error = means_of(shown, table)
-        heads = ("mean - standard error", "mean + standard error")
-        return f"mean {shown.quantity.label}", STANDARD_ERROR, heads, [value, value - error, value + error]
-    quartiles = [table[name].to_numpy(dtype=float) for name in ("lower", "upper")]
-    return shown.measured_label, RANGE, ("lower quartile", "upper quartile"), [value, *quartiles]
 
 
 def _rounded(values: Array) -> list[float | None]:

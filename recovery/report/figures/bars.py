@@ -1,0 +1,41 @@
+"""The error bars of a value in grid cells, and the words for them: the same in figures, on pages and in notebooks."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from recovery.interval import LEVEL, percent
+from recovery.report.diagram import INTERVAL, RANGE, STANDARD_ERROR, Diagram
+from recovery.report.statistics import exact_interval
+from recovery.report.statistics.means import means_of, shown_tables
+from recovery.types import Array
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The value of each cell with the ends of its bar; the label of the value, the legend text of the bars, and the
+    headings of their ends."""
+
+    value: Array
+    low: Array
+    high: Array
+    label: str
+    words: str
+    heads: tuple[str, str]
+
+    @classmethod
+    def of(cls, diagram: Diagram, cells: pd.DataFrame, means: bool = True) -> "Bars":
+        """Return fractions with exact intervals, or medians with quartiles. means: where the config claims a table of
+        means, means with standard errors instead of medians."""
+        value = cells["value"].to_numpy(dtype=float)
+        if means and shown_tables(diagram):
+            value, error = means_of(diagram, cells)
+            heads = ("mean - standard error", "mean + standard error")
+            label = f"mean {diagram.quantity.label}"
+            return cls(value, value - error, value + error, label, STANDARD_ERROR, heads)
+        if diagram.proportion:
+            heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
+            ends = exact_interval(cells["yes"], cells["no"])
+            return cls(value, *ends, diagram.measured_label, INTERVAL, heads)
+        low, high = (cells[name].to_numpy(dtype=float) for name in ("lower", "upper"))
+        return cls(value, low, high, diagram.measured_label, RANGE, ("lower quartile", "upper quartile"))
