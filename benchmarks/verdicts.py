@@ -178,7 +178,7 @@ def _by_clarabel(problem: PlantedProgram, verdict: str) -> str:
     except RecoverError:
         return "open"
     found = certify(even, solution)
-    if found.error > SURE or not problem.cascade.feasible:
+    if found.error > SURE or not problem.feasible:
         return "open"
     ratio = found.objective / float(problem.program.norms(problem.planted).sum())
     cheaper, tied = ratio < 1 - CLEAR, abs(ratio - 1) <= CLEAR

@@ -17,7 +17,7 @@ from recovery.methods.columns import checked
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.min_norm import ConvexMethod
 from recovery.programs.architecture import Architecture
-from recovery.programs.certificate import Certificate, Certified
+from recovery.programs.certificate import Certificate
 from recovery.programs.exact import ExactProgram
 from recovery.programs.norms import NORMS
 from recovery.programs.program import Program
@@ -247,7 +247,7 @@ def certify_trial(grid: Grid, trial: Trial) -> TrialCertificate:
     assert evidence is not None, "convex methods form a program"
     program, found = evidence.program, evidence.found
     if found is None:  # the verdict needed no weights, or no dual
-        found = Certified(*PlantedProgram(instance, architecture, program).solve(method.solver))
+        found = PlantedProgram(instance, architecture, program).solve(method.solver)
     row: Row = {"trial_id": trial.id, "status": "ok", **checked(result, method.columns)}
     stored, agrees = stored_rows(grid, [trial]).get(trial.id), True
     differences: Sequence[Difference] = ()

@@ -29,6 +29,7 @@ from recovery.extras.proofs.theorems import prove_all_ones, prove_linear_shared,
 from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.arrangements import count_cells, enumerate_cells
 from recovery.instances.draw import Instance
+from recovery.methods.cascade import descents, duals
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.generation import Generation, grown_program
 from recovery.methods.interpolant import interior_weights, interpolant_near
@@ -137,7 +138,7 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
         return Verified(False, OTHER_NORM)
     problem = method.problem(instance, architecture)
     decision = decide_by_theorem(problem) if instance.setting.patterns.kind == "all" else None
-    if decision is not None:
+    if decision is not None and decision.verdict is not None:
         result = _attempt(_Case(instance, problem), decision.verdict, _proofs_by_theorem)
         if decision.verdict == verdict:
             return result
@@ -213,13 +214,13 @@ class _Case:
 
     def duals(self) -> Iterator[Array]:
         """Yield duals that may prove the planted weights unique: those of the cascade, then the dual of a solver."""
-        yield from self.problem.cascade.duals()
+        yield from duals(self.problem)
         yield self.solution.lam
 
     @cached_property
     def solution(self) -> Solution:
         """The solution of the program by the default solver."""
-        return self.problem.solve("auto")[0]
+        return self.problem.solve("auto").solution
 
     def multipliers(self, lam: Array, groups: list[int], signs: list[int]) -> Array:
         """Return the multipliers of the cones of signed groups at the dual `lam`."""
@@ -229,7 +230,7 @@ class _Case:
     def interpolants(self) -> Iterator[Sequence[Weight]]:
         """Yield weights that may cost less than the planted weights; most interpolate the labels up to rounding."""
         problem = self.problem
-        for W in (self.solution.W, *problem.cascade.descents()):
+        for W in (self.solution.W, *descents(problem)):
             near = interpolant_near(problem.program, problem.features, W, problem.planted)
             if near is not None:
                 yield raw_weights(problem.program, near.W)

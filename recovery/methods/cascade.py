@@ -1,29 +1,32 @@
-"""Certification cascade: are planted weights the unique interpolant of least norm? Decided before any solve.
+"""Verdicts on planted weights: a list of stages, of which the first that proves an answer ends the trial.
 
-A noiseless trial passes its stages in order of cost and ends at the first one that proves an answer:
-1. duplicate: another group can hold a planted neuron at the same norm, so the planted weights are not unique;
-2. isometry: the least-norm dual is a certificate (one matrix product);
+A stage takes the problem and the `State` of its trial, and returns a `Decision` or None. The stages before any solve
+are in order of cost:
+1. isometry: the least-norm dual is a certificate (one matrix product);
+2. duplicate: another group can hold a planted neuron at the same norm, so the planted weights are not unique;
 3. search: Newton's method finds a dual certificate, or a direction of descent.
 A certificate for the gated program is one for the exact program. Off the planted rows the exact program constrains
-only projections on cones.
+only projections on cones. What these leave open, a solve may settle. The row is written once, from the last state.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
 
+from recovery.conditions.oracle import Bounds
+from recovery.methods.convex import PlantedProgram
 from recovery.methods.interpolant import descends
-from recovery.methods.method import CertificateKind, Verdict
-from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE, Certified, certify, relative
+from recovery.methods.method import CertificateKind, Evidence, Measurement, Verdict
+from recovery.methods.representation import absolute_distance, test_distance
+from recovery.programs.certificate import Certified, certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
-from recovery.programs.uniqueness import WELL_CONDITIONED, Candidate, Examined, examine_dual, planted_candidate
+from recovery.programs.uniqueness import WELL_CONDITIONED, Candidate, Examined, examine_dual
 from recovery.solvers.dual_search import DualSearch, search_dual, search_exact_dual
-from recovery.types import Array, Index
+from recovery.types import Array
 
 SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
 NOT_PLANTED = "the planted weights are no weights of the program that have the labels"
@@ -37,204 +40,252 @@ without the component it costs less. Rounding is far smaller."""
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict on planted weights, the certificate that decided it, and the dual that proves a recovery.
+    """A verdict, None for a proved optimum with noise, and the certificate that decided it.
 
-    reason: why the verdict is undecided, or what it does not settle. value: of the isometry condition, the largest dual
-    norm off the planted groups. steps: of the search for a dual, None without a search. proof: the planted
-    weights with the dual that proves them.
+    reason: why the verdict is undecided, or what it does not settle. proof: the planted weights with the dual that
+    proves them the unique optimum.
     """
 
-    verdict: Verdict
-    certificate: CertificateKind
+    verdict: Verdict | None
+    certificate: CertificateKind = "none"
     reason: str | None = None
-    value: float | None = None
-    steps: int | None = None
-    solver: str | None = None
     proof: Certified | None = None
 
 
-@dataclass(frozen=True)
-class Cascade:
-    """A program, the features (n, d') that its neurons act on, and the planted weights W* in its variables.
+def undecided(reason: str | None) -> Decision:
+    return Decision("undecided", reason=reason)
 
-    tied: whether another group has the image of a planted group at the same norm.
+
+@dataclass
+class State:
+    """What the stages of a trial found so far, and the decision that it ends with.
+
+    value: of the isometry condition, the largest dual norm off the planted groups. steps, solver: of the last search or
+    solve. found: the solution of a solve. bounds: on the dual norms over all patterns.
     """
 
-    program: Program
-    features: Array
-    planted: Array
-    tied: bool
+    decision: Decision = field(default_factory=lambda: undecided(None))
+    value: float | None = None
+    steps: int | None = None
+    solver: str | None = None
+    candidate: Candidate | None = None
+    examined: Examined | None = None
+    found: Certified | None = None
+    bounds: Bounds | None = None
 
-    @cached_property
-    def rows(self) -> Index:
-        """The non-zero rows of W*."""
-        return np.flatnonzero(self.planted.any(axis=1))
+    def take(self, found: Certified, bounds: Bounds | None = None) -> None:
+        """Keep the solution of a solve."""
+        self.found, self.bounds = found, bounds
+        self.steps, self.solver = found.solution.iterations, found.solution.solver
 
-    @cached_property
-    def feasible(self) -> bool:
-        """Whether W* interpolates: ||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, with uneven rows divided by their norms.
+    def row(self, problem: PlantedProgram, *, drawn: bool = True, brief: bool = False) -> Measurement:
+        """Return the row of a trial, with its evidence.
 
-        False where a confined program excludes a planted neuron: its weights then lie outside their cone.
+        drawn: False leaves out the number of patterns, where it depends on the order in which a search found them.
+        brief: leave out all that depends on which patterns a search found, except the decision.
         """
-        if self.program.cone_violation(self.planted) > CONE_TOLERANCE:
-            return False
-        scales = self.program.groups.scales
-        residual = float(np.linalg.norm(self.program.residual(self.planted) / scales))
-        return relative(residual, float(np.linalg.norm(self.program.y / scales))) <= RESIDUAL_TOLERANCE
+        decision, instance, groups = self.decision, problem.instance, problem.program.groups
+        verdict, shown = decision.verdict, decision.proof or self.found
+        row = Measurement(
+            pattern_count=groups.count - int(groups.linear) if drawn else None,
+            all_ones=None if instance.all_ones is None else instance.all_ones.exists,
+            redraws=instance.planted.redraws,
+            verdict=verdict,
+            certificate=decision.certificate,
+            reason=decision.reason,
+        )
+        if verdict not in (None, "undecided"):
+            row["recovered"] = verdict == "recovered"
+        row.evidence = Evidence(problem.program, shown, self.bounds)
+        if brief:
+            return row
+        row |= {"iterations": self.steps, "solver": self.solver}
+        row |= {} if self.value is None else {"isometry_value": self.value}
+        if shown is None:
+            return row
+        names = ["objective", "dual_objective", "gap", "primal_residual", "dual_violation", "active_groups"]
+        names += ["cone_violation"] if problem.program.has_cones else []
+        row |= {name: getattr(shown.certificate, name) for name in names}
+        if decision.proof is not None:
+            return row.having(max_deviation=0.0, absolute_distance=0.0, test_distance=0.0)
+        W = shown.solution.W
+        return row.having(
+            max_deviation=deviation(problem, W),
+            absolute_distance=absolute_distance(problem.program, W, problem.planted),
+            test_distance=test_distance(problem.program, W, problem.architecture, instance),
+        )
 
-    def decide(self) -> Decision:
-        """Return the answer of the first stage that proves one, otherwise `undecided`."""
-        program = self.program
-        planted = None if self.tied else self.candidate(program)
-        examined = None
-        if planted is not None and planted.distinct and planted.lam is not None:
-            examined = examine_dual(program, self.rows, planted, planted.lam)
-            if examined.proved:
-                return _recovered(self._proof(program, planted.lam, examined), "isometry", examined.value, 0, None)
-        if not self.feasible:
-            return _undecided(NOT_PLANTED)
-        if self.tied:
-            if self._has_unseen_part():
-                return Decision("not_optimal", "dual")
-            return Decision("not_unique", "duplicate", UNSOUGHT)
-        if planted is None:
-            return _undecided("planted neurons of opposite signs share a group")
-        if not planted.distinct:
-            return _undecided("the images of planted neurons are dependent")
-        if examined is None:
-            return _undecided("no dual point has the planted directions")
-        return self._search(planted, examined)
 
-    def _has_unseen_part(self) -> bool:
-        """Return whether a planted direction has a part outside the span of its active rows, if these are fewer than r.
+Stage = Callable[[PlantedProgram, State], Decision | None]
 
-        Without that part the labels are the same and the norm is smaller, in every program whose cone allows the move.
-        """
-        groups, W = self.program.groups, self.program.gated_weights(self.planted)
-        for g in np.flatnonzero(W.any(axis=1)):
-            seen = groups.patterns[:, g]
-            if groups.orthonormal or groups.slope != 0.0 or np.count_nonzero(seen) >= groups.rank:
-                continue
-            A, u = groups.base[seen], W[g] / np.linalg.norm(W[g])
-            gram = A @ A.T
-            size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
-            factor, failed = scipy.linalg.lapack.dpotrf(gram)
-            if failed or scipy.linalg.lapack.dpocon(factor, size)[0] < WELL_CONDITIONED or not self._moves(int(g)):
-                continue
-            if np.linalg.norm(u - A.T @ scipy.linalg.lapack.dpotrs(factor, A @ u)[0]) > OUTSIDE:
-                return True
-        return False
 
-    def _moves(self, g: int) -> bool:
-        """Return whether the weights of group g may move a little in every direction: no row of their cone is tight."""
-        groups = self.program.groups
-        if not self.program.has_cones or (groups.linear and g == 0):
-            return True
-        v = self.planted[g] + self.planted[g + groups.count]
-        tight = np.abs(groups.base @ v) <= OUTSIDE * np.linalg.norm(groups.base, axis=1) * np.linalg.norm(v)
-        return not bool(tight.any())
+def decide(problem: PlantedProgram, stages: Sequence[Stage], state: State) -> State:
+    """Run stages until one decides, and return the state with its decision."""
+    state.decision = next((made for stage in stages if (made := stage(problem, state)) is not None), state.decision)
+    return state
 
-    def _search(self, planted: Candidate, examined: Examined) -> Decision:
-        """Run the last stage, the search for a dual certificate. examined: the dual of the isometry condition."""
-        program, candidate, value = self.program.balanced(), planted, examined.value
-        if program is not self.program:
-            balanced = self.candidate(program)
-            if balanced is None or balanced.lam is None:
-                reason = "rounding of uneven rows decides whether a dual point has the planted directions"
-                return _undecided(reason, value)
-            candidate = balanced
-        steps, best = 0, np.inf
-        for search in self._searches(program, candidate):
-            steps += search.steps
-            known = search.multipliers or examined.multipliers
-            examined = examine_dual(program, self.rows, candidate, search.lam, known)
-            if examined.proved:
-                return _recovered(self._proof(program, search.lam, examined), "dual", value, steps, "newton")
-            if not program.has_cones and descends(program.groups, self.features, candidate, search.excess):
-                return Decision("not_optimal", "dual", None, value, steps, "newton")
-            best = examined.value
-        return Decision("undecided", "none", f"the best dual norm found is {best:.9g}", value, steps, "newton")
 
-    def duals(self) -> Iterator[Array]:
-        """Yield the dual points that `decide` examines: the least-norm one, then the ends of the searches."""
-        balanced = self.program.balanced()
-        for program in (self.program,) if balanced is self.program else (self.program, balanced):
-            scales = 1.0 if program is self.program else self.program.groups.scales
-            planted = self.candidate(program)
-            if planted is not None and planted.lam is not None:
-                yield planted.lam / scales
-                for search in self._searches(program, planted):
-                    yield search.lam / scales
+def isometry(problem: PlantedProgram, state: State) -> Decision | None:
+    """Decide by the least-norm dual: the isometry condition."""
+    planted = state.candidate = None if problem.tied else problem.candidate(problem.program)
+    if planted is None or not planted.distinct or planted.lam is None:
+        return None
+    state.examined = examined = examine_dual(problem.program, problem.rows, planted, planted.lam)
+    if not examined.proved:
+        return None
+    state.value, state.steps = examined.value, 0
+    return _recovered(problem, problem.program, planted.lam, examined, "isometry")
 
-    def descents(self) -> Iterator[Array]:
-        """Yield weights of a gated program, one per direction of descent in `decide`, where the objective is least."""
-        program = self.program.balanced()
-        planted = None if program.has_cones else self.candidate(program)
-        if planted is None or planted.lam is None:
-            return
-        for search in self._searches(program, planted):
-            direction = search.excess.copy()
-            direction[planted.support] = -planted.solve(program.groups.forward(search.excess))
-            size = float(np.linalg.norm(direction))
-            if size > 0:
-                steps = np.exp2(np.arange(-30.0, 2.0)) * float(np.linalg.norm(planted.weights)) / size
-                yield min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
 
-    def _searches(self, program: Program, planted: Candidate) -> Iterator[DualSearch]:
-        """Yield searches for a dual: with gated dual norms, then, for an exact program, with its own smaller norms."""
-        assert planted.lam is not None
-        lam, ignored = planted.lam, self._duplicates(planted.support)
+def misfit(problem: PlantedProgram, state: State) -> Decision | None:
+    """Leave weights undecided that do not have the labels."""
+    del state
+    return None if problem.feasible else undecided(NOT_PLANTED)
+
+
+def duplicate(problem: PlantedProgram, state: State) -> Decision | None:
+    """Decide where another group can hold a planted neuron at the same norm."""
+    del state
+    if not problem.tied:
+        return None
+    if _has_unseen_part(problem):
+        return Decision("not_optimal", "dual")
+    return Decision("not_unique", "duplicate", UNSOUGHT)
+
+
+def search(problem: PlantedProgram, state: State) -> Decision:
+    """Decide by a search for a dual certificate, which may end at a direction of descent."""
+    candidate, examined, program = state.candidate, state.examined, problem.program.balanced()
+    if candidate is None:
+        return undecided("planted neurons of opposite signs share a group")
+    if not candidate.distinct:
+        return undecided("the images of planted neurons are dependent")
+    if examined is None:
+        return undecided("no dual point has the planted directions")
+    state.value = examined.value
+    if program is not problem.program:
+        candidate = problem.candidate(program)
+        if candidate is None or candidate.lam is None:
+            return undecided("rounding of uneven rows decides whether a dual point has the planted directions")
+    state.steps, state.solver, best = 0, "newton", np.inf
+    for found in _searches(problem, program, candidate):
+        state.steps += found.steps
+        known = found.multipliers or examined.multipliers
+        examined = examine_dual(program, problem.rows, candidate, found.lam, known)
+        if examined.proved:
+            return _recovered(problem, program, found.lam, examined)
+        if not program.has_cones and descends(program.groups, problem.features, candidate, found.excess):
+            return Decision("not_optimal", "dual")
+        best = examined.value
+    return undecided(f"the best dual norm found is {best:.9g}")
+
+
+BEFORE_SOLVING: tuple[Stage, ...] = (isometry, misfit, duplicate, search)
+
+
+def proved_by(problem: PlantedProgram, lam: Array) -> Decision | None:
+    """Return the recovery that a dual near lam proves, or None."""
+    program = problem.program.balanced()
+    planted = problem.candidate(program)
+    if planted is None or planted.lam is None or not planted.distinct:
+        return None
+    lam = lam if program is problem.program else lam * problem.program.groups.scales
+    corrected = lam - planted.frame @ (planted.frame.T @ (lam - planted.lam))
+    examined = examine_dual(program, problem.rows, planted, corrected)
+    made = _recovered(problem, program, corrected, examined) if examined.proved else undecided(None)
+    return None if made.proof is None else made
+
+
+def duals(problem: PlantedProgram) -> Iterator[Array]:
+    """Yield the dual points that the stages examine: the least-norm one, then the ends of the searches."""
+    balanced = problem.program.balanced()
+    for program in (problem.program,) if balanced is problem.program else (problem.program, balanced):
+        scales = 1.0 if program is problem.program else problem.program.groups.scales
+        planted = problem.candidate(program)
+        if planted is not None and planted.lam is not None:
+            yield planted.lam / scales
+            for found in _searches(problem, program, planted):
+                yield found.lam / scales
+
+
+def descents(problem: PlantedProgram) -> Iterator[Array]:
+    """Yield weights of a gated program, one per direction of descent in `search`, where the objective is least."""
+    program = problem.program.balanced()
+    planted = None if program.has_cones else problem.candidate(program)
+    if planted is None or planted.lam is None:
+        return
+    for found in _searches(problem, program, planted):
+        direction = found.excess.copy()
+        direction[planted.support] = -planted.solve(program.groups.forward(found.excess))
+        size = float(np.linalg.norm(direction))
+        if size > 0:
+            steps = np.exp2(np.arange(-30.0, 2.0)) * float(np.linalg.norm(planted.weights)) / size
+            yield min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
+
+
+def _searches(problem: PlantedProgram, program: Program, planted: Candidate) -> Iterator[DualSearch]:
+    """Yield searches for a dual: with gated dual norms, then, for an exact program, with its own smaller norms."""
+    assert planted.lam is not None
+    groups, lam, ignored = program.groups, planted.lam, np.empty(0, dtype=np.intp)
+    if (
+        program.has_cones
+    ):  # groups with a planted group's operator, whose cones exclude the neuron, have dual norms of 1
+        ignored = np.unique(np.concatenate([groups.duplicates_of(int(g)) for g in planted.support]))
+    for threshold in SEARCH_THRESHOLDS:
+        found = search_dual(groups, planted.support, planted.frame, planted.lam, threshold, ignored)
+        lam = found.lam
+        yield found
+    if isinstance(program, ExactProgram):
         for threshold in SEARCH_THRESHOLDS:
-            search = search_dual(program.groups, planted.support, planted.frame, planted.lam, threshold, ignored)
-            lam = search.lam
-            yield search
-        if isinstance(program, ExactProgram):
-            for threshold in SEARCH_THRESHOLDS:
-                yield search_exact_dual(program, self.rows, planted.frame, lam, threshold)
-
-    def proof_from(self, lam: Array) -> Certified | None:
-        """Return W* with a dual near lam that proves W* the unique optimum, or None."""
-        program = self.program.balanced()
-        planted = self.candidate(program)
-        if planted is None or planted.lam is None or not planted.distinct:
-            return None
-        lam = lam if program is self.program else lam * self.program.groups.scales
-        corrected = lam - planted.frame @ (planted.frame.T @ (lam - planted.lam))
-        examined = examine_dual(program, self.rows, planted, corrected)
-        return self._proof(program, corrected, examined) if examined.proved else None
-
-    def _proof(self, program: Program, lam: Array, examined: Examined) -> Certified | None:
-        """Return W* with a dual that proves it the unique optimum for its own labels.
-
-        None where these are not the labels of the program. program: this one or the balanced one, to which lam belongs.
-        """
-        optimum = Solution(self.planted, lam, solver="planted", multipliers=examined.multipliers)
-        if program is not self.program:
-            optimum = optimum.unbalanced(self.program.groups.scales)
-        certificate = certify(self.program, optimum)
-        return Certified(optimum, certificate) if certificate.feasible else None
-
-    def candidate(self, program: Program) -> Candidate | None:
-        """Return W* with its least-norm dual for this program or the balanced one.
-
-        None where two planted neurons of opposite signs share a group, or nothing is planted.
-        """
-        W = program.gated_weights(self.planted)
-        support = self.rows if W is self.planted else np.flatnonzero(W.any(axis=1))
-        if not len(support) or len(support) != len(self.rows):
-            return None
-        return planted_candidate(program.groups, W, support)
-
-    def _duplicates(self, support: Index) -> Index:
-        """Return groups with a planted group's operator, whose cones exclude the neuron: their dual norms are 1."""
-        if not self.program.has_cones:
-            return np.empty(0, dtype=np.intp)
-        return np.unique(np.concatenate([self.program.groups.duplicates_of(int(g)) for g in support]))
+            yield search_exact_dual(program, problem.rows, planted.frame, lam, threshold)
 
 
-def _recovered(proof: Certified | None, by: CertificateKind, value: float, steps: int, solver: str | None) -> Decision:
-    return _undecided(NOT_PLANTED) if proof is None else Decision("recovered", by, None, value, steps, solver, proof)
+def _recovered(
+    problem: PlantedProgram, program: Program, lam: Array, examined: Examined, by: CertificateKind = "dual"
+) -> Decision:
+    """Return the recovery of W*, whose dual proves it the unique optimum for its own labels.
+
+    Undecided where these are not the labels of the program. program: the balanced one or not, to which lam belongs.
+    """
+    optimum = Solution(problem.planted, lam, solver="planted", multipliers=examined.multipliers)
+    if program is not problem.program:
+        optimum = optimum.unbalanced(problem.program.groups.scales)
+    proof = Certified(optimum, certify(problem.program, optimum))
+    return Decision("recovered", by, proof=proof) if proof.certificate.feasible else undecided(NOT_PLANTED)
 
 
-def _undecided(reason: str, value: float | None = None) -> Decision:
-    return Decision("undecided", "none", reason, value)
+def _has_unseen_part(problem: PlantedProgram) -> bool:
+    """Return whether a planted direction has a part outside the span of its active rows, if these are fewer than r.
+
+    Without that part the labels are the same and the norm is smaller, in every program whose cone allows the move.
+    """
+    groups, W = problem.program.groups, problem.program.gated_weights(problem.planted)
+    for g in np.flatnonzero(W.any(axis=1)):
+        seen = groups.patterns[:, g]
+        if groups.orthonormal or groups.slope != 0.0 or np.count_nonzero(seen) >= groups.rank:
+            continue
+        A, u = groups.base[seen], W[g] / np.linalg.norm(W[g])
+        gram = A @ A.T
+        size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
+        factor, failed = scipy.linalg.lapack.dpotrf(gram)
+        if failed or scipy.linalg.lapack.dpocon(factor, size)[0] < WELL_CONDITIONED or not _moves(problem, int(g)):
+            continue
+        if np.linalg.norm(u - A.T @ scipy.linalg.lapack.dpotrs(factor, A @ u)[0]) > OUTSIDE:
+            return True
+    return False
+
+
+def _moves(problem: PlantedProgram, g: int) -> bool:
+    """Return whether the weights of group g may move a little in every direction: no row of their cone is tight."""
+    groups = problem.program.groups
+    if not problem.program.has_cones or (groups.linear and g == 0):
+        return True
+    v = problem.planted[g] + problem.planted[g + groups.count]
+    tight = np.abs(groups.base @ v) <= OUTSIDE * np.linalg.norm(groups.base, axis=1) * np.linalg.norm(v)
+    return not bool(tight.any())
+
+
+def deviation(problem: PlantedProgram, W: Array) -> float:
+    """Return the largest entry of |W - W*|, in group coordinates."""
+    difference = problem.program.coordinates_of(W) - problem.program.coordinates_of(problem.planted)
+    return float(np.abs(difference).max(initial=0.0))

@@ -23,11 +23,13 @@ from recovery.conditions.search import search_pattern
 from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
+from recovery.methods.cascade import BEFORE_SOLVING, State, decide, proved_by, undecided
 from recovery.methods.convex import PlantedProgram, ProgramKind, solve
-from recovery.methods.method import Evidence, Measurement
+from recovery.methods.judgement import optimal, settle
+from recovery.methods.method import Measurement
 from recovery.methods.pricing import PROVED_BELOW, STARTS, CellPricing, NeuronPricing, Pricing
 from recovery.methods.theorems import decide_by_theorem
-from recovery.programs.certificate import Certificate, certify
+from recovery.programs.certificate import Certified, certify
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.types import Array, Mask, Rng
@@ -144,79 +146,78 @@ def grown_program(
     return problem.over(unique_patterns(problem.features, [problem.instance.patterns, found.patterns])), found
 
 
-def over_all_patterns(
-    problem: PlantedProgram,
-    measure: Callable[[PlantedProgram], Measurement],
-    beam: int | None = None,
-) -> Measurement:
-    """Return the measurement over all patterns; `recovered` only where a dual is proved.
+Judge = Callable[[PlantedProgram], State]
+"""Decides a program over its own patterns."""
 
-    measure: returns the measurement of a program over its own patterns.
-    """
+
+def _proved(problem: PlantedProgram, found: Generation) -> State | None:
+    """Return the state that proves the planted weights by the dual of column generation; None without a proof."""
+    lam = found.lam
+    made = None if lam is None else proved_by(problem, lam / problem.program.groups.scales)
+    return None if made is None else State(made, bounds=found.bounds)
+
+
+def over_all_patterns(problem: PlantedProgram, judge: Judge, beam: int | None = None) -> Measurement:
+    """Return the measurement over all patterns; `recovered` only where a dual is proved."""
     if problem.ill_posed is not None:
-        return measure(problem)
-    if (decision := decide_by_theorem(problem)) is not None:
-        return problem.decided(problem.drawn().having(pattern_count=None), decision)
+        return judge(problem).row(problem)
+    if (theorem := decide_by_theorem(problem)) is not None:
+        return State(theorem).row(problem, drawn=False)
     grown, found = grown_program(problem, beam)
-    proof = None if found.lam is None else grown.cascade.proof_from(found.lam / grown.program.groups.scales)
-    known = grown.drawn().having(pattern_count=None)
-    if proof is not None:
-        row = grown.recovered(known.having(certificate="dual"), proof)
-        return row.supported_by(Evidence(grown.program, proof, found.bounds))
+    if (proved := _proved(grown, found)) is not None:
+        return proved.row(grown, drawn=False)
     if found.least_nodes is not None:
-        decision = grown.cascade.decide()
-        if decision.verdict in ("recovered", "undecided"):
-            return known.undecided(found.reason)
-        row = grown.decided(known, decision)
+        state = decide(grown, BEFORE_SOLVING, State())
+        if state.decision.verdict == "undecided":
+            state.decision = undecided(found.reason)
     else:
-        row = measure(grown)
-    if row.verdict in ("not_unique", "undecided") and found.lam is None and grown.small and found.least_nodes is None:
-        # column generation may have had no dual to start from; solving the program over all patterns needs none
-        grown, solution, certificate, bounds = optimum_over_all(grown, "auto")
-        row = grown.settle(grown.measure(row, solution, certificate, bounds), solution, certificate)
-    known = known.supported_by(row.evidence)
-    if row.verdict in ("recovered", "undecided"):
-        return known.undecided(found.reason if row.verdict == "recovered" else row.reason)
-    # keep only these columns, because the others depend on which patterns the search happened to find
-    row = known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate", "reason")})
-    return row.having(reason=None) if row.verdict == "not_optimal" or found.lam is not None else row
+        state = judge(grown)
+        if state.decision.verdict in ("not_unique", "undecided") and found.lam is None and grown.small:
+            # column generation may have had no dual to start from; solving the program over all patterns needs none
+            grown, optimum = optimum_over_all(grown, "auto")
+            state = decide(grown, (settle,), replace(optimum, decision=state.decision))
+    decision = state.decision
+    if decision.verdict == "recovered":
+        state.decision, state.found = undecided(found.reason), decision.proof or state.found
+    elif decision.verdict == "not_optimal" or (decision.verdict == "not_unique" and found.lam is not None):
+        state.decision = replace(decision, reason=None)
+    return state.row(grown, drawn=False, brief=True)
 
 
-def over_searched_patterns(problem: PlantedProgram, measure: Callable[[PlantedProgram], Measurement]) -> Measurement:
+def over_searched_patterns(problem: PlantedProgram, judge: Judge) -> Measurement:
     """Return the measurement of a noiseless exact program over searched patterns.
 
     Column generation ends with a dual that no neuron found violates, or with a few patterns that exclude every dual.
     The optimum over these patterns proves that the planted weights are not optimal. If it does not, `searched_program`
-    continues the search. measure: returns the measurement of a program over its own patterns.
+    continues the search.
     """
     if problem.ill_posed is not None:
-        return measure(problem)
+        return judge(problem).row(problem)
     grown, found = grown_program(problem, proof=False)
-    if found.lam is not None and found.patterns.size:
-        proof = grown.cascade.proof_from(found.lam / grown.program.groups.scales)
-        if proof is not None:
-            row = grown.recovered(grown.drawn().having(certificate="dual"), proof)
-            return row.supported_by(Evidence(grown.program, proof))
-    elif found.lam is None and not grown.tied:
-        solution, certificate = grown.solve("auto")
-        row = grown.settle(grown.measure(grown.drawn(), solution, certificate), solution, certificate)
-        if row.verdict == "not_optimal":
-            return row
-    row = measure(grown)
-    return measure(searched_program(grown)) if found.lam is None and row.verdict == "recovered" else row
+    if found.patterns.size and (proved := _proved(grown, found)) is not None:
+        return replace(proved, bounds=None).row(grown)
+    if found.lam is None and not grown.tied:
+        state = State()
+        state.take(grown.solve("auto"))
+        if decide(grown, (settle,), state).decision.verdict == "not_optimal":
+            return state.row(grown)
+    state = judge(grown)
+    if found.lam is None and state.decision.verdict == "recovered":
+        grown = searched_program(grown)
+        state = judge(grown)
+    return state.row(grown)
 
 
 @dataclass(frozen=True)
 class Grown:
-    """A program over the patterns (n, p) that a search ended with, its solution, and the certificate of that.
+    """A program over the patterns (n, p) that a search ended with, and its solution.
 
     bounds: on the dual norms over all patterns, which the certificate's dual respects; None without an oracle.
     """
 
     patterns: Mask
     program: Program
-    solution: Solution
-    certificate: Certificate
+    found: Certified
     bounds: Bounds | None = None
 
 
@@ -238,7 +239,8 @@ def grow(
     proof = nodes is not None
     for step in range(1, (MOST_ROUNDS if proof else SEARCH_ROUNDS) + 1):
         program, bounds = form(patterns), None
-        solution, certificate = solve(program, solver)
+        found = solve(program, solver)
+        solution = found.solution
         excess = ALLOWED * program.gap_tolerance if proof else SEARCH_EXCESS
         limit = program.penalty * (1.0 + excess)
         grown = unique_patterns(features, [patterns, violating_patterns(program, solution, features, limit, rng, beam)])
@@ -247,13 +249,13 @@ def grow(
         last = step == (MOST_ROUNDS if proof else SEARCH_ROUNDS)
         if nodes is not None and (grown.shape[1] == patterns.shape[1] or last):
             bounds = largest_dual(program, solution.lam, limit, nodes)
-            certificate = certify(program, solution, beyond=bounds.upper)
+            found = Certified(solution, certify(program, solution, beyond=bounds.upper))
             if bounds.lower > limit:
                 grown = unique_patterns(features, [patterns, program.groups.base @ bounds.point[:, None] >= 0])
         if grown.shape[1] == patterns.shape[1] or last:
             break
         patterns = grown
-    return Grown(patterns, program, solution, certificate, bounds)
+    return Grown(patterns, program, found, bounds)
 
 
 def searched_program(problem: PlantedProgram, beam: int | None = None) -> PlantedProgram:
@@ -267,15 +269,22 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
     return problem.over(_grown(problem, solver, beam=beam).patterns)
 
 
-def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, Solution, Certificate, Bounds]:
+def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, State]:
     """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached.
 
-    Return the program over these patterns, its solution, a certificate whose dual is feasible for all patterns, and
-    the bounds on the largest dual norm that make it so.
+    Return the program over these patterns, and the state with its solution, whose certificate has a dual that is
+    feasible for all patterns because of the bounds on the largest dual norm, and with the decision of `optimal`.
     """
-    grown = _grown(problem, solver, nodes=problem.instance.setting.patterns.nodes)
-    assert grown.bounds is not None
-    return problem.over(grown.patterns), grown.solution, grown.certificate, grown.bounds
+    grown, state = _grown(problem, solver, nodes=problem.instance.setting.patterns.nodes), State()
+    problem = problem.over(grown.patterns)
+    state.take(grown.found, grown.bounds)
+    return problem, decide(problem, (optimal,), state)
+
+
+def optimum_row(problem: PlantedProgram, state: State) -> Measurement:
+    """Return the row of an optimum over all patterns."""
+    row = state.row(problem, drawn=False)
+    return row.having(patterns_proved="all") if row.certificate == "gap" else row
 
 
 def _grown(problem: PlantedProgram, solver: str, *, nodes: int | None = None, beam: int | None = None) -> Grown:
@@ -316,22 +325,6 @@ def violating_patterns(
         found = [each for each in beamed if each.value > limit][: 2 * STARTS] + found
     patterns = [each.pattern for each in found if each.value > limit]
     return np.array(patterns, dtype=np.bool_).reshape(len(patterns), groups.n).T
-
-
-def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certificate, bounds: Bounds) -> Measurement:
-    """Return the columns of an optimum over all patterns: proved if the duality gap proves it, otherwise undecided.
-
-    If the weights are feasible, the reason has the bounds between which the optimum lies. bounds: on the dual norms.
-    """
-    # `pattern_count` is left empty, because the number of patterns added depends on the order in which they were found
-    row = problem.measure(problem.drawn().having(pattern_count=None), solution, certificate, bounds)
-    row = problem.optimal(row, solution, certificate)
-    if certificate.proves_optimal:
-        return row.having(patterns_proved="all")
-    if not certificate.feasible:
-        return row
-    between = f"{certificate.dual_objective:.9g} and {certificate.objective:.9g}"
-    return row.undecided(f"the optimum over all patterns lies between {between}")
 
 
 def largest_dual(program: Program, lam: Array, limit: float, nodes: int) -> Bounds:

@@ -57,20 +57,10 @@ class Measurement(dict[str, Scalar]):
         copy.trajectory, copy.evidence = self.trajectory, self.evidence
         return copy
 
-    def undecided(self, reason: str | None) -> "Measurement":
-        """Return a copy with the verdict `undecided` and its reason."""
-        return self.having(verdict="undecided", certificate="none", reason=reason)
-
     def recording(self, trajectory: Mapping[str, Array] | None) -> "Measurement":
         """Return a copy with this trajectory."""
         copy = self.having()
         copy.trajectory = trajectory
-        return copy
-
-    def supported_by(self, evidence: Evidence | None) -> "Measurement":
-        """Return a copy with this evidence."""
-        copy = self.having()
-        copy.evidence = evidence
         return copy
 
 

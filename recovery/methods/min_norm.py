@@ -1,8 +1,7 @@
 """Minimum-norm methods: least-norm interpolation, a norm penalty, and linear least squares.
 
 With `solver: auto` a noiseless trial is decided before any solve where possible (`recovery.methods.cascade`). The row
-names the certificate that decided it. With another norm than l2 an optimum near the planted weights may not be unique:
-`optimum_is_unique` proves from the dual that no other weights are optimal.
+names the certificate that decided it.
 """
 
 from abc import ABC, abstractmethod
@@ -16,17 +15,9 @@ from annotated_types import Ge, Gt
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
-from recovery.methods.cascade import NOT_PLANTED, Decision
+from recovery.methods.cascade import BEFORE_SOLVING, State, decide, undecided
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import (
-    DEVIATION_TOLERANCE,
-    OPEN_RESIDUAL,
-    OPEN_TIE,
-    Confinement,
-    PlantedProgram,
-    ProgramKind,
-    shortfall,
-)
+from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind
 from recovery.methods.generation import (
     optimum_over_all,
     optimum_row,
@@ -36,16 +27,14 @@ from recovery.methods.generation import (
     proof_cost,
     searched_program,
 )
+from recovery.methods.judgement import AFTER_SOLVING, judge, optimal
 from recovery.methods.method import Evidence, Measurement
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.methods.theorems import certain_rank
 from recovery.programs.architecture import Architecture
-from recovery.programs.certificate import active_groups, certify, relative
+from recovery.programs.certificate import active_groups, relative
 from recovery.programs.networks import merge, network_of
 from recovery.programs.norms import L2, find_norm
-from recovery.programs.solution import Solution
-from recovery.programs.uniqueness import optimum_is_unique
-from recovery.solvers.conic import LINEAR, solve_inside
 from recovery.solvers.table import find_solver, solver_name
 from recovery.types import Array
 
@@ -173,53 +162,36 @@ class MinNorm(ConvexMethod):
             return 0.1 + 5e-5 * d**2 + (1.5e-4 * n**2 if n < 1.25 * d else 0.0)
         return 2.5e-3 + 2.5e-7 * n * d
 
-    @property
-    def only_verdict(self) -> bool:
-        """Whether a noiseless trial needs no optimum if its verdict is proved without."""
-        return self.solver == "auto" and not self.distances
-
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         kind, problem = instance.setting.patterns.kind, self.drawn_problem(instance, architecture)
+        only_verdict = self.solver == "auto" and not self.distances
         if kind == "all" and not problem.noiseless:
             return optimum_row(*optimum_over_all(problem, self.solver))
         if kind == "all":
-            row = over_all_patterns(problem, self._measure, self.beam)
-        elif kind == "searched" and self.program == "exact" and problem.noiseless and self.only_verdict:
-            row = over_searched_patterns(problem, self._measure)
+            row = over_all_patterns(problem, self._judge, self.beam)
+        elif only_verdict and kind == "searched" and self.program == "exact" and problem.noiseless:
+            row = over_searched_patterns(problem, self._judge)
         else:
-            row = self._measure(searched_program(problem, self.beam))
-        row = row.having(patterns_proved=patterns_proved(row, kind))
+            problem = searched_program(problem, self.beam)
+            row = self._judge(problem).row(problem)
+        for name in ("recovered", "isometry_value"):
+            row.setdefault(name, None)
+        row["patterns_proved"] = patterns_proved(row, kind)
         return row.recording(_network(problem, row.evidence)) if self.distances else row
 
-    def _measure(self, problem: PlantedProgram) -> Measurement:
-        row = problem.drawn()
+    def _judge(self, problem: PlantedProgram) -> State:
+        state = State()
         if problem.noiseless and problem.ill_posed is not None:
-            return row.undecided(problem.ill_posed)
-        other = problem.program.norm is not L2
-        if not problem.noiseless or self.solver != "auto" or other:
-            solution, certificate = problem.solve(self.solver)
-            row = problem.measure(row, solution, certificate)
-            if problem.noiseless and other:
-                return judge_norm(problem, row, solution)
-            finish = problem.judge if problem.noiseless else problem.optimal
-            return finish(row, solution, certificate)
-        decision = problem.cascade.decide()
-        row = problem.decided(row, decision)
-        unsettled = decision.verdict == "undecided" or (decision.verdict == "not_unique" and problem.small)
-        if decision.verdict == "recovered" or not (unsettled or self.distances):
-            return row
-        return self._solved(problem, row, decision)
-
-    def _solved(self, problem: PlantedProgram, row: Measurement, decision: Decision) -> Measurement:
-        """Solve, measure the distances, and settle an undecided verdict with the solution."""
-        solution, certificate = problem.solve(self.solver)
-        measured = problem.measure(row, solution, certificate)
-        if decision.verdict == "not_optimal":
-            return measured
-        if decision.verdict == "undecided" and (proof := problem.cascade.proof_from(solution.lam)) is not None:
-            proved = measured.having(recovered=True, verdict="recovered", certificate="dual")
-            return problem.recovered(proved, proof)
-        return problem.settle(measured, solution, certificate)
+            return State(undecided(problem.ill_posed))
+        if not problem.noiseless or self.solver != "auto" or problem.program.norm is not L2:
+            state.take(problem.solve(self.solver))
+            return decide(problem, (judge if problem.noiseless else optimal,), state)
+        verdict = decide(problem, BEFORE_SOLVING, state).decision.verdict
+        unsettled = verdict == "undecided" or (verdict == "not_unique" and problem.small)
+        if verdict == "recovered" or not (unsettled or self.distances):
+            return state
+        state.take(problem.solve(self.solver))
+        return decide(problem, AFTER_SOLVING, state)
 
 
 def _network(problem: PlantedProgram, evidence: Evidence | None) -> Mapping[str, Array] | None:
@@ -276,15 +248,17 @@ class Regularized(ConvexMethod):
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         problem = self.problem(instance, architecture)
+        state = State()
         if instance.setting.patterns.kind == "all":
-            problem, solution, certificate, bounds = optimum_over_all(problem, self.solver)
-            row = optimum_row(problem, solution, certificate, bounds)
+            problem, state = optimum_over_all(problem, self.solver)
+            row = optimum_row(problem, state)
         else:
-            solution, certificate = problem.solve(self.solver)
-            row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)
-        if not certificate.proves_optimal:
+            state.take(problem.solve(self.solver))
+            row = decide(problem, (optimal,), state).row(problem)
+        if row.certificate != "gap":
             return row
-        active = active_groups(problem.program.norms(solution.W))
+        assert state.found is not None
+        active = active_groups(problem.program.norms(state.found.solution.W))
         same = bool((active == problem.planted.any(axis=1)).all()) and bool(active.any())
         return row.having(support_recovered=same)
 
@@ -332,33 +306,8 @@ class LeastSquares:
         rows, d = instance.X[instance.X.any(axis=1)], instance.X.shape[1]
         rank = certain_rank(rows) if len(rows) >= d else len(rows)
         if rank is None:
-            return row.undecided("rounding decides the rank of the data")
+            reason = "rounding decides the rank of the data"
+            return row.having(verdict="undecided", certificate="none", reason=reason)
         unique = rank == d
         verdict = "recovered" if unique else "not_unique"
         return row.having(recovered=unique, verdict=verdict, certificate="theorem")
-
-
-def judge_norm(problem: PlantedProgram, row: Measurement, solution: Solution) -> Measurement:
-    """Return the row of a noiseless trial with another norm than l2, with the verdict that a solution proves.
-
-    HiGHS returns corners of the sets of optimal weights and duals, which may leave uniqueness open; a solution inside
-    both sets decides it.
-    """
-    program, certificate = problem.program, certify(problem.program, solution)
-    if not certificate.proves_optimal:
-        return row.undecided(shortfall(solution, certificate))
-    if not problem.cascade.feasible:
-        return row.undecided(NOT_PLANTED)
-    row = row.having(certificate="gap")
-    if problem.is_cheaper(solution.W):
-        return row.having(recovered=False, verdict="not_optimal")
-    if not certify(program, Solution(problem.planted, solution.lam)).proves_optimal:
-        return row.undecided(OPEN_RESIDUAL)
-    if problem.tied or row.max_deviation > DEVIATION_TOLERANCE:
-        return row.having(recovered=False, verdict="not_unique")
-    if optimum_is_unique(program, solution.lam):
-        return row.having(recovered=True, verdict="recovered")
-    if solution.solver != LINEAR:
-        return row.undecided(OPEN_TIE)
-    inside = solve_inside(program)
-    return judge_norm(problem, problem.measure(row, inside, certify(program, inside)), inside)

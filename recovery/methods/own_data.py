@@ -85,16 +85,16 @@ def optimum(
 
     if patterns == "sampled":
         program = form(first)
-        found = Grown(first, program, *solve(program, "auto"))
+        found = Grown(first, program, solve(program, "auto"))
     else:
         found = grow(form, features, first, rng, nodes=nodes if patterns == "all" else None)
-    certificate = found.certificate
+    certificate = found.found.certificate
     if not certificate.feasible:
         raise ParameterError(
             f"no network of this architecture was found that interpolates y: the labels of the best one miss it by "
             f"{certificate.primal_residual:.2g} of its norm; give a beta"
         )
-    network = merge(network_of(found.program, found.solution.W, kind))
+    network = merge(network_of(found.program, found.found.solution.W, kind))
     lower = certificate.dual_objective
     return OptimalNetwork(network, certificate.objective, lower, certificate, found.patterns, patterns)
 

@@ -85,7 +85,7 @@ def planted_dual(problem: PlantedProgram, program: Program) -> Candidate | None:
 
     None too where the correction to A_S^T lam = u may move a dual norm by more than MARGIN.
     """
-    planted = problem.cascade.candidate(program)
+    planted = problem.candidate(program)
     if planted is None or planted.lam is None or not planted.distinct:
         return None
     return planted if planted.error / planted.smallest * program.groups.largest_norm <= MARGIN else None

@@ -40,7 +40,7 @@ MOST_ENTRIES = 20_000
 def decide_by_theorem(problem: PlantedProgram) -> Decision | None:
     """Return the verdict that a theorem gives over all patterns; None if none applies, or rounding might decide it."""
     neurons, architecture = planted_neurons(problem.instance), problem.architecture
-    if not problem.cascade.feasible:
+    if not problem.feasible:
         return None
     if neurons.linear:
         applies = architecture.skip and architecture.slope == 0.0 and not architecture.normalizes_after

@@ -219,10 +219,10 @@ def convex_prediction(instance: Instance, architecture: Architecture) -> Array |
     if instance.test is None or architecture.normalized:
         return None
     problem = PlantedProgram.of(instance, architecture, "gated")
-    solution, certificate = problem.solve("auto")
-    if not certificate.proves_optimal:
+    found = problem.solve("auto")
+    if not found.certificate.proves_optimal:
         return None
-    return prediction(problem.program, solution.W, architecture, instance.test)
+    return prediction(problem.program, found.solution.W, architecture, instance.test)
 
 
 KEPT = 1000
@@ -271,8 +271,9 @@ def optimum(instance: Instance, architecture: Architecture, beta: float) -> Opti
 @lru_cache(maxsize=KEPT)
 def _optimum(draw: _Draw) -> Optimum:
     problem = PlantedProgram.of(draw.instance, draw.architecture, "exact", draw.beta)
-    problem, solution, certificate, _ = optimum_over_all(problem, "auto")
-    test, W = draw.instance.test, solution.W
+    problem, state = optimum_over_all(problem, "auto")
+    assert state.found is not None
+    test, W, certificate = draw.instance.test, state.found.solution.W, state.found.certificate
     return Optimum(
         certificate.objective,
         certificate.dual_objective,

@@ -93,7 +93,7 @@ def test_proofs_do_not_hold_for_other_duals_or_directions():
     instance = draw(Setting(60, 4), np.random.default_rng(4))
     problem = PlantedProgram.of(instance, SKIP, "gated")
     program, groups, rows = problem.program, problem.program.groups, np.array([0])
-    planted = planted_candidate(groups, problem.planted, problem.cascade.rows)
+    planted = planted_candidate(groups, problem.planted, problem.rows)
     assert examine_dual(program, rows, planted, planted.lam).proved
     assert not examine_dual(program, rows, planted, planted.lam * (1 + 1e-6)).proved
     assert not examine_dual(program, rows, planted, np.zeros(60)).proved

@@ -79,10 +79,12 @@ def test_bad_rows_give_a_bound_that_holds(kind: str, spoil: str) -> None:
     patterns, _ = enumerate_cells(X)
     spoiled = spoiled.with_patterns(patterns[:, :2])
     found = optimum_over_all(PlantedProgram.of(spoiled, SKIP, kind, 0.1), "auto")
-    every = PlantedProgram.of(spoiled.with_patterns(patterns), SKIP, kind, 0.1).solve("auto")[1]
-    assert found[2].dual_objective <= every.objective * (1 + 1e-9)
-    assert found[2].objective >= every.dual_objective * (1 - 1e-9)
-    assert found[2].proves_optimal == (optimum_row(*found).patterns_proved == "all")
+    every = PlantedProgram.of(spoiled.with_patterns(patterns), SKIP, kind, 0.1).solve("auto").certificate
+    assert found[1].found is not None
+    certificate = found[1].found.certificate
+    assert certificate.dual_objective <= every.objective * (1 + 1e-9)
+    assert certificate.objective >= every.dual_objective * (1 - 1e-9)
+    assert certificate.proves_optimal == (optimum_row(*found).patterns_proved == "all")
 
 
 @pytest.mark.parametrize("kind", ["gated", "exact"])
@@ -91,7 +93,9 @@ def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(kind: str) -> 
     instance = drawn("all", 24, 6, SKIP, 0)
     instance = replace(instance, setting=replace(instance.setting, patterns=Patterns(kind="all", nodes=1)))
     found = optimum_over_all(PlantedProgram.of(instance, SKIP, kind, 0.1), "auto")
-    problem, solution, certificate, _ = found
+    problem, state = found
+    assert state.found is not None
+    solution, certificate = state.found.solution, state.found.certificate
     limit = 0.1 * (1 + ALLOWED * problem.program.gap_tolerance)
     y, lam, M = problem.instance.y, solution.lam, largest_dual(problem.program, solution.lam, limit, 1).upper
     assert M > 0.1

@@ -93,7 +93,7 @@ def test_optima_are_those_of_the_printed_programs(name: str, seeds: range) -> No
         instance = _instance(architecture, seed)
         problem = PlantedProgram.of(instance, ARCHITECTURES[architecture], kind, beta)
         narrowed += int(problem.program.groups.narrowed.sum())
-        certificate = problem.solve("auto")[1]
+        certificate = problem.solve("auto").certificate
         assert certificate.proves_optimal
         theirs = _optimum(written(instance.X, instance.patterns, kind == "exact"), instance.y, beta)
         worst = max(worst, abs(certificate.objective / theirs - 1.0))
@@ -173,7 +173,7 @@ def test_confinement_excludes_planted_neurons_if_there_are_few_rows() -> None:
         problem = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact")
         row = MinNorm("exact")(instance, ARCHITECTURES["relu_norm"])
         wide = MinNorm("exact", confinement="none")(instance, ARCHITECTURES["relu_norm"])
-        if problem.cascade.feasible:
+        if problem.feasible:
             assert row["verdict"] == wide["verdict"] or row["verdict"] == "recovered"
         else:
             excluded += 1

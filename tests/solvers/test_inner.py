@@ -7,6 +7,7 @@ import pytest
 
 from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear
+from recovery.methods.cascade import BEFORE_SOLVING, State, decide
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
@@ -108,7 +109,8 @@ def test_cones_prove_recoveries_without_a_solve_that_gated_norms_cannot_prove() 
     for seed in range(12):
         instance = draw(Setting(24, 18, planted=Linear()), np.random.default_rng(seed))
         relu_skip = ARCHITECTURES["relu_skip"]
-        exact, gated = (PlantedProgram.of(instance, relu_skip, kind).cascade.decide() for kind in ("exact", "gated"))
+        problems = (PlantedProgram.of(instance, relu_skip, kind) for kind in ("exact", "gated"))
+        exact, gated = (decide(problem, BEFORE_SOLVING, State()).decision for problem in problems)
         if exact.certificate == "dual" and exact.verdict == "recovered" and gated.verdict != "recovered":
             assert exact.proof is not None
             assert exact.proof.certificate.proves_optimal

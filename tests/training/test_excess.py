@@ -92,8 +92,10 @@ def test_the_network_of_the_program_is_stationary_and_has_no_excess() -> None:
     for seed in range(4):
         inst = instance(12, 3, seed)
         problem = PlantedProgram.of(inst, ARCHITECTURES["relu"], "exact", BETA)
-        problem, solution, certificate, _ = optimum_over_all(problem, "auto")
-        network = network_of(problem.program, solution.W, ARCHITECTURES["relu"])
+        problem, state = optimum_over_all(problem, "auto")
+        assert state.found is not None
+        certificate = state.found.certificate
+        network = network_of(problem.program, state.found.solution.W, ARCHITECTURES["relu"])
         parameters = Parameters.empty(ARCHITECTURES["relu"], len(network.outer), 3, 1, np.float64)
         parameters["W"][...], parameters["V"][:, 0] = network.inner, network.outer
         loss = Empirical(inst.X, inst.y[:, None], len(network.outer), 0.5, penalty=BETA)
