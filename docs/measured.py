@@ -38,7 +38,7 @@ from scipy.stats import binomtest, norm, t
 
 from docs.statements import by_verdict
 from recovery.config.claims import TableClaim, ThresholdClaim
-from recovery.interval import LEVEL, Interval
+from recovery.interval import LEVEL
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
@@ -177,8 +177,7 @@ def _growth(grid: str, k: int) -> str:
     grown = growth([shown.diagram.panels[panel]], shown.diagram.along, [0.5])
     if grown is None:
         raise ValueError(f"one size tells no growth: claim {k + 1} of {grid}")
-    power = grown.interval(LEVEL)  # of n
-    found = Interval(power.estimate - 1, power.low - 1, power.high - 1, power.level)
+    found = grown.interval(LEVEL)  # of n/d
     means = "grows" if found.low > 0 else "falls" if found.high < 0 else "a constant is not ruled out"
     return f"{found:+.2f}: {means}"
 
@@ -344,7 +343,7 @@ def _half_way(asked: str, grid: str, k: int) -> str:
             if not one.constant:
                 words = " to ".join(f"{at:.3f} at d = {d:g}" for d, at in (ends[0], ends[-1]))
             label = f" at {one.panel.title}" if len(about) > 1 and LABEL.fullmatch(one.panel.title) else ""
-            found += [words + label] if interval.known else []
+            found += [words + label] if interval.known or not one.constant else []
     if not found:
         raise ValueError(f"no threshold: {asked}")
     return f"n/d = {', '.join(found)}"
