@@ -37,8 +37,8 @@ CASES = [
 ]
 
 
-def instance_of(seed, n, d, planted, **options):
-    return draw(Setting(n, d, planted=planted, **options), Streams.spawn(np.random.default_rng(seed)))
+def instance_of(seed, n, d, planted, architecture=SKIP, **options):
+    return draw(Setting(n, d, planted=planted, **options), Streams.spawn(np.random.default_rng(seed)), architecture)
 
 
 @pytest.mark.parametrize("seeds", first(1, [range(3), range(3, 6)]))
@@ -82,11 +82,14 @@ def test_architectures_of_ones_own(program, architecture, planted):
     method, seen = MinNorm(program=program), set()
     for seed in range(8):
         n = 6 + 4 * seed
-        verdict = method(instance_of(seed, n, 3, planted), architecture)["verdict"]
-        found = verify_rigorously(instance_of(seed, n, 3, planted), architecture, method, verdict)
+        verdict = method(instance_of(seed, n, 3, planted, architecture), architecture)["verdict"]
+        found = verify_rigorously(instance_of(seed, n, 3, planted, architecture), architecture, method, verdict)
         assert found.proved or verdict == "undecided", (seed, verdict, found)
         seen.add(verdict)
-    assert "recovered" in seen
+    # a constant input gives every instance an all-ones pattern, which shares the cost of a skip connection in the gated
+    # program
+    shared = program == "gated" and architecture.name == "biased"
+    assert ("recovered" in seen) != shared
 
 
 def test_rows_that_claim_nothing_say_so():
