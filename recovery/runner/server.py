@@ -63,8 +63,18 @@ def start_process(program: object, descriptor: int) -> tuple[int, int]:
     """Have the fork server start a process that runs `program._bootstrap`; return its id and its sentinel.
 
     descriptor: a file that the process inherits. The sentinel is a file from which the exit status can be read once the
-    process has ended. Raises OSError or EOFError if the fork server has ended.
+    process has ended. If the fork server was killed a moment ago, another one is started. Raises OSError or EOFError if
+    that one has ended, too.
     """
+    try:
+        return _start(program, descriptor)
+    except (OSError, EOFError):
+        if not _server_has_ended():
+            raise
+        return _start(program, descriptor)
+
+
+def _start(program: object, descriptor: int) -> tuple[int, int]:
     start_server()
     continue_server()
     sentinel, begin = SERVER.connect_to_new_process([descriptor])
@@ -79,6 +89,21 @@ def start_process(program: object, descriptor: int) -> tuple[int, int]:
         raise
     _USED.add(SERVER._forkserver_pid)
     return pid, sentinel
+
+
+def _server_has_ended(seconds: float = 1.0) -> bool:
+    """Wait until the fork server can be reaped, as a process that was killed soon can; return whether it can."""
+    import psutil
+
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if psutil.Process(SERVER._forkserver_pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def stop_server() -> None:

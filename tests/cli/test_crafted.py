@@ -30,7 +30,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         axes={"n": [4, 6, 8, 10], "d": [3]},
         report={"value": "holds"},
     )
-    said("sweep", config, "--out", folder / "out", "--backend", "threading", "-q")
+    done = recover("sweep", config, "--out", folder / "out", "--backend", "threading", "-q")
+    assert done.exit_code == 1  # the rule is not met at the ceiling
     return folder
 
 
@@ -68,7 +69,7 @@ def test_a_round_that_no_sweep_writes_is_damage(made: Path, out: Path, craft: st
     for command in (["status"], ["report", "--format", "json"], ["verify"]):
         assert "02.json: is not a round that this program wrote" in refused(command[0], out, *command[1:])
     done = recover("sweep", made / "fake.yaml", "--out", out, "--backend", "threading")
-    assert done.exit_code == 0
+    assert done.exit_code == 1  # the rule is not met
     assert "02.json: moved aside" in done.stderr
     assert recover("status", out).exit_code == 0
 

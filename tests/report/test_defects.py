@@ -299,8 +299,8 @@ def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_
     rows["recovered"] = pd.array(rows["replicate"] < 20 * chance, dtype="boolean")
     analysis = analysed(rows, report={"x": "n", "y": "d"})
     flat, rising = (size.interval for size in analysis.pooled[0].slices)
-    assert np.isfinite([flat.estimate, rising.estimate]).all()
-    assert np.isinf([flat.low, flat.high]).all()
+    assert np.isfinite(rising.estimate)
+    assert not np.isfinite([flat.low, flat.high]).any()
     assert np.isfinite([rising.low, rising.high]).any()
     ax = drawn(analysis).axes[0]
     (marks,) = [line for line in ax.lines if line.get_marker() == "o"]

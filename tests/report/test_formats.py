@@ -88,7 +88,7 @@ def test_latex_has_numbers_at_the_right_and_cells_on_request(tmp_path: Path) -> 
     results = store(wendel_rows(noise=[0.0, 0.1]), tmp_path / "noisy")
     latex = run(results, "--format", "latex").stdout
     assert latex.count(r"\begin{tabular}") == 1
-    assert r"\begin{tabular}{lllrrl}" in latex  # value, panel and what; estimate and interval; remark
+    assert r"\begin{tabular}{lllrrll}" in latex  # value, panel and what; estimate and interval; method and remark
     assert r"$\sigma$ = 0.1" in latex
     cells = run(results, "--format", "latex", "--columns", "recovered").stdout
     assert cells.startswith(latex)
