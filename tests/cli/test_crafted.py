@@ -10,7 +10,7 @@ import pytest
 
 from recovery.config import ConfigError, load
 from recovery.store.parts import document_checksum
-from tests.invoke import recover, refused, said
+from tests.invoke import recover, refused
 from tests.runner.sweeps import write_config
 
 from .test_foreign import edit
