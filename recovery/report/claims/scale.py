@@ -86,11 +86,16 @@ def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
 
 
 def limit_line(one: Threshold, value: str) -> Line | None:
-    """Return the line of the limit of a pooled threshold for large sizes; None where the sizes do not bound it."""
+    """Return the line of the limit of a pooled threshold for large sizes; None where the sizes do not bound it.
+
+    An interval longer than the range of the cells says nothing and is left out.
+    """
     if one.along.pool is None or one.along.by is None or len(one.parts) < 3 or one.found is None or not one.monotone:
         return None
     found = scale_of(one, one.interval.level)
-    if found is None or not found.limit.bounded:
+    places = np.concatenate([part.places for part in one.parts])
+    span = float(np.ptp(np.exp(places) if one.log else places))
+    if found is None or not found.limit.bounded or found.limit.high - found.limit.low > span:
         return None
     form, name = form_of(one.along), f"{PLAIN.axis(one.along.by)} grows"
     what = f"{one.along.what} at {one.along.percent} as {name}"
