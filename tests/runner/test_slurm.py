@@ -53,7 +53,7 @@ def task(script: Path, number: int, tasks: int, folder: Path) -> None:
     (line,) = [line for line in script.read_text().splitlines() if "recovery.cli sweep" in line]
     names = {"ID": number, "MIN": 1, "MAX": tasks, "COUNT": tasks, "STEP": 1}
     environment = {**os.environ, **{f"SLURM_ARRAY_TASK_{name}": str(value) for name, value in names.items()}}
-    subprocess.run(["bash", "-c", line.removesuffix(" &")], check=True, cwd=folder, env=environment)
+    subprocess.run(["/bin/bash", "-c", line.removesuffix(" &")], check=True, cwd=folder, env=environment)
 
 
 def test_the_script_is_one_that_bash_reads(tmp_path: Path) -> None:
@@ -62,12 +62,12 @@ def test_the_script_is_one_that_bash_reads(tmp_path: Path) -> None:
     options = ("--time", "1:00:00", "--mem", "4G", "--sbatch=--partition=long", "--setup", setup)
     script = script_of(write_config(tmp_path), tmp_path / "an 'out'", *options, array="8%2")
     text = script.read_text()
-    subprocess.run(["bash", "-n", script], check=True)
+    subprocess.run(["/bin/bash", "-n", script], check=True)
     for line in ("--array=1-8%2", "--time=1:00:00", "--mem=4G", "--partition=long"):
         assert f"#SBATCH {line}\n" in text
     head = text.partition("again=")[0]
     shown = subprocess.run(
-        ["bash"], input=head + "false; echo $FROM_SETUP $UNSET", text=True, check=True, capture_output=True
+        ["/bin/bash"], input=head + "false; echo $FROM_SETUP $UNSET", text=True, check=True, capture_output=True
     )
     assert shown.stdout == "yes\n"
     assert "\nagain=0\n" in text
