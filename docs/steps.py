@@ -16,7 +16,6 @@ INSTEAD = {
     "recover sweep p1-fig04": "recover sweep p1-fig04 --dry-run",
     "recover reproduce all": "recover reproduce p2-fig01 --replicates 2 --out results/mine",
     "recover verify --rigorous": "recover verify results/quickstart --sample 2 --rigorous",
-    "recover verify": "recover verify results/quickstart --sample 2",
     "recover sweep CONFIG --until 'threshold +-0.05'": (
         "recover sweep quickstart --until 'threshold +-0.3' --out results/until"
     ),
