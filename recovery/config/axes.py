@@ -25,7 +25,7 @@ from typing import Any
 
 from recovery.config.components import COMPONENTS, Choice
 from recovery.config.points import BROKEN, FACTOR, SIZES, AxisValue, Block, Computed, Point
-from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
+from recovery.config.tree import ConfigError, Path, Tree, as_shown
 from recovery.config.user_axes import TAKEN, is_user_axis, user_code_in
 from recovery.config.validate import build
 from recovery.config.values import Times, listed
@@ -65,21 +65,19 @@ def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
     return None
 
 
-def parse(tree: Tree) -> tuple[list[Block], list[Problem]]:
-    """Return the blocks under `axes` (one block without axes if there are none), and the problems in them."""
+def parse(tree: Tree) -> list[Block]:
+    """Return the blocks under `axes`, one block without axes if there are none; their errors go to the tree."""
     spec = tree.value.get("axes", {})
     if isinstance(spec, list) and spec:
-        readers = [_BlockReader(tree, ("axes", i), block) for i, block in enumerate(spec)]
-    else:
-        readers = [_BlockReader(tree, ("axes",), spec)]
-    return [reader.block() for reader in readers], [problem for reader in readers for problem in reader.problems]
+        return [_BlockReader(tree, ("axes", i), block).block() for i, block in enumerate(spec)]
+    return [_BlockReader(tree, ("axes",), spec).block()]
 
 
 class _BlockReader:
-    """Reads one block of axes and collects its problems."""
+    """Reads one block of axes."""
 
     def __init__(self, tree: Tree, path: Path, spec: Any) -> None:
-        self.tree, self.path, self.problems = tree, path, list[Problem]()
+        self.tree, self.path = tree, path
         self.spec: dict[str, Any] = spec if isinstance(spec, dict) else {}
         if not isinstance(spec, dict):
             self._found(path, spec, "a mapping of paths to values, or a list of such mappings")
@@ -90,7 +88,7 @@ class _BlockReader:
         self.used: set[str] = set()
 
     def block(self) -> Block:
-        """Read the block, and add its problems to `problems`."""
+        """Read the block; its errors go to the tree."""
         axes = {name: spec for name, spec in self.spec.items() if name != ZIP}
         for name, spec in axes.items():
             if isinstance(spec, str):
@@ -110,7 +108,7 @@ class _BlockReader:
         computed = self._computed()
         block = Block(tuple(self.paths), tuple(self.dimensions), computed)
         if block.count > MOST_POINTS:
-            self._problem(self.path, f"more than {MOST_POINTS} points; coarsen an axis or split the sweep")
+            self.tree.report(self.path, f"more than {MOST_POINTS} points; coarsen an axis or split the sweep")
             block = Block(block.paths, tuple(rows[:1] for rows in self.dimensions), computed)
         return block
 
@@ -124,7 +122,7 @@ class _BlockReader:
             step = f", step: {python[3]}" if python and python[3] else ""
             hint = f"did you mean {{start: {python[1]}, stop: {python[2]}{step}}}?" if python else ""
             at = (*self.path, name)
-            self._problem(at, f"{error}; {hint or f'values are a list: [{text}]'}")
+            self.tree.report(at, f"{error}; {hint or f'values are a list: [{text}]'}")
             self.used.add(name)
             if self._claim(name, at):
                 self.dimensions.append(({name: AxisValue(BROKEN, at, at)},))
@@ -136,7 +134,7 @@ class _BlockReader:
             if times and (name not in ("n", "d") or times.times == name):
                 other = "d" if name == "n" else "n"
                 text = f"found {name!r} as a multiple of {times.times!r}; did you mean {other!r}?"
-                self._problem(
+                self.tree.report(
                     at, f"multiples are for n and d: `n: {{times: d, ...}}` or `d: {{times: n, ...}}`, {text}"
                 )
                 return
@@ -157,7 +155,7 @@ class _BlockReader:
         lengths = {name: len(values) for name, values in columns.items() if values[0].value is not BROKEN}
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-            self._problem(at, f"zipped axes need equally many values: {counts}")
+            self.tree.report(at, f"zipped axes need equally many values: {counts}")
         claimed = {name: values for name, values in columns.items() if self._claim(name, (*at, name))}
         if claimed:
             rows = zip(*claimed.values(), strict=False)
@@ -169,7 +167,7 @@ class _BlockReader:
         if name in self.paths:
             text = "is an axis of this block already"
         if text:
-            self.problems.append(self.tree.problem(at, text, key=True))
+            self.tree.report(at, text, key=True)
             return False
         self.paths.append(name)
         return True
@@ -178,11 +176,11 @@ class _BlockReader:
         """Return the axes that expressions or multiples compute, each after the axes that it uses."""
         claimed = {name: one for name, one in self.expressions.items() if self._claim(name, (*self.path, name))}
         computed: dict[str, Computed] = {}
-        problems = len(self.problems)
+        problems = len(self.tree.problems)
         for name, times in self.times.items():
             at, base = (*self.path, name), times.times
             if base in self.times:
-                self._problem((*at, "times"), f"{base!r} is a multiple too; give one of them values")
+                self.tree.report((*at, "times"), f"{base!r} is a multiple too; give one of them values")
                 break
             given: dict[str, int | float] = {} if base in self.paths else {base: self._given(base) or 1}
             computed[name] = Computed(name, parse_expression(f"{FACTOR} * {base}"), given, at, multiple=True)
@@ -193,7 +191,7 @@ class _BlockReader:
                 known = [*self.paths, *(size for size in SIZES if self._given(size) is not None)]
                 hint = did_you_mean(unknown[0], known) or f"; values are a list: [{self.spec[name]}]"
                 text = f"{expression.text!r} uses {unknown[0]!r}, which is neither an axis nor a number"
-                self._problem(at, f"{text}: the axes here are {', '.join(known)}{hint}")
+                self.tree.report(at, f"{text}: the axes here are {', '.join(known)}{hint}")
                 continue
             computed[name] = Computed(name, expression, numbers, at)
         order = TopologicalSorter({name: one.operands for name, one in computed.items()})
@@ -201,8 +199,10 @@ class _BlockReader:
             ordered = tuple(computed[name] for name in order.static_order() if name in computed)
         except CycleError as error:
             circle = " -> ".join(error.args[1])
-            self._problem((*self.path, error.args[1][0]), f"is computed from itself: {circle}; give one of them values")
-        if len(self.problems) == problems:
+            self.tree.report(
+                (*self.path, error.args[1][0]), f"is computed from itself: {circle}; give one of them values"
+            )
+        if len(self.tree.problems) == problems:
             return ordered
         self.dimensions.append(({name: AxisValue(BROKEN, (), ()) for name in (*claimed, *self.times)},))
         return ()
@@ -224,11 +224,8 @@ class _BlockReader:
         try:
             return read()
         except ConfigError as error:
-            self.problems += [self.tree.placed(problem, at) for problem in error.problems]
+            self.tree.adopt(error, at)
             return None
 
     def _found(self, path: Path, value: object, allowed: str) -> None:
-        self._problem(path, f"found {as_shown(value)}; allowed: {allowed}")
-
-    def _problem(self, path: Path, text: str) -> None:
-        self.problems.append(self.tree.problem(path, text))
+        self.tree.report(path, f"found {as_shown(value)}; allowed: {allowed}")

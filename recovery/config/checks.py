@@ -7,7 +7,7 @@ from typing import Any
 
 from recovery.config.components import Component, imported
 from recovery.config.points import Point
-from recovery.config.tree import Path, Problem, Tree
+from recovery.config.tree import Path, Tree
 from recovery.errors import DataError, ParameterError, RecoverError
 from recovery.instances.draw import Setting
 from recovery.instances.files import File, FileColumn
@@ -26,16 +26,15 @@ Parts = Mapping[str, Component]
 
 @dataclass
 class Checks:
-    """Checks of cells, one after the other; `problems` are placed at the axis values of a cell's point."""
+    """Checks of cells, one after the other; problems are placed at the axis values of a cell's point."""
 
     tree: Tree
-    problems: list[Problem] = field(default_factory=list)
     known: dict[tuple[Component, ...], Callable[[int, int], Any] | str] = field(default_factory=dict)
     """The laws of a cell -> cost(n, d), or the reason why there is none."""
 
     def cost(self, parts: Parts, point: Point) -> float:
         """Return the estimated seconds per trial of a cell. A cell that cannot run is a problem."""
-        if len(self.problems) < MOST_PROBLEMS and self._fits(parts, point):
+        if len(self.tree.problems) < MOST_PROBLEMS and self._fits(parts, point):
             try:
                 cost = float(self._cost_of(parts)(parts["n"].value, parts["d"].value))
                 if 0 <= cost < math.inf:
@@ -46,7 +45,7 @@ class Checks:
                 text = str(error) if own else f"its cost or check raises {type(error).__name__}: {error}"
             # the last axis value that the fault may be about
             involved = [value.source for path, value in point.items() if path.partition(".")[0] in _CHECKED]
-            self._problem(involved[-1] if involved else ("method",), text)
+            self.tree.report(involved[-1] if involved else ("method",), text)
         return LEAST_COST
 
     def _fits(self, parts: Parts, point: Point) -> bool:
@@ -54,24 +53,24 @@ class Checks:
         n, d, ensemble, law = (parts[name].value for name in ("n", "d", "data", "planted"))
         if 8 * n * d > MOST_BYTES:
             text = f"found n = {n} and d = {d}: X alone takes {in_bytes(8 * n * d)}"
-            self._problem(_source(point, "n"), f"{text}; at most {in_bytes(MOST_BYTES)} are allowed")
+            self.tree.report(_source(point, "n"), f"{text}; at most {in_bytes(MOST_BYTES)} are allowed")
             return False
         if isinstance(law, FileColumn):
             try:
                 law.inputs(ensemble, d)
             except ParameterError as error:
-                self._problem(("planted",), str(error))
+                self.tree.report(("planted",), str(error))
                 return False
         if not isinstance(ensemble, File):
             return True
         try:
             sizes = zip("nd", (n, d), ensemble.shape, ("rows", "columns"), strict=True)
         except DataError as error:  # a stored sweep's file has changed, or is gone
-            self._problem(("data", "path"), str(error))
+            self.tree.report(("data", "path"), str(error))
             return False
         beyond = [one for one in sizes if one[1] > one[2]]
         for name, size, most, what in beyond:
-            self._problem(_source(point, name), f"found {name} = {size}, and {ensemble.path} has {most} {what}")
+            self.tree.report(_source(point, name), f"found {name} = {size}, and {ensemble.path} has {most} {what}")
         return not beyond
 
     def _cost_of(self, parts: Parts) -> Callable[[int, int], Any]:
@@ -89,9 +88,6 @@ class Checks:
         if isinstance(found, str):
             raise ParameterError(found)
         return found
-
-    def _problem(self, at: Path, text: str) -> None:
-        self.problems.append(self.tree.problem(at, text))
 
 
 def _source(point: Point, name: str) -> Path:

@@ -1,18 +1,17 @@
 """The claims of a config: numbers and laws that a source states about the results, each with its scope."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from math import inf
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Interval, MaxLen, MinLen
 from pydantic import Field
 
-from recovery.config.tree import ConfigError, Path, Problem, as_shown
+from recovery.config.tree import ConfigError, Tree, as_shown
 from recovery.config.validate import build_kind
 from recovery.errors import ParameterError
-from recovery.expressions import ExpressionError, is_expression, parse
-from recovery.methods.columns import FIXED, Columns, parse_event
-from recovery.text import choices, did_you_mean
+from recovery.text import choices
 from recovery.types import Scalar
 
 Where = Annotated[Mapping[str, Scalar], Field(description="a mapping of coordinates to values")]
@@ -43,39 +42,57 @@ class Limited(Scoped):
     at_least: float | None = None
     at_most: float | None = None
 
+    widths: ClassVar[tuple[str, ...]] = ("tolerance",)
+    """Keys that say how far from `value` a number may be."""
+
     def __post_init__(self) -> None:
-        if (self.value is None) != (self.tolerance is None):
-            raise ParameterError("value and tolerance belong together; allowed: both, or at_least and at_most")
-        _two_sided_or_one(self.value, self.at_least, self.at_most)
+        if sum(getattr(self, name) is not None for name in self.widths) != (self.value is not None):
+            text = f"value and {choices(self.widths)} belong together; allowed: value with one of them"
+            raise ParameterError(f"{text}, or at_least and at_most")
+        least, most = self.at_least, self.at_most
+        _one_form(value=self.value, **{"at_least or at_most": least if least is not None else most})
+        if least is not None and most is not None and not least < most:
+            raise ParameterError(f"at_least lies below at_most; found {least:g} and {most:g}")
 
     @property
     def limits(self) -> tuple[float, float]:
         """The least and the greatest number that agree with the claim; infinite on a side without a limit."""
-        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
+        if self.value is not None and self.tolerance is not None:
+            return self.value - self.tolerance, self.value + self.tolerance
+        return -inf if self.at_least is None else self.at_least, inf if self.at_most is None else self.at_most
 
 
-@dataclass(frozen=True)
-class ThresholdClaim(Limited):
-    """The `ratio` n/d, or the coordinate `along`, is within limits where the success probability of column `of` crosses
-    `probability`. The limits are `value` with `tolerance`, or `at_least`, `at_most` or both. The claim is about every
-    slice unless the report pools the slices.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Located(Limited):
+    """Keys of claims about the threshold at a ratio or along a coordinate."""
 
-    of: str
     ratio: Literal["n/d"] | None = None
     along: str | None = None
     probability: Level = 0.5
 
     def __post_init__(self) -> None:
         _one_form(ratio=self.ratio, along=self.along)
-        if self.ratio and min(one for one in (self.value, self.at_least, self.at_most, 1) if one is not None) <= 0:
-            raise ParameterError("a ratio n/d is positive; allowed: value, at_least and at_most above 0")
         super().__post_init__()
 
     @property
     def what(self) -> str:
         """The ratio or coordinate whose value at the threshold is claimed."""
         return self.ratio or self.along or ""
+
+
+@dataclass(frozen=True)
+class ThresholdClaim(Located):
+    """The `ratio` n/d, or the coordinate `along`, is within limits where the success probability of column `of` crosses
+    `probability`. The limits are `value` with `tolerance`, or `at_least`, `at_most` or both. The claim is about every
+    slice unless the report pools the slices.
+    """
+
+    of: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ratio and min(one for one in (self.value, self.at_least, self.at_most, 1) if one is not None) <= 0:
+            raise ParameterError("a ratio n/d is positive; allowed: value, at_least and at_most above 0")
 
 
 @dataclass(frozen=True)
@@ -95,36 +112,30 @@ class BoundClaim(Scoped):
 
 
 @dataclass(frozen=True)
-class ValueClaim(Scoped):
+class ValueClaim(Limited):
     """The `statistic` of column `of` over all trials with the coordinates `where` is within limits: `value` with a
     `tolerance` or a `factor`, or one side. Supported if the 95 % confidence interval is inside the limits, contradicted
     if the interval at significance level `level` is outside. The mean of numbers other than counts needs 30 trials, and
     its interval is approximate."""
 
     of: str
-    value: float | None = None
-    tolerance: Annotated[float, Ge(0)] | None = None
+    tolerance: Annotated[float, Ge(0)] | None = field(default=None, kw_only=True)
     factor: Annotated[float, Gt(1)] | None = None
-    at_least: float | None = None
-    at_most: float | None = None
     statistic: Statistic = "mean"
     level: Level = 1e-3
+    widths: ClassVar[tuple[str, ...]] = ("tolerance", "factor")
 
     def __post_init__(self) -> None:
-        _two_sided_or_one(self.value, self.at_least, self.at_most)
-        if self.value is not None:
-            _one_form(tolerance=self.tolerance, factor=self.factor)
-        elif self.tolerance is not None or self.factor is not None:
-            raise ParameterError("tolerance and factor belong to a value; found none")
+        super().__post_init__()
         if self.factor is not None and self.value is not None and self.value <= 0:
             raise ParameterError(f"a factor belongs to a positive value; found {self.value:g}")
 
     @property
     def limits(self) -> tuple[float, float]:
         """The least and the greatest number that agree with the claim; infinite on a side without a limit."""
-        if self.factor is not None and self.value is not None:
+        if self.value is not None and self.factor is not None:
             return self.value / self.factor, self.value * self.factor
-        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
+        return super().limits
 
 
 @dataclass(frozen=True)
@@ -172,7 +183,7 @@ class PowerClaim(Limited):
 
 
 @dataclass(frozen=True)
-class ScalingClaim(Limited):
+class ScalingClaim(Located):
     """Finite-size scaling of the threshold of the event `of` at the `ratio` n/d or the coordinate `along`, over the
     slices. limit: the threshold for infinite size y, x_inf of x(y) = x_inf + a y^-k; exponent: k; width: the power of y
     with which the distance from 10 % to 90 % changes. The limits are `value` with `tolerance`, or `at_least`, `at_most`
@@ -180,20 +191,8 @@ class ScalingClaim(Limited):
     `level` is outside."""
 
     of: str
-    ratio: Literal["n/d"] | None = None
-    along: str | None = None
     quantity: Literal["limit", "exponent", "width"] = "limit"
-    probability: Level = 0.5
     level: Level = 1e-3
-
-    def __post_init__(self) -> None:
-        _one_form(ratio=self.ratio, along=self.along)
-        super().__post_init__()
-
-    @property
-    def what(self) -> str:
-        """The ratio or coordinate whose value at the threshold is claimed."""
-        return self.ratio or self.along or ""
 
 
 @dataclass(frozen=True)
@@ -269,79 +268,19 @@ CLAIMS: dict[str, type[Any]] = {
 }
 
 
-def build_claims(value: object) -> tuple[dict[int, Claim], list[Problem]]:
-    """Return the valid claims of a config by their number, and the problems of the others."""
+def build_claims(tree: Tree) -> dict[int, Claim]:
+    """Return the valid claims of a config by their number; the errors of the others become problems of the tree."""
+    value, claims = tree.value.get("claims", []), dict[int, Claim]()
     if not isinstance(value, list):
         text = f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}"
-        return {}, [Problem((), text)]
-    claims, problems = dict[int, Claim](), list[Problem]()
+        tree.report(("claims",), text)
+        return {}
     for i, item in enumerate(value):
         try:
             claims[i] = build_kind(CLAIMS, item)
         except ConfigError as error:
-            problems += [problem.inside((i,)) for problem in error.problems]
-    return claims, problems
-
-
-def claim_faults(
-    claims: Mapping[int, Claim], axes: Sequence[str], columns: Columns, curves: Callable[[], Sequence[str]]
-) -> Iterator[Problem]:
-    """Yield a fault for each unknown name of a column, coordinate or theory curve; `curves` is called if needed."""
-    coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
-    for i, claim in claims.items():
-        at: Path = ("claims", i)
-        if not isinstance(claim, Statement):
-            yield from unknown((*at, "of"), column_of(claim.of), measured, "a measured column")
-        if isinstance(claim, BoundClaim):
-            for side in ("at_least", "at_most"):
-                limit = getattr(claim, side)
-                if isinstance(limit, str) and limit not in measured:
-                    yield from unknown((*at, side), limit, (*curves(), *columns), "a theory curve or a measured column")
-        for key in ("axis", "across", "along", "threshold"):
-            if (name := getattr(claim, key, None)) is None:
-                continue
-            if isinstance(claim, ThresholdClaim | MonotoneClaim | ScalingClaim) and is_expression(name):
-                yield from expression_faults((*at, key), name, coordinates)
-            else:
-                yield from unknown((*at, key), name, coordinates, "a coordinate")
-        for name in claim.where:
-            yield from unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
-
-
-def column_of(value: str) -> str:
-    """Return the column of `max_deviation` or of the event `max_deviation<=1e-4`."""
-    try:
-        return parse_event(value)[0]
-    except ValueError:  # an invalid event is reported elsewhere, as an unknown column
-        return value
-
-
-def unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bool = False) -> Iterator[Problem]:
-    """Yield the fault of a name that is not among the allowed ones."""
-    if name not in allowed:
-        yield Problem(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)
-
-
-def expression_faults(path: Path, text: str, coordinates: Sequence[str]) -> Iterator[Problem]:
-    """Yield the fault of an expression that cannot be read or has an unknown name."""
-    try:
-        parse(text, coordinates)
-    except ExpressionError as error:
-        yield Problem(path, str(error))
-
-
-def _two_sided_or_one(value: float | None, least: float | None, most: float | None) -> None:
-    _one_form(value=value, **{"at_least or at_most": least if least is not None else most})
-    if least is not None and most is not None and not least < most:
-        raise ParameterError(f"at_least lies below at_most; found {least:g} and {most:g}")
-
-
-def _limits(
-    value: float | None, tolerance: float | None, least: float | None, most: float | None
-) -> tuple[float, float]:
-    if value is not None and tolerance is not None:
-        return value - tolerance, value + tolerance
-    return -float("inf") if least is None else least, float("inf") if most is None else most
+            tree.adopt(error, ("claims", i))
+    return claims
 
 
 def _one_form(**forms: object) -> None:

@@ -1,7 +1,7 @@
 """From a tree to grid cells: the axes override the config's own fields at every point, and the result is validated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from recovery.config.checks import Checks
@@ -28,12 +28,11 @@ Overlays = Sequence[tuple[AxisValue, Path]]
 
 @dataclass
 class Composer:
-    """Composes every cell of a sweep once, and collects the problems of all cells."""
+    """Composes every cell of a sweep once; the problems of all cells go to the tree."""
 
     tree: Tree
     seed: int
     context: Context
-    problems: list[Problem] = field(default_factory=list)
     built: dict[tuple[Any, ...], Component | None] = field(default_factory=dict)
     """(science field, axis values) -> the component, or None if it has a problem."""
 
@@ -59,7 +58,6 @@ class Composer:
                         self.seed, parts, coordinates.of(point, parts, coordinates.fields), cost, number
                     )
             start += block.count
-        self.problems += checks.problems
         cells = list(found.values())
         unify([cell.coordinates for cell in cells])
         return cells
@@ -86,8 +84,8 @@ class Composer:
         return [part for (of, *_), part in self.built.items() if of == name and part is not None]
 
     def _report(self, source: Path, text: str) -> None:
-        if all(problem.path != source for problem in self.problems):
-            self.problems.append(self.tree.problem(source, text))
+        if all(problem.path != source for problem in self.tree.problems):
+            self.tree.report(source, text)
 
     def _parts(
         self, point: Point, inside: dict[str, tuple[tuple[str, Path], ...]], free: Sequence[str]
@@ -122,7 +120,7 @@ class Composer:
             return ABSENT
         if name not in self.tree.value and name not in DEFAULTS and not overlays:
             text = f"is missing; add `{_EXAMPLES[name]}`, or an axis"
-            self.problems.append(Problem((name,), text, place=self.tree.place(())))
+            self.tree.problems.append(Problem((name,), text, place=self.tree.place(())))
             return None
         for value, path in overlays:
             base = overlaid(base, path, value.value)
@@ -132,26 +130,28 @@ class Composer:
             hint = ""
             if isinstance(COMPONENTS[name], Single) and isinstance(base, list | dict) and not overlays:
                 hint = f"; several values stand under axes: `axes: {{{name}: {as_shown(base)}}}`"
-            problems = [replace(problem, text=problem.text + hint) for problem in error.problems]
-            self.problems += [self._placed(name, overlays, problem) for problem in problems]
+            for problem in error.problems:
+                path, key = _origin(name, overlays, problem)
+                self.tree.report(path, problem.text + hint, key=key)
             return None
-
-    def _placed(self, name: str, overlays: Overlays, problem: Problem) -> Problem:
-        """Return a problem with its place, at the axis value that it comes from, if there is one."""
-        for value, path in reversed(overlays):
-            if problem.path[: len(path)] == path:
-                if problem.path == path and problem.key:
-                    return self.tree.placed(replace(problem, path=value.key))
-                return self.tree.placed(replace(problem, path=(*value.source, *problem.path[len(path) :])))
-            if path[: len(problem.path)] == problem.path:
-                return self.tree.placed(replace(problem, path=value.source, key=False))
-        return self.tree.placed(problem, (name,))
 
 
 def _inside(name: str, paths: Sequence[str]) -> tuple[tuple[str, Path], ...]:
     """Return the axes in a component with their paths inside it: whole components first, then their fields."""
     inside = [(path, tuple(path.split(".")[1:])) for path in paths if path.partition(".")[0] == name]
     return tuple(sorted(inside, key=lambda item: (len(item[1]), item[1])))
+
+
+def _origin(name: str, overlays: Overlays, problem: Problem) -> tuple[Path, bool]:
+    """Return the path of the axis value that a problem comes from, if there is one, and whether its key is wrong."""
+    for value, path in reversed(overlays):
+        if problem.path[: len(path)] == path:
+            if problem.path == path and problem.key:
+                return value.key, True
+            return (*value.source, *problem.path[len(path) :]), problem.key
+        if path[: len(problem.path)] == problem.path:
+            return value.source, False
+    return (name, *problem.path), problem.key
 
 
 def overlaid(base: Any, path: Sequence[str | int], value: Any) -> Any:

@@ -1,24 +1,18 @@
 """The fields of a config that no trial depends on: names, counts, and the specification of the report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Interval, Le, MaxLen, MinLen
 from pydantic import Field
 
 from recovery.backends import Backend
-from recovery.config.claims import column_of, expression_faults, unknown
 from recovery.config.tree import ConfigError, Place, Problem
 from recovery.config.trials import MOST_TRIALS
 from recovery.config.validate import build, names_of
 from recovery.errors import ParameterError
-from recovery.expressions import is_expression
-from recovery.methods.columns import FIXED, Columns
 from recovery.text import FOLDER_NAME
-
-if TYPE_CHECKING:
-    from recovery.theory import Curve
 
 LONGEST_TITLE = 1000
 
@@ -196,43 +190,3 @@ class ReportSpec:
     def __post_init__(self) -> None:
         if self.limits is not None and not self.limits[0] < self.limits[1]:
             raise ParameterError(f"limits are [low, high] with low < high, found {list(self.limits)}")
-
-
-def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Problem]:
-    """Yield a fault for each unknown name of a column, coordinate or theory curve, and for a coordinate used twice."""
-    coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
-    for i, value in enumerate(report.values):
-        at = ("report", "value") if isinstance(report.value, str) else ("report", "value", i)
-        yield from unknown(at, column_of(value), measured, "a measured column")
-    for key in ("x", "y", "pool", "panel", "rows", "columns"):
-        name = getattr(report, key)
-        if key == "pool" and name == "none":
-            continue
-        if name is not None and name not in coordinates and is_expression(name):
-            yield from expression_faults(("report", key), name, coordinates)
-        elif name is not None:
-            yield from unknown(("report", key), name, coordinates, "a coordinate")
-    for key, others in (("y", "x"), ("panel", "x y"), ("rows", "x y"), ("columns", "x y rows")):
-        name = getattr(report, key)
-        if name is not None and any(getattr(report, other) == name for other in others.split()):
-            text = f"found {name!r}, which {' or '.join(others.split())} shows already; give another coordinate"
-            yield Problem(("report", key), text)
-    for name in report.labels:
-        if name not in (*coordinates, *measured, report.x, report.y):
-            allowed = (*coordinates, *measured, *curve_names())
-            yield from unknown(("report", "labels", name), name, allowed, "a coordinate, column or curve", key=True)
-    for i, curve in enumerate(report.lines):
-        if isinstance(curve, NamedCurve):
-            yield from unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")
-
-
-def curve_names() -> tuple[str, ...]:
-    """Return the names of the theory curves."""
-    return tuple(theory_curves())
-
-
-def theory_curves() -> "Mapping[str, Curve]":
-    """Return the theory curves by name; imported only for a config that names one."""
-    from recovery.theory import CURVES
-
-    return CURVES

@@ -6,21 +6,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from recovery.config.axes import ZIP, all_paths, path_fault
-from recovery.config.claims import Claim, build_claims, claim_faults
+from recovery.config.axes import all_paths, path_fault
+from recovery.config.claims import Claim, build_claims
 from recovery.config.components import COMPONENTS, Context, Single
-from recovery.config.header import HEADER, curve_names
+from recovery.config.header import HEADER
+from recovery.config.names import claim_uses, report_unknown_names
 from recovery.config.reader import as_overrides, as_text, read, read_text, read_value
 from recovery.config.sweep import Sweep, composed
-from recovery.config.tree import (
-    ConfigError,
-    Place,
-    Problem,
-    Tree,
-    as_shown,
-    refusal,
-    zip_groups,
-)
+from recovery.config.tree import ConfigError, Place, Problem, Tree, as_shown, refusal, zip_groups
 from recovery.config.user_axes import user_code_in
 from recovery.methods.columns import Columns
 from recovery.text import choices, did_you_mean
@@ -35,11 +28,10 @@ def shipped() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class ConfigSource:
-    """A config that was read, before anything is composed or imported, with the problems found so far."""
+    """A config that was read, before anything is composed or imported."""
 
     tree: Tree
     context: Context
-    problems: list[Problem]
 
     @property
     def names_user_code(self) -> bool:
@@ -48,7 +40,7 @@ class ConfigSource:
 
     def sweep(self) -> Sweep:
         """Compose and validate all cells, and return the sweep. Raises `ConfigError` with every problem."""
-        return composed(self.tree, self.context, self.problems)
+        return composed(self.tree, self.context)
 
 
 def read_config(
@@ -61,12 +53,12 @@ def read_config(
     """Read a config as `load` does, without composing it. Raises `ConfigError` if it cannot be read."""
     folder = Path.cwd()
     if isinstance(config, Mapping):
-        tree, problems = read_text(as_text(config), "config")
+        tree = read_text(as_text(config, indent=1), "config")
     elif isinstance(config, str) and "\n" in config:
-        tree, problems = read_text(config, "config")
+        tree = read_text(config, "config")
     else:
         path = find(config)
-        tree, problems = read(path)
+        tree = read(path)
         folder = path.parent.resolve()
     given = tree.value.get("sampling")
     kept = given if isinstance(given, dict) and given.get("kind") == "until" else {}
@@ -76,8 +68,8 @@ def read_config(
     if kept and not refine:
         tree.put(("sampling", "refine"), False, Place(1, 0, 0, "--no-refine"))
     for rank, text in enumerate(as_overrides(overrides), start=1):
-        problems += override(tree, text, rank)
-    return ConfigSource(tree, Context(folder), problems)
+        override(tree, text, rank)
+    return ConfigSource(tree, Context(folder))
 
 
 def load(
@@ -129,16 +121,14 @@ def read_claims(path: Path, axes: Sequence[str], columns: Columns) -> tuple[Clai
 
     The file is YAML with the key `claims` alone, whose claims are written as in a config.
     """
-    tree, problems = read(path)
-    found = [Problem((key,), "unknown key; allowed: claims", key=True) for key in tree.value if key != "claims"]
+    tree = read(path)
+    for key in set(tree.value) - {"claims"}:
+        tree.report((key,), "unknown key; allowed: claims", key=True)
     if not tree.value.get("claims"):
-        found.append(Problem((), "found no claims; write `claims:` and a list such as [{kind: threshold, ...}]"))
-    claims, more = build_claims(tree.value.get("claims", []))
-    found += [problem.inside(("claims",)) for problem in more]
-    found += claim_faults(claims, axes, columns, curve_names)
-    problems += map(tree.placed, found)
-    if problems:
-        raise ConfigError(problems)
+        tree.report((), "found no claims; write `claims:` and a list such as [{kind: threshold, ...}]")
+    claims = build_claims(tree)
+    report_unknown_names(tree, claim_uses(claims), axes, columns)
+    tree.refuse()
     return tuple(claims.values())
 
 
@@ -146,8 +136,8 @@ AXIS_KEYS = {"start", "stop", "step", "logspace", "times"}
 """Keys that only the values of an axis have."""
 
 
-def override(tree: Tree, text: str, rank: int) -> list[Problem]:
-    """Apply one `--set PATH=VALUE` to the tree; return its problems, which `rank` sorts after those of the file.
+def override(tree: Tree, text: str, rank: int) -> None:
+    """Apply one `--set PATH=VALUE` to the tree; `rank` sorts its problems after those of the file.
 
     VALUE is read as YAML. If PATH is an axis, it keeps this one value, and its column stays; in a zipped group the
     other axes stay.
@@ -156,29 +146,19 @@ def override(tree: Tree, text: str, rank: int) -> list[Problem]:
     path, equals, value_text = text.partition("=")
     path = path.strip()
     if not equals or not path:
-        return [Problem((), "allowed: PATH=VALUE in one word, such as `--set data.ensemble=haar`", place=place)]
-
-    def refused(text: str) -> list[Problem]:
-        return [Problem((path,), text, place=place)]
-
+        text = "allowed: PATH=VALUE in one word, such as `--set data.ensemble=haar`"
+        tree.problems.append(Problem((), text, place=place))
+        return
     try:
         value = read_value(value_text, "VALUE")
+        fault = _fault(tree, path, value, value_text)
     except ConfigError as error:
-        return refused("; ".join(f"{problem.text} (column {problem.place.column})" for problem in error.problems))
-    if fault := _fault(tree, path, value, value_text):
-        return refused(fault)
-    if _fix(tree, path, value, place):
-        return []
-    for _, block in tree.axis_blocks():
-        for axis in (*(name for name in block if name != ZIP), *(n for g in zip_groups(block) for n in g)):
-            if path.startswith(axis + "."):
-                return refused(f"lies in the axis {axis}, whose values are mappings; fix {axis} itself")
-    head, _, axis = path.partition(".")
-    parts = ("axes", axis) if head == "axes" and axis else tuple(path.split("."))
-    if isinstance(tree.value.get(head), list) and len(parts) > 1:
-        return refused(f"{head} is a list here; set it as a whole: --set {head}=[...]")
-    tree.put(parts, value, place)
-    return []
+        fault = "; ".join(f"{problem.text} (column {problem.place.column})" for problem in error.problems)
+    if fault:
+        tree.problems.append(Problem((path,), fault, place=place))
+    elif not _fix(tree, path, value, place):
+        head, _, axis = path.partition(".")
+        tree.put(("axes", axis) if head == "axes" and axis else tuple(path.split(".")), value, place)
 
 
 def _fault(tree: Tree, path: str, value: Any, value_text: str) -> str | None:
@@ -192,6 +172,11 @@ def _fault(tree: Tree, path: str, value: Any, value_text: str) -> str | None:
     if fault and root not in COMPONENTS:
         allowed = (*COMPONENTS, *HEADER)
         return f"is no field; allowed: {', '.join(allowed)}{did_you_mean(path, [*allowed, *all_paths()])}"
+    axes = [axis for _, block in tree.axis_blocks() for group in (block, *zip_groups(block)) for axis in group]
+    if path not in axes and (around := [axis for axis in axes if path.startswith(axis + ".")]):
+        return f"lies in the axis {around[0]}, whose values are mappings; fix {around[0]} itself"
+    if "." in path and isinstance(tree.value.get(root), list):
+        return f"{root} is a list here; set it as a whole: --set {root}=[...]"
     return fault
 
 

@@ -6,7 +6,6 @@ No object is ever constructed from YAML, and every key and value keeps its line 
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -31,100 +30,83 @@ LARGEST_INTEGER = 2**63 - 1
 OPENED = {"while parsing a flow mapping": "this {", "while parsing a flow sequence": "this ["}
 """Context of a parser error -> the bracket that was opened, for messages."""
 
-_failure = partial(refusal, line=1, column=1)
 _PREFIX = "tag:yaml.org,2002:"
 _SCALARS = {_PREFIX + name for name in ("null", "bool", "int", "float", "str")}
 # types of YAML 1.1 whose values are text in YAML 1.2
 _TEXT = {_PREFIX + "timestamp", _PREFIX + "merge", _PREFIX + "value"}
 
 
-def read(path: Path) -> tuple[Tree, list[Problem]]:
-    """Read the tree of a YAML file, and the problems in its keys and tags. Raises `ConfigError` if it is not YAML."""
+def read(path: Path) -> Tree:
+    """Read the tree of a YAML file, with the problems in its keys and tags. Raises `ConfigError` if it is not YAML."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        raise _failure(
-            str(path), f"cannot be read: {error.strerror}; give a YAML file or a name that `recover configs` lists"
-        ) from error
+        text = f"cannot be read: {error.strerror}; give a YAML file or a name that `recover configs` lists"
+        raise refusal(str(path), text, 1, 1) from error
     if len(content) > MOST_BYTES:
-        raise _failure(
-            str(path),
-            f"is larger than {MOST_BYTES // 1_000_000} MB: a config holds choices, not data; "
-            "name a data file by `data: {ensemble: file, path: ...}`",
-        )
+        text = f"is larger than {MOST_BYTES // 1_000_000} MB: a config holds choices, not data; "
+        raise refusal(str(path), text + "name a data file by `data: {ensemble: file, path: ...}`", 1, 1)
     try:
-        text = content.decode("utf-8-sig")
+        return read_text(content.decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         column = error.start - content.rfind(b"\n", 0, error.start)
-        raise _failure(
-            str(path),
-            f"found byte 0x{content[error.start]:02x}, which is not UTF-8; save the file as UTF-8",
-            line=line,
-            column=column,
-        ) from error
-    return read_text(text, str(path))
+        text = f"found byte 0x{content[error.start]:02x}, which is not UTF-8; save the file as UTF-8"
+        raise refusal(str(path), text, line, column) from error
 
 
-def read_text(text: str, source: str) -> tuple[Tree, list[Problem]]:
+def read_text(text: str, source: str) -> Tree:
     """Read YAML text, as `read` does a file; `source` names the text in messages."""
     # refuse long text at once, because parsing it would take long
     if text.count(",") + text.count("\n") > 2 * MOST_NODES:
-        raise _failure(source, f"has more than {MOST_NODES} values; write fewer, or a range {{start, stop, step}}")
-    node, yaml = _compose(text, source)
-    if node is None:
-        raise _failure(source, "is empty; `recover configs` lists configs to start from")
-    if not isinstance(node, MappingNode):
-        raise _failure(source, "found no `key: value` lines at the top; a config is a mapping that begins with `name:`")
-    walk = _Walk(yaml, source)
-    return Tree(walk.convert(node, ()), source, walk.values, walk.keys), walk.problems
+        raise refusal(source, f"has more than {MOST_NODES} values; write fewer, or a range {{start, stop, step}}", 1, 1)
+    tree = _converted(text, source)
+    if tree.value is None:
+        raise refusal(source, "is empty; `recover configs` lists configs to start from", 1, 1)
+    if not isinstance(tree.value, dict):
+        text = "found no `key: value` lines at the top; a config is a mapping that begins with `name:`"
+        raise refusal(source, text, 1, 1)
+    return tree
 
 
 def read_value(text: str, source: str) -> Any:
     """Read one YAML value, as in `--set PATH=VALUE`. Raises `ConfigError`."""
-    node, yaml = _compose(text, source)
-    if node is None:
-        return None
-    walk = _Walk(yaml, source)
-    value = walk.convert(node, ())
-    if walk.problems:
-        raise ConfigError(walk.problems)
-    return value
+    tree = _converted(text, source)
+    tree.refuse()
+    return tree.value
 
 
-def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
-    yaml = YAML(typ="safe", pure=True)
+def _converted(text: str, source: str) -> Tree:
+    """Return the tree of YAML text, whose value is None for an empty text."""
+    yaml, tree = YAML(typ="safe", pure=True), Tree({}, source)
     # YAML 1.2 allows an anchor to be set again; an alias refers to the last one
     yaml.composer.warn_double_anchors = False
     try:
-        return yaml.compose(text), yaml
+        node = yaml.compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         what = " ".join(part for part in (error.context, error.problem) if part)
         if error.context in OPENED and error.context_mark is not None:
-            opened = error.context_mark
+            mark = error.context_mark
             what = f"{OPENED[error.context]} is not closed; what follows is read as a part of it"
-            line, column = opened.line + 1, opened.column + 1
         elif error.problem == "mapping values are not allowed here":
             what = "a second colon; put text with a colon in quotes, as in title: 'first: second'"
-        raise _failure(source, f"is not YAML here: {what}", line=line, column=column) from error
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise refusal(source, f"is not YAML here: {what}", line, column) from error
     except YAMLError as error:
-        raise _failure(source, f"is not YAML: {str(error).splitlines()[0]}") from error
+        raise refusal(source, f"is not YAML: {str(error).splitlines()[0]}", 1, 1) from error
     except RecursionError as error:
-        raise _failure(source, f"is nested deeper than {DEEPEST} levels") from error
+        raise refusal(source, f"is nested deeper than {DEEPEST} levels", 1, 1) from error
+    tree.value = None if node is None else _Walk(yaml, tree).convert(node, ())  # type: ignore[assignment]
+    return tree
 
 
 class _Walk:
-    """Converts nodes to plain data, and collects places and problems."""
+    """Converts nodes to plain data; their places and problems go into `tree`."""
 
-    def __init__(self, yaml: YAML, source: str) -> None:
-        self.yaml, self.source = yaml, source
-        self.values: dict[TreePath, Place] = {}
-        self.keys: dict[TreePath, Place] = {}
-        self.problems: list[Problem] = []
-        self.count = 0
+    def __init__(self, yaml: YAML, tree: Tree) -> None:
+        self.yaml, self.tree, self.count = yaml, tree, 0
 
     def convert(self, node: Node, path: TreePath) -> Any:
         self.count += 1
@@ -132,14 +114,18 @@ class _Walk:
             raise self._fatal(node, f"more than {MOST_NODES} values once aliases are expanded; write fewer aliases")
         if len(path) > DEEPEST:
             raise self._fatal(node, f"nested deeper than {DEEPEST} levels, or an alias to something around itself")
-        self.values[path] = self._place(node)
+        self.tree.values[path], tag = self._place(node), str(node.tag)
+        kind = "map" if isinstance(node, MappingNode) else "seq" if isinstance(node, SequenceNode) else None
+        if tag not in ({_PREFIX + kind} if kind else _SCALARS | _TEXT):
+            text = f"found the tag {tag.replace(_PREFIX, '!!')}; tags are never followed: write plain values"
+            self._problem(node, path, text)
         if isinstance(node, MappingNode):
-            self._check_tag(node, path, {_PREFIX + "map"})
             return self._mapping(node, path)
         if isinstance(node, SequenceNode):
-            self._check_tag(node, path, {_PREFIX + "seq"})
             return [self.convert(item, (*path, i)) for i, item in enumerate(node.value)]
-        return self._scalar(node, path)
+        if tag in _TEXT:
+            return str(node.value)
+        return self._scalar(node, path, tag.removeprefix(_PREFIX)) if tag in _SCALARS else None
 
     def _mapping(self, node: MappingNode, path: TreePath) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -151,21 +137,14 @@ class _Walk:
                 continue
             here = (*path, str(key.value))
             if key.value in result:
-                first = self.keys[here]
+                first = self.tree.keys[here]
                 self._problem(key, here, f"found a second time; the first is on line {first.line}; keep one")
                 continue
-            self.keys[here] = self._place(key)
+            self.tree.keys[here] = self._place(key)
             result[str(key.value)] = self.convert(item, here)
         return result
 
-    def _scalar(self, node: Node, path: TreePath) -> Any:
-        tag = str(node.tag)
-        if tag in _TEXT:
-            return str(node.value)
-        self._check_tag(node, path, _SCALARS)
-        if tag not in _SCALARS:
-            return None
-        kind = tag.removeprefix(_PREFIX)
+    def _scalar(self, node: Node, path: TreePath, kind: str) -> Any:
         if kind == "str":
             return self._text(node, path)
         try:
@@ -184,25 +163,24 @@ class _Walk:
         self._problem(node, path, f"found {as_shown(node.value)}, which has control characters or half a character")
         return None
 
-    def _check_tag(self, node: Node, path: TreePath, allowed: set[str]) -> None:
-        if str(node.tag) not in allowed:
-            tag = str(node.tag).replace(_PREFIX, "!!")
-            self._problem(node, path, f"found the tag {tag}; tags are never followed: write plain values")
-
     def _place(self, node: Node) -> Place:
-        return Place(0, node.start_mark.line + 1, node.start_mark.column + 1, self.source)
+        return Place(0, node.start_mark.line + 1, node.start_mark.column + 1, self.tree.source)
 
     def _problem(self, node: Node, path: TreePath, text: str) -> None:
-        self.problems.append(Problem(path, text, place=self._place(node)))
+        self.tree.problems.append(Problem(path, text, place=self._place(node)))
 
     def _fatal(self, node: Node, text: str) -> ConfigError:
-        return ConfigError([*self.problems, Problem((), text, place=self._place(node))])
+        self._problem(node, (), text)
+        return ConfigError(self.tree.problems)
 
 
-def as_text(config: Mapping[str, Any]) -> str:
-    """Return a mapping from Python as JSON, which is YAML. Raises `ConfigError` for values that are not plain data."""
+def as_text(value: object, indent: int | None = None) -> str:
+    """Return plain data from Python as JSON, which is YAML; a function or class of a module becomes `module:NAME`.
+
+    Raises `ConfigError` for values that are not plain data.
+    """
     try:
-        return json.dumps(_plain(config, ()), indent=1, allow_nan=False)
+        return json.dumps(value, default=_plain, indent=indent, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise refusal("config", f"cannot be a config: {error}; use plain text, numbers, lists and mappings") from error
 
@@ -210,30 +188,27 @@ def as_text(config: Mapping[str, Any]) -> str:
 def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
     """Return overrides as a list of `PATH=VALUE`. Raises `ConfigError`."""
     if isinstance(overrides, Mapping):
-        return [f"{path}={json.dumps(_plain(value, (path,)))}" for path, value in overrides.items()]
+        return [f"{path}={as_text(value)}" for path, value in overrides.items()]
     return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
-def _plain(value: Any, path: TreePath) -> Any:
-    """Return `value` as JSON data; a function or class of a module as `module:NAME`."""
+def _plain(value: Any) -> Any:
+    """Return a value that `json` does not take as one that it takes."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner, (*path, str(key))) for key, inner in value.items()}
+        return dict(value)
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        return _plain(value.tolist(), path)
-    if isinstance(value, list | tuple | range):
-        return [_plain(inner, (*path, i)) for i, inner in enumerate(value)]
+        return value.tolist()
+    if isinstance(value, range):
+        return list(value)
     if isinstance(value, Path):
         return str(value)
     what = f"{type(value).__name__} {getattr(value, '__qualname__', '')}".strip()
     if isinstance(value, FunctionType | type):
-        if value.__module__ == "__main__":
-            text = f"found {what}, which this notebook or script defines; write it to a file, in a notebook by a cell"
-            text += f" that begins with `%%writefile my.py`, and name it my:{value.__name__}"
-            raise refusal("config", text, *path)
         module, name = str(value.__module__), value.__name__
+        if module == "__main__":
+            text = f"found {what}, which this notebook or script defines; write it to a file, in a notebook by a cell"
+            raise refusal("config", f"{text} that begins with `%%writefile my.py`, and name it my:{name}")
         if getattr(sys.modules.get(module), name, None) is value:
             return f"{module}:{name}"
-    elif isinstance(value, str | int | float | type(None)):
-        return value
     text = f"found {what}, which no config holds; allowed: text, numbers, true, false, lists, mappings and functions"
-    raise refusal("config", text, *path)
+    raise refusal("config", text)

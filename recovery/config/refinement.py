@@ -52,7 +52,7 @@ def divided(
     """
     document, moving = refined(sweep.document, added), sweep.slicing.moving
     assert moving is not None
-    specs, blocks = _blocks_of(document), parse(Tree(plain_document(document), "document"))[0]
+    specs, blocks = _blocks_of(document), parse(Tree(plain_document(document), "document"))
     starts = list(accumulate((block.count for block in blocks[:-1]), initial=0))
     given: set[Any] = {cell.coordinates[moving] for cell in cells} - {None}
     whole, numbers = all(type(value) is int for value in given), np.sort(np.array(list(given), float))
@@ -86,7 +86,7 @@ def _through(spec: Axes, point: Point, moving: str) -> dict[str, Any]:
 
 def _differs(document: Mapping[str, Any], axes: Axes, moving: str, step: tuple[Cell, Cell]) -> bool:
     """Return whether the values that are computed from the moving axis differ from those of both neighbours."""
-    (block,) = parse(Tree(plain_document({**document, "axes": [axes]}), "document"))[0]
+    (block,) = parse(Tree(plain_document({**document, "axes": [axes]}), "document"))
     operands = {one.path: one.expression.names for one in block.computed}
     names = [path for path in operands if moving in given_axes(path, operands)]
     new = [block.point(0)[name].value for name in names]

@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 
 from recovery.config.axes import parse
-from recovery.config.claims import build_claims, claim_faults
+from recovery.config.claims import Claim, build_claims
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
-from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
+from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec
+from recovery.config.names import claim_uses, report_undecidable, report_unknown_names, report_uses
 from recovery.config.points import Block, axes_of, computed_axes
-from recovery.config.sampling import SAMPLINGS, Even, Sections, Until, judgeable_faults, sampling_faults
+from recovery.config.sampling import SAMPLINGS, Even, Sections, Until, report_endless
 from recovery.config.slicing import Slicing, slicing
-from recovery.config.tree import ConfigError, Path as TreePath, Problem, Tree, canonical_json
+from recovery.config.tree import ConfigError, Path as TreePath, Tree, canonical_json
 from recovery.config.trials import ID_BYTES, Cell, Trials
-from recovery.config.user_axes import user_axis_problems
+from recovery.config.user_axes import report_user_axes
 from recovery.config.user_curves import kept_curves
 from recovery.config.validate import build, build_kind, names_of
 from recovery.errors import ParameterError
@@ -86,35 +87,31 @@ class Sweep(Sections):
         return blake2b(canonical_json(self.document).encode(), digest_size=ID_BYTES).hexdigest()
 
 
-def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep:
+def composed(tree: Tree, context: Context) -> Sweep:
     """Return the sweep of a tree, all of its cells composed and checked; user code is imported here.
 
-    problems: those found when the tree was read. Raises `ConfigError` with all problems.
+    Raises `ConfigError` with all problems, also those that were found when the tree was read.
     """
     allow_imports(context.folder)
-    sections, more = _sections(tree)
-    problems = [*problems, *more]
-    blocks, more = parse(tree)
+    sections, claims = _sections(tree)
+    blocks = parse(tree)
     axes = axes_of(blocks)
     composer = Composer(tree, sections.seed, replace(context, imports=True))
     cells = composer.cells(blocks)
-    problems += more + composer.problems
     columns: Columns = COLUMNS
     try:
         columns = union(columns_of(part.value) for part in composer.made("method")) or COLUMNS
     except ParameterError as error:
-        problems.append(tree.problem(("method",), str(error)))
-    problems += user_axis_problems(tree, blocks, columns)
-    claims = build_claims(tree.value.get("claims", []))[0]
-    found = [*claim_faults(claims, axes, columns, curve_names), *report_faults(sections.report, axes, columns)]
-    if not problems and not found:
-        curves, found = kept_curves(sections.report, cells)
-        found += judgeable_faults(sections.claims, sections.report, axes, cells, columns)
-        found += sampling_faults(sections, slicing(sections.report, blocks), cells, columns)
-        sections = replace(sections, report=replace(sections.report, curves=tuple(curves)))
-    problems += map(tree.placed, found)
-    if problems:
-        raise ConfigError(problems)
+        tree.report(("method",), str(error))
+    report_user_axes(tree, blocks, columns)
+    uses = [*claim_uses(claims), *report_uses(sections.report)]
+    report_unknown_names(tree, uses, axes, columns)
+    if not tree.problems:
+        report = replace(sections.report, curves=kept_curves(tree, sections.report, cells))
+        sections = replace(sections, report=report)
+        report_undecidable(tree, uses, sections.claims, axes, cells, columns)
+        report_endless(tree, sections, slicing(report, blocks), cells, columns)
+    tree.refuse()
     return _assembled(tree, sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
 
 
@@ -126,18 +123,15 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     """
     tree = Tree(plain_document(document), "document")
     context = replace(stored_context(document), imports=checked)
-    sections, problems = _sections(tree)
-    blocks, more = parse(tree)
-    if problems or more:
-        raise ConfigError([*problems, *more])
+    sections, _ = _sections(tree)
+    blocks = parse(tree)
+    tree.refuse()
 
     def compose() -> list[Cell]:
         if checked:
             allow_imports(context.folder)
-        composer = Composer(tree, sections.seed, context)
-        cells = composer.cells(blocks)
-        if composer.problems:
-            raise ConfigError(composer.problems)
+        cells = Composer(tree, sections.seed, context).cells(blocks)
+        tree.refuse()
         return cells
 
     return _assembled(tree, sections, blocks, document, compose)
@@ -158,23 +152,23 @@ def allow_imports(folder: Path) -> None:
     add_folders([folder, Path.cwd()])
 
 
-def _sections(tree: Tree) -> tuple[Sections, list[Problem]]:
-    """Build the sections, and return the problems in them and in the top-level keys.
+def _sections(tree: Tree) -> tuple[Sections, dict[int, Claim]]:
+    """Build the sections, and the claims by their number; errors in them and in the top-level keys go to the tree.
 
     Where a key has a problem, the sections have its default, so that the other keys can be checked further.
     """
-    problems, allowed = list[Problem](), (*HEADER, *COMPONENTS)
+    allowed = (*HEADER, *COMPONENTS)
     for key in tree.value:
         if key not in allowed:
             text = f"unknown key; allowed: {', '.join(allowed)}{did_you_mean(key, allowed)}"
-            problems.append(tree.problem((key,), text, key=True))
+            tree.report((key,), text, key=True)
 
     def sound(make: Callable[[Any], Any], value: Any, default: Any, at: TreePath) -> Any:
         """Return what is made of a mapping without the keys that have problems."""
         try:
             return make(value)
         except ConfigError as error:
-            problems.extend(tree.placed(problem, at) for problem in error.problems)
+            tree.adopt(error, at)
             wrong = {problem.path[0] for problem in error.problems if problem.path}
         try:
             return make({key: item for key, item in value.items() if key not in wrong}) if wrong else default
@@ -187,9 +181,8 @@ def _sections(tree: Tree) -> tuple[Sections, list[Problem]]:
     sampling = sound(
         partial(build_kind, SAMPLINGS), tree.value.get("sampling", {"kind": "uniform"}), Even(), ("sampling",)
     )
-    claims, more = build_claims(tree.value.get("claims", []))
-    problems += [tree.placed(problem, ("claims",)) for problem in more]
-    return Sections(**vars(head), sampling=sampling, claims=tuple(claims.values()), report=report), problems
+    claims = build_claims(tree)
+    return Sections(**vars(head), sampling=sampling, claims=tuple(claims.values()), report=report), claims
 
 
 def _assembled(

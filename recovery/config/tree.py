@@ -70,22 +70,24 @@ def invalid(text: str, *path: str | int, key: bool = False) -> ConfigError:
     return ConfigError([Problem(path, text, key)])
 
 
-def refusal(source: str, text: str, *path: str | int, line: int = 0, column: int = 0) -> ConfigError:
+def refusal(source: str, text: str, line: int = 0, column: int = 0) -> ConfigError:
     """Return the error of one problem at a place."""
-    return ConfigError([Problem(path, text, place=Place(0, line, column, source))])
+    return ConfigError([Problem((), text, place=Place(0, line, column, source))])
 
 
 @dataclass
 class Tree:
     """A config: `value` is the content of the YAML: dicts with text keys, lists, text, numbers, booleans, None.
 
-    `values` and `keys` map a path to the place of the value and, inside mappings, of its key.
+    `values` and `keys` map a path to the place of the value and, inside mappings, of its key. `problems` are all
+    errors found so far, by whichever part of the program.
     """
 
     value: dict[str, Any]
     source: str
     values: dict[Path, Place] = field(default_factory=dict)
     keys: dict[Path, Place] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
 
     def place(self, path: Path, *, key: bool = False) -> Place:
         """Return the place of the value (or key) at `path`, or of the nearest mapping or list around it."""
@@ -95,14 +97,19 @@ class Tree:
             path = path[:-1]
         return self.values.get(path, Place(0, 1, 1, self.source))
 
-    def problem(self, path: Path, text: str, *, key: bool = False) -> Problem:
-        """Return a problem at the place of `path`, or of its key."""
-        return self.placed(Problem(path, text, key))
+    def report(self, path: Path, text: str, *, key: bool = False) -> None:
+        """Add a problem at the place of `path`, or of its key."""
+        self.problems.append(Problem(path, text, key, self.place(path, key=key)))
 
-    def placed(self, problem: Problem, at: Path = ()) -> Problem:
-        """Return the problem of the value at `at`, with its place."""
-        problem = problem.inside(at)
-        return replace(problem, place=self.place(problem.path, key=problem.key))
+    def adopt(self, error: "ConfigError", at: Path = ()) -> None:
+        """Add the problems of the value at `at`."""
+        for problem in error.problems:
+            self.report((*at, *problem.path), problem.text, key=problem.key)
+
+    def refuse(self) -> None:
+        """Raise `ConfigError` if there are problems."""
+        if self.problems:
+            raise ConfigError(self.problems)
 
     def put(self, path: Path, value: Any, place: Place) -> None:
         """Set the value at `path`, and create the mappings around it; everything in it then has this one place."""

@@ -1,13 +1,13 @@
 """User axes, which are no fields and are used in expressions, and the user code that a config names."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from recovery.config.components import COMPONENTS
 from recovery.config.header import HEADER
 from recovery.config.points import FACTOR, Block
-from recovery.config.tree import Problem, Tree
+from recovery.config.tree import Tree
 from recovery.expressions import CONSTANTS, FUNCTIONS
 from recovery.methods.columns import RESERVED, Columns
 from recovery.user import user_names
@@ -31,10 +31,10 @@ def user_code_in(document: Mapping[str, Any]) -> set[str]:
     return {name for field in (*COMPONENTS, "axes") for name in user_names(document.get(field))}
 
 
-def user_axis_problems(tree: Tree, blocks: Sequence[Block], columns: Columns) -> Iterator[Problem]:
-    """Yield the problems of user axes that have the name of a measured column."""
+def report_user_axes(tree: Tree, blocks: Sequence[Block], columns: Columns) -> None:
+    """Add to the tree's problems the user axes that have the name of a measured column."""
     for i, block in enumerate(blocks):
         for axis in user_axes(block.paths):
             if axis in columns:
                 at = ("axes", i, axis) if isinstance(tree.value.get("axes"), list) else ("axes", axis)
-                yield tree.problem(at, "is the name of a measured column; choose another", key=True)
+                tree.report(at, "is the name of a measured column; choose another", key=True)

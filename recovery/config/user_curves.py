@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config.header import FunctionCurve, NamedCurve, PointsCurve, ReportSpec, theory_curves
-from recovery.config.tree import Problem
+from recovery.config.header import FunctionCurve, NamedCurve, PointsCurve, ReportSpec
+from recovery.config.names import theory_curves
+from recovery.config.tree import Tree
 from recovery.config.trials import Cell
 from recovery.config.values import log_spaced
 from recovery.errors import ParameterError
@@ -19,9 +20,9 @@ POINTS = 200
 """Points that a function is evaluated at: enough for a smooth line."""
 
 
-def kept_curves(report: ReportSpec, cells: Sequence[Cell]) -> tuple[list[Any], list[Problem]]:
-    """Return the curves with functions replaced by points, so that a report runs no code, and their problems."""
-    kept, problems = list[Any](), list[Problem]()
+def kept_curves(tree: Tree, report: ReportSpec, cells: Sequence[Cell]) -> tuple[Any, ...]:
+    """Return the curves with functions replaced by points, so that a report runs no code; errors go to the tree."""
+    kept = list[Any]()
     for i, curve in enumerate(report.curves):
         try:
             if isinstance(curve, FunctionCurve):
@@ -29,8 +30,8 @@ def kept_curves(report: ReportSpec, cells: Sequence[Cell]) -> tuple[list[Any], l
             _check(NamedCurve(curve) if isinstance(curve, str) else curve, report)
             kept.append(curve)
         except ParameterError as error:
-            problems.append(Problem(("report", "curves", i), str(error)))
-    return kept, problems
+            tree.report(("report", "curves", i), str(error))
+    return tuple(kept)
 
 
 def _check(curve: Any, report: ReportSpec) -> None:

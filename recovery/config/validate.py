@@ -228,4 +228,5 @@ def names_of(cls: Any) -> tuple[str, ...]:
     Annotations are not evaluated, which takes milliseconds.
     """
     names = [field.name for field in fields(cls) if not field.metadata.get("filled")]
-    return tuple(sorted(names, key=lambda name: name not in vars(cls).get("__annotations__", ())))
+    own = [vars(one).get("__annotations__", ()) for one in cls.__mro__]
+    return tuple(sorted(names, key=lambda name: [name in some for some in own].index(True)))

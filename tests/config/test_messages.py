@@ -171,8 +171,8 @@ def assert_refused(folder: Path, text: str | bytes, position: str, parts: list[s
 
 
 def test_an_anchor_may_be_set_again() -> None:
-    tree, problems = read_text("a: &r [1]\nb: *r\nc: &r [2]\nd: *r\n", "here")
-    assert (tree.value, problems) == ({"a": [1], "b": [1], "c": [2], "d": [2]}, [])
+    tree = read_text("a: &r [1]\nb: *r\nc: &r [2]\nd: *r\n", "here")
+    assert (tree.value, tree.problems) == ({"a": [1], "b": [1], "c": [2], "d": [2]}, [])
 
 
 def test_an_alias_bomb_is_refused(folder: Path) -> None:
