@@ -170,7 +170,7 @@ def folder_rows(folder: Path, writers: int, parts: int) -> Iterator[list[str]]:
     """Yield what many writers do to one folder."""
     out = Folder(folder / "many")
     recover("sweep", config(folder, ROWS), "--out", folder / "many", "--quiet")
-    rows = pa.concat_tables([part for _, part in read_parts(out.trials)[0]])
+    rows = pa.concat_tables([part for _, part in read_parts(out.trials)])
     fork = get_context("fork").Process
     processes = [fork(target=write_some, args=(out.trials, rows, writer, parts)) for writer in range(writers)]
     clock = time.perf_counter()

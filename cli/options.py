@@ -68,6 +68,19 @@ class FolderPath(click.Path):
         return path
 
 
+class InstanceFile(FolderPath):
+    """A file that can hold the arrays of a trial."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False)
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = super().convert(value, param, ctx)
+        if path.suffix not in (".npz", ".mat"):
+            self.fail(f"{path}: allowed endings: .npz, .mat", param, ctx)
+        return path
+
+
 class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """A time in seconds, or with a unit, such as 90, 30m, 2h or 1d."""
 

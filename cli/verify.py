@@ -1,9 +1,9 @@
-"""`recover verify`: run a random sample of stored trials again, or prove their verdicts."""
+"""`recover verify`: run a random sample of stored trials again, and optionally prove their verdicts."""
 
 import json
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from recovery.config import Trial
+    from recovery.config import Trial, Trials
     from recovery.store import Grid
 
 Say = Callable[[str], None]
@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 @click.option("--sample", type=click.IntRange(1), default=20, show_default=True, metavar="K", help="Size of sample.")
 @click.option("--seed", type=int, help="Seed of the sample.  [default: random]")
 @click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Trials replayed at a time.")
-@click.option("--rigorous", is_flag=True, help="Prove the verdicts in ball arithmetic instead of replaying the trials.")
+@click.option("--rigorous", is_flag=True, help="Also prove the verdicts in ball arithmetic.")
 @click.option("--out", type=options.FolderPath(), help="CSV file for the results of --rigorous, with one line per row.")
 @options.trust
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -37,43 +37,61 @@ def command(
     trust: bool,
     as_json: bool,
 ) -> None:
-    """Check the files of RESULTS against their checksums, and replay K random rows or prove their verdicts.
+    """Check the files of RESULTS against their checksums, and replay K random rows.
 
-    Rows made by another processor may differ where a last bit decides, as in a training; they are counted apart.
+    Everything that a report draws is compared: coordinates, status and measured columns. Rows made by another
+    processor may differ where a last bit decides, as in a training; they are counted apart.
 
-    Exit status: 0 if all rows agree up to rounding (or are proved); 1 if a row differs or is not comparable, sweep.json
-    is damaged, rows belong to no trial of the sweep, no rows are stored, or --rigorous finds no verdict to prove.
+    Exit status: 0 if all rows agree up to rounding (and are proved); 1 if a row differs or is not comparable, a trial
+    has several rows that differ, sweep.json is damaged, rows belong to no trial of the sweep, no rows are stored, or
+    --rigorous finds no verdict to prove. A row that is not comparable fails no --rigorous run that proves it.
     """
     from recovery.runner.rerun import trials_of_grid
     from recovery.store import read
-    from recovery.store.folder import Folder
 
     if out is not None and not rigorous:
         raise click.UsageError("--out needs --rigorous")
     grid = read(results)
     stored = set(grid.table["trial_id"].to_pylist())
-    trials = [trial for trial in trials_of_grid(grid, trust=trust) if trial.id in stored]
-    faults = [str(grid.left_out)] if grid.left_out else []
-    if damage := Folder(results).damage():
-        faults.append(f"sweep.json: {damage}; its content is read from the parts, and `recover sweep` writes it again")
-    if len(trials) < len(stored):
-        faults.append(
-            f"{len(stored) - len(trials)} stored rows belong to no trial of the sweep, because its config was edited"
-        )
-    if not stored:
-        faults.append("no rows are stored, so there is nothing to verify")
+    planned = trials_of_grid(grid, trust=trust)
+    faults = list(_faults(grid, planned, stored))
     say: Say = (lambda text: None) if as_json else click.echo
     for fault in faults:
         say(f"{results}: {fault}")
+    trials = [trial for trial in planned if trial.id in stored]
     chosen = random.Random(seed).sample(trials, min(sample, len(trials)))
-    counts = _prove(grid, chosen, out, say) if rigorous else _replay(grid, chosen, jobs, say)
-    if rigorous and chosen and not counts["provable"]:
-        faults.append("none of these rows has a verdict that --rigorous can prove")
-        say(f"{results}: {faults[-1]}")
+    counts = _replay(grid, chosen, jobs, say)
+    failures = counts["different"] + counts["open"]
+    if rigorous:
+        proofs = _prove(grid, chosen, out, say)
+        failures, counts = counts["different"] + proofs["unproved"], {**counts, **proofs}
+        if chosen and not proofs["provable"]:
+            faults.append("none of these rows has a verdict that --rigorous can prove")
+            say(f"{results}: {faults[-1]}")
     if as_json:
         sizes = {"stored": len(stored), "looked_at": len(chosen)}
-        click.echo(json.dumps({"folder": str(results), **sizes, **counts, "faults": faults}))
-    sys.exit(1 if counts["failures"] or faults else 0)
+        click.echo(json.dumps({"folder": str(results), **sizes, **counts, "failures": failures, "faults": faults}))
+    sys.exit(1 if failures or faults else 0)
+
+
+def _faults(grid: "Grid", planned: "Trials", stored: set[str]) -> Iterator[str]:
+    """Yield what is wrong with the folder, whatever its sampled rows are."""
+    from recovery.runner.rerun import repeated_rows
+    from recovery.store.folder import Folder
+    from recovery.text import many
+
+    if not stored:
+        yield "no rows are stored, so there is nothing to verify"
+        return
+    if grid.left_out:
+        yield str(grid.left_out)
+    if damage := Folder(grid.path).damage():
+        yield f"sweep.json: {damage}; its content is read from the parts, and `recover sweep` writes it again"
+    if unplanned := len(stored.difference(planned.ids)):
+        yield f"{unplanned} stored rows belong to no trial of the sweep, because its config was edited"
+    if repeated := repeated_rows(grid):
+        trial, difference = next(iter(repeated.items()))
+        yield f"second rows differ, of {many(len(repeated), 'trial')}, such as {trial} in {difference}"
 
 
 def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[str, int]:
@@ -102,7 +120,7 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
         say(words_of_versions)
     if skipped:
         say(f"not compared, because the version that made the rows did not measure them: {', '.join(skipped)}")
-    return {**counts, "failures": counts["different"] + counts["open"]}
+    return counts
 
 
 def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> dict[str, int]:
@@ -124,4 +142,4 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> d
     if out is not None:
         write(out, checked)
     provable = [result for result in checked if result.outcome != "no verdict"]
-    return {"provable": len(provable), "failures": sum(result.outcome != "proved" for result in provable)}
+    return {"provable": len(provable), "unproved": sum(result.outcome != "proved" for result in provable)}

@@ -26,11 +26,11 @@ def is_user_name(name: object) -> bool:
 
 
 def texts(value: object) -> Iterator[str]:
-    """Yield the texts in plain data, keys excepted."""
+    """Yield the texts in plain data, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
-        for item in value.values() if isinstance(value, Mapping) else value:
+        for item in (*value, *value.values()) if isinstance(value, Mapping) else value:
             yield from texts(item)
 
 

@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.errors import StoreError
-from recovery.methods.columns import columns_document, union
+from recovery.methods.columns import columns_document, columns_from, union
 from recovery.store.folder import Folder, shown_differences
 from recovery.store.grid import own_rows
-from recovery.store.parts import merge, read_parts, refuse
+from recovery.store.parts import merge, read_parts
 from recovery.store.round_files import Round, read_rounds
-from recovery.store.row_schema import stored_columns
 from recovery.store.stored_rows import StoredRows
 
 NOT_IN_ROUNDS = ("folder", "title", "source", "needs", "claims")
@@ -39,9 +38,7 @@ class Source:
         """Read a results folder. Raises `StoreError` for damage, and for rows of another sweep."""
         folder = Folder(path)
         content = folder.load()
-        parts, damaged = read_parts(folder.trials, records=True)
-        rounds, more = read_rounds(folder.rounds)
-        refuse([*damaged, *more])
+        parts, rounds = read_parts(folder.trials, records=True), read_rounds(folder.rounds)
         _, left_out = own_rows(content, rounds, parts)
         if left_out:
             lines = str(left_out).removesuffix(" are left out")
@@ -73,7 +70,7 @@ def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
     for source in every[1:]:
         _refuse_another(every[0], source)
     rounds = _rounds(every)
-    columns = columns_document(union(stored_columns(one.content.get("columns")) for one in every))
+    columns = columns_document(union(columns_from(one.content["columns"]) for one in every))
     largest = max(every, key=lambda source: int(source.content["config"].get("replicates", 1)))
     content = {**largest.content, "columns": columns}
     if not before:

@@ -20,9 +20,8 @@ from recovery.runner.batches import shard_numbers
 from recovery.runner.loading import sweep_of
 from recovery.runner.rounds import next_round, split
 from recovery.store.folder import Folder, shown_differences
-from recovery.store.parts import refuse
 from recovery.store.provenance import provenance
-from recovery.store.round_files import Round, added, counts, read_rounds
+from recovery.store.round_files import Round, added, counts, intact_rounds, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
 from recovery.store.stored_rows import StoredRows
 from recovery.types import Index, Mask
@@ -123,9 +122,7 @@ def refresh(plan: Plan, *, tolerant: bool = False) -> Plan:
     listing = plan.folder.listing()
     if listing == plan.listing:
         return plan
-    rounds, damaged = read_rounds(plan.folder.rounds)
-    if not tolerant:
-        refuse(damaged)
+    rounds = intact_rounds(plan.folder.rounds)[0] if tolerant else read_rounds(plan.folder.rounds)
     trials = plan.trials if rounds == plan.rounds else planned_trials(plan.sweep, rounds)
     plan.index.refresh()
     stored = _statuses(trials, plan.index.rows)

@@ -1,8 +1,8 @@
 """Stored trials are run again and compared with their rows, or their instances are drawn and saved."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,6 @@ from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.instances.draw import Instance
 from recovery.instances.planted import Neurons
-from recovery.methods.columns import Columns
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
 from recovery.runner.engine import Engine
@@ -25,11 +24,12 @@ from recovery.runner.loading import sweep_of
 from recovery.runner.pool import ask
 from recovery.runner.trial import Row, draw_instance, failure
 from recovery.store import Grid
-from recovery.store.parts import write_file, writing
+from recovery.store.folder import Folder
+from recovery.store.parts import read_parts, write_file, writing
 from recovery.store.provenance import running_machine, running_version
 from recovery.store.round_files import added, counts
+from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY
 
-INSTANCE_FILES = (".npz", ".mat")
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Two numbers this close differ by rounding, which depends on the processor and the BLAS."""
 RESIDUALS = {
@@ -109,14 +109,16 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
     return (compared(trial, row) for trial, row in run(trials, jobs))
 
 
-def comparison(grid: Grid, trials: Iterable[Trial]) -> Callable[[Trial, Row], Replayed]:
+def comparison(grid: Grid, trials: Sequence[Trial]) -> Callable[[Trial, Row], Replayed]:
     """Return the function that compares a replayed row of one of these stored trials with its stored row."""
-    stored = stored_rows(grid, trials)
-    measured = measured_by_version(grid.table, grid.columns)
+    stored, lacking = stored_rows(grid, trials), lacking_by_version(grid.table, grid.columns)
+    axes = {name for trial in trials for name in trial.cell.coordinates}
+    unknown = set(grid.table.column_names) - grid.columns.keys() - axes - {*IDENTITY, *CIRCUMSTANCE}
 
     def compared(trial: Trial, row: Row) -> Replayed:
-        was = stored[trial.id]
-        return compare(trial, row, was, grid.columns, measured[was["made_by"]])
+        was, place = stored[trial.id], trial.cell.coordinates
+        full = {"sweep": grid.sweep["name"], "replicate": trial.replicate, **place, **row}
+        return replace(compare(trial, full, was, lacking[was["made_by"]] | unknown), again=row)
 
     return compared
 
@@ -127,23 +129,27 @@ def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
         yield from done
 
 
-def measured_by_version(rows: pa.Table, columns: Columns) -> dict[str, Columns]:
-    """Return version -> columns that it measured: all for the running one, otherwise those with values in its rows."""
-    found = {running_version(): columns}
+def lacking_by_version(rows: pa.Table, columns: Iterable[str]) -> dict[str, set[str]]:
+    """Return version -> columns without a value in any of its rows, which it did not measure; none for the running
+    version."""
+    found = {running_version(): set[str]()}
     for version in pc.unique(rows["made_by"]).to_pylist():
         mine = rows.filter(pc.equal(rows["made_by"], version))
-        known = {name for name in columns if name in mine.column_names and mine[name].null_count < len(mine)}
-        found.setdefault(version, {name: column for name, column in columns.items() if name in known})
+        found.setdefault(version, _empty(mine, columns))
     return found
 
 
-def compare(trial: Trial, again: Row, stored: Row, columns: Columns, measured: Columns) -> Replayed:
-    """Compare a replayed row with the stored one in the columns that the version of the stored row measured.
+def _empty(rows: pa.Table, columns: Iterable[str]) -> set[str]:
+    return {name for name in columns if name not in rows.column_names or rows[name].null_count == len(rows)}
+
+
+def compare(trial: Trial, again: Row, stored: Row, lacking: Collection[str] = ()) -> Replayed:
+    """Compare a row with the stored one, except in the columns that the version of the stored row lacks.
 
     Contradictory verdicts are different whatever made the row, because each claims a proof.
     """
-    unequal = differences(stored, again, measured)
-    skipped = [name for name in columns if name not in measured and again.get(name) is not None]
+    unequal = differences(stored, again, lacking)
+    skipped = [name for name in lacking if again.get(name) is not None]
     elsewhere = was if (was := str(stored.get("made_on") or "")) != running_machine() else ""
     if all(difference.rounding for difference in unequal):
         outcome: Outcome = "rounding" if unequal else "same"
@@ -177,15 +183,30 @@ def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:
     return {row["trial_id"]: row for row in grid.table.filter(pc.is_in(ids, chosen)).to_pylist()}
 
 
-def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
-    """Return the columns in which two rows of a trial differ.
+def repeated_rows(grid: Grid) -> dict[str, Difference]:
+    """Return trial -> difference, for the trials with several rows of status `ok` that differ: a report draws one."""
+    rows = pa.concat_tables([table for _, table in read_parts(Folder(grid.path).trials)], promote_options="permissive")
+    ids = pc.value_counts(rows.filter(pc.equal(rows["status"], "ok"))["trial_id"])
+    more = ids.field("values").filter(pc.greater(ids.field("counts"), 1))
+    first, found = dict[str, Row](), dict[str, Difference]()
+    for row in rows.filter(pc.is_in(rows["trial_id"], more)).to_pylist():
+        if row["status"] == "ok":
+            for difference in differences(first.setdefault(row["trial_id"], row), row):
+                if not difference.rounding:
+                    found[row["trial_id"]] = difference
+    return found
+
+
+def differences(stored: Row, again: Row, lacking: Collection[str] = ()) -> list[Difference]:
+    """Return the columns of a stored row, its coordinates among them, in which another row of the trial differs.
 
     Not compared: times, error messages, the solver and its number of iterations, which depend on version and rounding,
-    and columns that the grid lacks because it is older.
+    and the columns in `lacking`.
     """
-    ignored = {"iterations", "solver"} if stored.get("solver") is not None else set()
-    names = ["status", "error_type", *(name for name in columns if name in stored and name not in ignored)]
-    pairs = [(name, stored.get(name), again.get(name)) for name in names]
+    ignored = ({*CIRCUMSTANCE} - {"status", "error_type"}).union(lacking)
+    if stored.get("solver") is not None:
+        ignored |= {"iterations", "solver"}
+    pairs = [(name, was, again.get(name)) for name, was in stored.items() if name not in ignored]
     distance = _fit_uncertainty(stored) + _fit_uncertainty(again)
     return [Difference(name, was, now, distance) for name, was, now in pairs if was != now]
 

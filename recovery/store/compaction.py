@@ -6,6 +6,7 @@ is in two, and readers keep one. A part is named by its content: two compactions
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
-from recovery.store.parts import PROVENANCE, TRIALS, Damaged, list_parts, makers, merge, read_part, read_parts, refuse
+from recovery.store.parts import PROVENANCE, TRIALS, Damaged, list_parts, makers, merge, read_part, read_parts
 from recovery.store.row_schema import RECORD, row_schema
 from recovery.types import Mask, Scalar
 
@@ -28,30 +29,32 @@ def compact(folder: Folder) -> tuple[int, int]:
 
     Raises `StoreError`.
     """
-    parts = _undamaged_parts(folder)
-    if len(parts) > 1:
-        _replace(folder, parts, _joined([table for _, table in parts]))
+    parts = read_parts(folder.trials, records=True)
+    _join(folder, parts)
     return len(parts), len(list_parts(folder.trials))
 
 
 def join(folder: Folder, paths: Sequence[Path]) -> None:
     """Rewrite these parts as few parts, except those that a compaction has replaced. Raises `StoreError`."""
-    tables = [(path, table) for path in paths if path.exists() and not isinstance(table := _read(path), Damaged)]
-    if len(tables) > 1:
-        _replace(folder, tables, _joined([table for _, table in tables]))
+    _join(folder, _present(paths))
 
 
-def _read(path: Path) -> pa.Table | Damaged:
-    try:
-        return read_part(path, records=True)
-    except FileNotFoundError as error:  # a compaction has replaced it just now
-        return Damaged(path, str(error))
+def _present(paths: Sequence[Path]) -> list[tuple[Path, pa.Table]]:
+    """Return those of these parts that are neither damaged nor replaced by a compaction, with their tables."""
+    parts = []
+    for path in paths:
+        with suppress(FileNotFoundError):
+            if not isinstance(table := read_part(path, records=True), Damaged):
+                parts.append((path, table))
+    return parts
 
 
-def _joined(tables: list[pa.Table]) -> Iterable[pa.Table]:
-    rows = merge(tables).replace_schema_metadata(_provenance(tables))
-    count = min(ROWS_PER_PART, max(1, BYTES_PER_PART * len(rows) // max(rows.nbytes, 1)))
-    return (rows.slice(start, count) for start in range(0, len(rows), count))
+def _join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
+    if len(parts) > 1:
+        tables = [table for _, table in parts]
+        rows = merge(tables).replace_schema_metadata(_provenance(tables))
+        count = min(ROWS_PER_PART, max(1, BYTES_PER_PART * len(rows) // max(rows.nbytes, 1)))
+        _replace(folder, parts, (rows.slice(start, count) for start in range(0, len(rows), count)))
 
 
 def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
@@ -59,7 +62,7 @@ def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
 
     Raises `StoreError`.
     """
-    for path, table in _undamaged_parts(folder):
+    for path, table in read_parts(folder.trials, records=True):
         chosen = pc.is_in(table["trial_id"], pa.array(sorted(trials), pa.string()))
         if pc.any(chosen).as_py():
             folder.write(table.filter(chosen), f"{prefix}{TRIALS}")
@@ -81,10 +84,7 @@ def add_columns(
     does not have, stay as they are. Raises `StoreError`.
     """
     planned = row_schema(types, columns)
-    for path in paths:
-        table = _read(path)
-        if isinstance(table, Damaged):
-            continue
+    for path, table in _present(paths):
         others = [field for field in table.schema if field.name not in planned.names]
         schema = pa.schema([*planned, *others])
         if table.schema.equals(schema):
@@ -100,12 +100,6 @@ def add_columns(
             arrays.append(stored if field.name.startswith(RECORD) else stored.cast(field.type))
         grown = pa.table(arrays, schema=schema).replace_schema_metadata(table.schema.metadata)
         _replace(folder, [(path, table)], [grown])
-
-
-def _undamaged_parts(folder: Folder) -> list[tuple[Path, pa.Table]]:
-    parts, damaged = read_parts(folder.trials, records=True)
-    refuse(damaged)
-    return parts
 
 
 def _replace(folder: Folder, parts: Sequence[tuple[Path, pa.Table]], tables: Iterable[pa.Table]) -> None:

@@ -17,14 +17,14 @@ from recovery.store.parts import (
     clean_temporaries,
     list_parts,
     listed,
-    read_parts,
+    read_all,
     read_regular,
     sync_folder,
     write_atomically,
     write_part,
     writing,
 )
-from recovery.store.round_files import ROUNDS, Round, read_rounds, write_round
+from recovery.store.round_files import ROUNDS, Round, intact_rounds, write_round
 from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
 from recovery.text import printable
 
@@ -128,20 +128,19 @@ class Folder:
             probe = self.trials / ".probe"
             probe.touch()
             probe.unlink(missing_ok=True)
-        return self._set_damaged_aside(read_parts(self.trials, ["trial_id"])[1] if damaged is None else damaged)
-
-    def _set_damaged_aside(self, parts: Sequence[Damaged]) -> list[Damaged]:
+        if damaged is None:
+            damaged = [part for part in read_all(self.trials, ["trial_id"]).values() if isinstance(part, Damaged)]
         moved = []
         if fault := self.damage():
             content = self.load()
             moved += self._set_aside(self.sweep_file, f"{fault}; rebuilt from the parts")
             self.update(content)
         rounds = "a later round contains it, or it is planned again"
-        for damaged, then in ((parts, "its trials run again"), (read_rounds(self.rounds)[1], rounds)):
-            for path, reason in damaged:
+        for files, then in ((damaged, "its trials run again"), (intact_rounds(self.rounds)[1], rounds)):
+            for path, reason in files:
                 moved += self._set_aside(path, f"{reason}; {then}")
-            if damaged:
-                sync_folder(damaged[0].path.parent)
+            if files:
+                sync_folder(files[0].path.parent)
         return moved
 
     def _set_aside(self, path: Path, reason: str) -> list[Damaged]:

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.errors import RecoverError
-from recovery.methods.columns import DECIDED, Columns, parse_event
+from recovery.methods.columns import DECIDED, Columns, columns_from, parse_event
 from recovery.store.folder import Folder
-from recovery.store.parts import makers, merge, read_parts, refuse
+from recovery.store.parts import makers, merge, read_parts
 from recovery.store.provenance import running_version
 from recovery.store.round_files import Round, added, counts, read_rounds
-from recovery.store.row_schema import keys_of, stored_columns
+from recovery.store.row_schema import keys_of
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Grid:
     @cached_property
     def columns(self) -> Columns:
         """The columns that the sweep's methods measure."""
-        return stored_columns(self.sweep.get("columns"))
+        return columns_from(self.sweep["columns"])
 
     def version_words(self) -> str:
         """Return which versions of the program made the rows; '' if the running version, at any commit, made all."""
@@ -76,9 +76,7 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     """
     folder = Folder(Path(path))
     content = folder.load()
-    parts, damaged_parts = read_parts(folder.trials, columns)
-    rounds, damaged_rounds = read_rounds(folder.rounds)
-    refuse([*damaged_parts, *damaged_rounds])
+    parts, rounds = read_parts(folder.trials, columns), read_rounds(folder.rounds)
     own, left_out = own_rows(content, rounds, parts)
     table = merge(own)
     counts = sorted((pair["values"], pair["counts"]) for pair in pc.value_counts(table["made_by"]).to_pylist())
@@ -93,8 +91,7 @@ def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
     """
     column, bound = parse_event(event)
     names = ["trial_id", "status", "started_at", column, "verdict"]
-    parts, _ = read_parts(folder.trials, columns=names)
-    rows = merge([table for _, table in parts])
+    rows = merge([table for _, table in read_parts(folder.trials, columns=names)])
     rows = rows.filter(pc.equal(rows["status"], "ok"))
     values = rows[column].to_pylist()
     if column == "max_deviation" and "verdict" in rows.column_names:

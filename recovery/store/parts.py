@@ -217,21 +217,40 @@ def read_regular(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
-def read_parts(
-    folder: Path, columns: Sequence[str] | None = None, *, records: bool = False
-) -> tuple[list[tuple[Path, pa.Table]], list[Damaged]]:
-    """Return every finished part with its table, and the damaged parts; consistent while others write and compact."""
+def read_all(
+    folder: Path,
+    columns: Sequence[str] | None = None,
+    *,
+    records: bool = False,
+    known: Mapping[Path, pa.Table | Damaged] | None = None,
+) -> dict[Path, pa.Table | Damaged]:
+    """Return the table of every finished part, or its damage; consistent while others write and compact.
+
+    known: parts that were read before, which are not read again, because parts never change. Raises `StoreError`.
+    """
+    found = dict(known or {})
     for _ in range(100):
+        paths = list_parts(folder)
         try:
-            tables = [(path, read_part(path, columns, records=records)) for path in list_parts(folder)]
-        # a compaction has replaced a part since it was listed; its rows are in a new part, so read again
+            for path in paths:
+                if path not in found:
+                    found[path] = read_part(path, columns, records=records)
+        # a compaction has replaced a part since it was listed; its rows are in a new part, so list again
         except FileNotFoundError:
             continue
         except OSError as error:
             raise StoreError(f"{folder}: cannot be read: {error}") from error
-        whole = [(path, table) for path, table in tables if not isinstance(table, Damaged)]
-        return whole, [table for _, table in tables if isinstance(table, Damaged)]
+        return {path: found[path] for path in paths}
     raise StoreError(f"{folder}: parts keep disappearing while they are read; is another program deleting them?")
+
+
+def read_parts(
+    folder: Path, columns: Sequence[str] | None = None, *, records: bool = False
+) -> list[tuple[Path, pa.Table]]:
+    """Return every finished part with its table. Raises `StoreError`, also for a damaged part."""
+    found = read_all(folder, columns, records=records)
+    refuse([part for part in found.values() if isinstance(part, Damaged)])
+    return list(found.items())
 
 
 def merge(tables: list[pa.Table]) -> pa.Table:

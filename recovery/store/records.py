@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.store.parts import TRIALS, merge, read_parts, refuse
+from recovery.store.parts import TRIALS, merge, read_parts
 from recovery.store.row_schema import RECORD
 from recovery.types import Array
 
@@ -41,8 +41,7 @@ def _nested(values: Array) -> pa.Array:
 
 def read_records(results: Path) -> dict[str, dict[str, Array]]:
     """Return trial id -> arrays, for each trial that has a record. Raises `StoreError` for a damaged part."""
-    parts, damaged = read_parts(results / TRIALS, ["trial_id", "status", "started_at"], records=True)
-    refuse(damaged)
+    parts = read_parts(results / TRIALS, ["trial_id", "status", "started_at"], records=True)
     rows = merge([table for _, table in parts])
     names = [name for name in rows.column_names if name.startswith(RECORD)]
     found: dict[str, dict[str, Array]] = {}

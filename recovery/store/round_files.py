@@ -5,13 +5,12 @@ several processes plan a round, the first one writes its file and the others rea
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from recovery.errors import StoreError
-from recovery.store.parts import Damaged, document_checksum, listed, read_regular, write_atomically
+from recovery.store.parts import Damaged, document_checksum, listed, read_regular, refuse, write_atomically
 
 ROUNDS = "rounds"
 MOST_BYTES, MOST_TRIALS = 64 * 2**20, 10**7
@@ -21,12 +20,7 @@ Round = Mapping[str, Any]
 trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: the interim
 analysis. axes: the blocks of axes that the round adds to the grid, if any. cells: all grid cells up to its
 end, if a round has added some."""
-FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "based_on": dict, "slices": list, "counts": dict}
-UNTIL = {"rule": str, "ended": bool, "panels": list, "words": list}
-PANEL = {"title": str, "known": bool, "aimed": bool, "trials": int, "left": int, "tests": int, "level_of": int}
-"""Fields of a round, of its `until`, and of a panel in it -> their types."""
-MOST_ANALYSES = 1000
-"""Maximum for `level_of`, the number of an interim analysis: its error rate is 2 to this power times smaller."""
+FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "counts": dict, "until": dict}
 
 
 def write_round(folder: Path, content: Round) -> bool:
@@ -44,24 +38,21 @@ def encode_round(content: Round) -> tuple[str, bytes]:
 
 def _is_round(content: Mapping[str, Any], name: str) -> bool:
     """Return whether a document has the fields that this program writes into the file of this name."""
-    until = content.get("until", {})
     return (
-        _has(content, FIELDS)
-        and _has(until, UNTIL)
-        and all(_has(panel, PANEL) and panel["level_of"] <= MOST_ANALYSES for panel in until["panels"])
-        and _has({"axes": [], "cells": 0, **content}, {"axes": list, "cells": int})
+        all(type(content.get(field)) is kind for field, kind in FIELDS.items())
         and name == f"{content['round']:02}.json"
-        and all(re.fullmatch("[0-9a-f]{16}", cell) for cell in content["counts"])
         and all(type(count) is int and 0 < count <= MOST_TRIALS for count in content["counts"].values())
     )
 
 
-def _has(document: Any, fields: Mapping[str, type]) -> bool:
-    """Return whether a document is a mapping with fields of these types."""
-    return isinstance(document, dict) and all(type(document.get(field)) is kind for field, kind in fields.items())
+def read_rounds(folder: Path) -> list[Round]:
+    """Return the rounds in order. Raises `StoreError` if one is damaged or cannot be read at present."""
+    rounds, damaged = intact_rounds(folder)
+    refuse(damaged)
+    return rounds
 
 
-def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
+def intact_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
     """Return the rounds in order, and the damaged files. Raises `StoreError` if a file cannot be read at present."""
     rounds, damaged = [], []
     try:

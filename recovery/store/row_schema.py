@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.methods.columns import COLUMNS, Columns, columns_from
+from recovery.methods.columns import Columns
 from recovery.types import Array, Scalar
 
 Status = Literal["ok", "failed", "timeout", "killed"]
@@ -68,11 +68,6 @@ def fault_of(schema: pa.Schema) -> str | None:
             return f"its column {name!r} is {schema.field(name).type}, not {kind}"
     lists = [field.name for field in schema if pa.types.is_nested(field.type) != field.name.startswith(RECORD)]
     return f"its column {lists[0]!r} is {schema.field(lists[0]).type}" if lists else None
-
-
-def stored_columns(document: Mapping[str, Mapping[str, str]] | None) -> Columns:
-    """Return the columns that sweep.json lists, or the shared vocabulary if it lists none."""
-    return COLUMNS if document is None else columns_from(document)
 
 
 def keys_of(ids: pa.ChunkedArray) -> Array:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.errors import StoreError
-from recovery.store.parts import Damaged, list_parts, makers, merge, read_part
+from recovery.store.parts import Damaged, makers, merge, read_all
 
 COLUMNS = ("trial_id", "status", "started_at", "seconds", "own_code")
 
@@ -24,17 +23,8 @@ class StoredRows:
 
     def refresh(self) -> None:
         """Read the parts that are new since the last call."""
-        paths = set(list_parts(self._folder))
-        try:
-            for path in sorted(paths - self._parts.keys()):
-                self._parts[path] = read_part(path, COLUMNS)
-        except FileNotFoundError:  # a compaction has replaced the part since it was listed: its rows are in a new one
-            return self.refresh()
-        except OSError as error:
-            raise StoreError(f"{self._folder}: cannot be read: {error}") from error
-        for path in self._parts.keys() - paths:
-            del self._parts[path]
-        self.rows = merge([part for _, part in sorted(self._parts.items()) if isinstance(part, pa.Table)])
+        self._parts = read_all(self._folder, COLUMNS, known=self._parts)
+        self.rows = merge([part for part in self._parts.values() if isinstance(part, pa.Table)])
 
     @property
     def damaged(self) -> Sequence[Damaged]:

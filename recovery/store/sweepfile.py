@@ -2,20 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from recovery.errors import ParameterError
+from recovery.methods.columns import columns_from
 from recovery.store.parts import Damaged, document_checksum, list_parts, makers, read_part
-from recovery.store.row_schema import stored_columns
 from recovery.text import FOLDER_NAME, is_plain
+from recovery.user import texts
 
 SWEEP_FILE = "sweep.json"
 FORMAT = 2
-FIELDS = {"name": str, "digest": str, "trials": int, "config": dict, "provenance": dict}
-OPTIONAL = {"cells": int, "columns": dict}
-"""Fields that files of earlier versions lack."""
+DESCRIBED = {"name": str, "digest": str, "trials": int, "cells": int, "config": dict, "columns": dict}
+FIELDS = {**DESCRIBED, "provenance": dict}
 OPTIONAL_IN_CONFIG = {"folder": str, "files": dict}
 """Fields of `config` if it names files or user code."""
 
@@ -48,18 +48,17 @@ def check(content: Mapping[str, Any]) -> None:
     for field, kind in FIELDS.items():
         if not isinstance(content.get(field), kind):
             raise ValueError(f"its field {field!r} is missing or invalid")
-    for part, kinds in ((content, OPTIONAL), (content["config"], OPTIONAL_IN_CONFIG)):
-        for field, kind in kinds.items():
-            if field in part and not isinstance(part[field], kind):
-                raise ValueError(f"its field {field!r} is invalid")
+    for field, kind in OPTIONAL_IN_CONFIG.items():
+        if not isinstance(content["config"].get(field, kind()), kind):
+            raise ValueError(f"its field {field!r} is invalid")
     for name in (content["name"], content["config"].get("name")):
         if not isinstance(name, str) or not re.fullmatch(FOLDER_NAME, name):
             raise ValueError(f"{name!a:.60} is not a valid name of a sweep")
-    for text in _texts(content):
+    for text in texts(content):
         if not is_plain(text):
             raise ValueError(f"contains control characters: {text!a:.60}")
     try:
-        stored_columns(content.get("columns"))
+        columns_from(content["columns"])
     except (KeyError, TypeError, AttributeError, ParameterError) as error:
         raise ValueError("its columns are invalid") from error
 
@@ -72,22 +71,10 @@ def rebuilt(trials: Path) -> Content | None:
             continue
         try:
             made = makers(part)[-1]
-            known = {field: made.pop(field) for field in ("name", "digest", "trials", "cells", "config", "columns")}
+            known = {field: made.pop(field) for field in DESCRIBED}
             content = {"format": FORMAT, **known, "provenance": made}
             check(content)
         except (ValueError, LookupError, AttributeError):
             continue
         return content
     return None
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from recovery.config import load
+from recovery.config import ConfigError, load
 from recovery.extras.rigorous import Checked, Verified, write
 from recovery.report.texts import csv_text
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
-from recovery.store.parts import list_parts, write_part
+from recovery.store.parts import document_checksum, list_parts, write_part
 from tests.invoke import recover, refused
 from tests.runner.sweeps import rows, sweep, write_config
 
@@ -229,3 +230,73 @@ def test_a_folder_that_grew_keeps_its_rows_and_more_replicates_than_planned_do_n
     assert counted(few) == (24, 12)
     compact(Folder(few))
     assert counted(few) == (24, 12)
+
+
+Round = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def with_rounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two rounds, and its config beside it."""
+    folder = tmp_path_factory.mktemp("made")
+    config = write_config(
+        folder,
+        method={"kind": "isometry"},
+        architecture="relu_skip",
+        sampling={"kind": "until", "rule": "threshold +-1.5", "ceiling": 2},
+        axes={"n": [4, 6, 8, 10], "d": [3]},
+        report={"value": "holds"},
+    )
+    done = recover("sweep", config, "--out", folder / "out", "--backend", "threading", "-q")
+    assert done.exit_code == 1  # the rule is not met at the ceiling
+    return folder
+
+
+@pytest.fixture
+def crafted(with_rounds: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(with_rounds / "out", tmp_path / "out"))
+
+
+def cell(content: Round) -> str:
+    return str(next(iter(content["counts"])))
+
+
+ROUNDS: dict[str, Callable[[Round], Round]] = {
+    "nothing": lambda content: {},
+    "a count that is text": lambda content: {**content, "counts": {cell(content): "x"}},
+    "a huge count": lambda content: {**content, "counts": {cell(content): 10**30}},
+    "another number": lambda content: {**content, "round": 3},
+}
+
+
+@pytest.mark.parametrize("craft", ROUNDS)
+def test_a_round_that_no_sweep_writes_is_damage(with_rounds: Path, crafted: Path, craft: str) -> None:
+    path = crafted / "rounds" / "02.json"
+    content = json.loads(path.read_text())
+    content.pop("checksum")
+    new = ROUNDS[craft](content)
+    path.write_text(json.dumps({**new, "checksum": document_checksum(new)}))
+    for command in (["status"], ["report", "--format", "json"], ["verify"]):
+        assert "02.json: is not a round that this program wrote" in refused(command[0], crafted, *command[1:])
+    done = recover("sweep", with_rounds / "fake.yaml", "--out", crafted, "--backend", "threading")
+    assert done.exit_code == 1  # the rule is not met
+    assert "02.json: moved aside" in done.stderr
+    assert recover("status", crafted).exit_code == 0
+
+
+@pytest.mark.parametrize("replicates", [10**18, 10**30])
+def test_more_trials_than_a_sweep_can_have_are_refused(crafted: Path, replicates: int) -> None:
+    edit(crafted, replicates=replicates)
+    for command in (["report", "--format", "json"], ["verify"], ["replay", "0"]):
+        assert "10000000" in refused(command[0], crafted, *command[1:])
+
+
+@pytest.mark.parametrize("field", ["title", "source"])
+def test_a_title_has_a_bounded_length(crafted: Path, tmp_path: Path, field: str) -> None:
+    """Drawing a title of a megabyte took 25 s."""
+    edit(crafted, **{field: "x " * 500_000})
+    for command in (["report"], ["report", "--format", "html"]):
+        assert len(refused(command[0], crafted, *command[1:])) < 500
+    with pytest.raises(ConfigError, match=field):
+        load(write_config(tmp_path, **{field: "x" * 1001}))
+    load(write_config(tmp_path, **{field: "x" * 1000}))

@@ -56,6 +56,31 @@ def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
     assert f"{trial} differs in objective" in result.stdout
 
 
+@pytest.mark.parametrize("column", ["n", "d", "replicate", "sweep", "ensemble", "recovered", "pattern_count"])
+def test_verify_compares_everything_that_a_report_draws(out: Path, column: str) -> None:
+    other = {"n": 21, "replicate": 3, "d": 20, "pattern_count": 1000, "sweep": "other", "ensemble": "haar"}
+    table = edited(out, column, lambda values: [other.get(column, not value) for value in values])
+    result = recover("verify", "--trust", out, "--sample", 24)
+    assert result.exit_code == 1
+    changed = sum(value != other.get(column) for value in table[column].to_pylist())
+    assert f"{24 - changed} the same, {changed} different" in result.stdout
+    assert f"differs in {column}: stored" in result.stdout
+
+
+def test_a_second_row_of_a_trial_is_compared_though_no_report_draws_it(out: Path) -> None:
+    path = list_parts(out / "trials")[0]
+    table = pq.read_table(path).slice(0, 1)
+    write_part(path.parent, table.set_column(table.schema.get_field_index("seconds"), "seconds", pa.array([0.5])))
+    assert recover("verify", "--trust", out).exit_code == 0  # two sweeps may run a trial at the same time
+    found = [not value for value in table["recovered"].to_pylist()]
+    early = pa.array([0], pa.timestamp("us", tz="UTC"))
+    second = table.set_column(table.schema.get_field_index("recovered"), "recovered", pa.array(found))
+    write_part(path.parent, second.set_column(table.schema.get_field_index("started_at"), "started_at", early))
+    result = recover("verify", "--trust", out, "--sample", 1)
+    assert result.exit_code == 1
+    assert f"second rows differ, of 1 trial, such as {table['trial_id'][0]} in recovered" in result.stdout
+
+
 def test_rounding_is_no_difference(out: Path) -> None:
     tamper(out, "objective", 1e-13)
     assert "23 the same, 1 up to rounding, 0 different" in said("verify", "--trust", out, "--sample", 24)
@@ -113,6 +138,17 @@ def test_verdicts_are_proved_and_a_changed_one_is_not(noiseless: Path, tmp_path:
     trial, first = (str(table[name][0]) for name in ("trial_id", "verdict"))
     proved = f"not proved: the opposite is proved: {first}"
     assert f"{trial} {turned.get(first, 'recovered')}: {proved}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("column", "change"), [("recovered", lambda value: not value), ("patterns_proved", lambda value: "all")]
+)
+def test_what_no_proof_looks_at_is_replayed(noiseless: Path, column: str, change: Callable[[Any], Any]) -> None:
+    edited(noiseless, column, lambda values: list(map(change, values)))
+    result = recover("verify", noiseless, "--rigorous")
+    assert result.exit_code == 1
+    assert "5 of 5 verdicts proved" in result.stdout
+    assert f"differs in {column}: stored" in result.stdout
 
 
 def test_what_rigorous_cannot_do_is_said(noiseless: Path) -> None:

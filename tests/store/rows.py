@@ -5,13 +5,21 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from recovery.methods.columns import COLUMNS
+from recovery.methods.columns import COLUMNS, columns_document
 from recovery.store.folder import Folder
 from recovery.store.row_schema import coordinate_types, row_schema
 from recovery.store.stored_rows import StoredRows
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-CONTENT = {"name": "made-up", "digest": "0", "trials": 4, "config": {"name": "made-up", "n": 10}, "provenance": {}}
+CONTENT = {
+    "name": "made-up",
+    "digest": "0",
+    "trials": 4,
+    "cells": 1,
+    "config": {"name": "made-up", "n": 10},
+    "columns": columns_document(COLUMNS),
+    "provenance": {},
+}
 
 
 def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns: object) -> pa.Table:

@@ -21,6 +21,7 @@ from recovery.methods.columns import (
     NotFiniteError,
     checked,
     columns_document,
+    columns_from,
     columns_of,
     select,
     union,
@@ -28,9 +29,9 @@ from recovery.methods.columns import (
 from recovery.methods.method import METHODS
 from recovery.store import read
 from recovery.store.compaction import add_columns, compact
-from recovery.store.parts import Damaged, clean_temporaries, list_parts, read_part, read_parts, write_part
+from recovery.store.parts import Damaged, clean_temporaries, list_parts, read_all, read_part, read_parts, write_part
 from recovery.store.round_files import read_rounds
-from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema, stored_columns
+from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema
 from recovery.types import Mask
 
 from .rows import START, folder, rows
@@ -78,9 +79,9 @@ def test_a_flipped_byte_anywhere_is_seen(tmp_path: Path, position: int) -> None:
 def test_a_truncated_part_is_seen_and_named(tmp_path: Path, kept: int) -> None:
     path = write_part(tmp_path, rows("a"))
     path.write_bytes(path.read_bytes()[:kept])
-    whole, damaged = read_parts(tmp_path)
-    assert whole == []
-    assert [part.path for part in damaged] == [path]
+    (damaged,) = read_all(tmp_path).values()
+    assert isinstance(damaged, Damaged)
+    assert damaged.path == path
 
 
 def test_temporary_files_go_when_their_writer_is_gone(tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ def test_every_kind_of_column_has_a_type() -> None:
 
 def test_columns_survive_the_way_through_a_document() -> None:
     own = {"angle": Column(float, "angle to the planted neuron", "degrees"), **select("recovered")}
-    assert stored_columns(columns_document(own)) == own
+    assert columns_from(columns_document(own)) == own
 
 
 def test_every_method_declares_what_it_measures() -> None:
