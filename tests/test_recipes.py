@@ -131,7 +131,7 @@ def test_a_method_called_twice_on_one_instance_measures_the_same():
     setting = Setting(20, 4, planted=Relu(), patterns=Patterns(kind="searched"))
     instance = draw(setting, np.random.default_rng(3))
     methods = [recovery.METHODS["isometry"](), MinNorm(), MinNorm(program="exact"), Regularized(beta=0.1)]
-    methods += [recovery.METHODS["train"](epochs=20, compare="optimum"), recovery.METHODS["limit"](degrees=40.0)]
+    methods += [recovery.METHODS["train"](epochs=20, compare="verdict"), recovery.METHODS["limit"](degrees=40.0)]
     methods += [recovery.METHODS["arrangement"](draws=5)]
     for method in methods:
         first, second = (method(instance, ARCHITECTURES["relu"]) for _ in range(2))

@@ -94,7 +94,6 @@ COLUMNS: dict[str, Column] = {
     "equal_signs": Column(bool, "the outer layer started with equal signs"),
     "stopped": Column(str, "why training ended: target, stationary, flat, epochs or diverged"),
     "convex_recovered": Column(bool, "the convex program recovers on the same instance"),
-    "convex_distance": Column(float, "||f - f_convex|| on the test draw"),
     "excess": Column(float, "the training objective divided by `optimum`, less 1"),
     "excess_low": Column(float, "a proved lower bound on the excess over the true optimum"),
     "excess_high": Column(float, "a proved upper bound on it"),

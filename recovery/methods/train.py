@@ -15,6 +15,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
+from recovery.methods.min_norm import MinNorm
 from recovery.methods.trained import (
     EXCESS,
     MEASURED,
@@ -22,7 +23,6 @@ from recovery.methods.trained import (
     check_excess,
     check_finite,
     check_setting,
-    compare,
     measure,
     observer,
     targets,
@@ -69,8 +69,7 @@ class Train:
     target_loss: the loss at which training stops early. tolerance: the gradient norm at which training stops early.
     success: recovered when the relative error is at most this.
     record: the number of epochs between points of the stored trajectory, with powers of two before it; 0 stores none.
-    compare: also decide whether the convex program recovers on this instance (`verdict`), and solve it for the
-    distance of the two predictions on the test draw (`optimum`).
+    compare: `verdict` also decides whether the convex program recovers on this instance.
     excess: also measure how far the objective is above its optimum over all networks of any width, which the convex
     program proves; with loss: half_sum, beta, and patterns: {kind: all}.
     """
@@ -98,7 +97,7 @@ class Train:
     precision: Literal["float32", "float64"] = "float64"
     success: Annotated[float, Gt(0)] = 1e-2
     record: Annotated[int, Ge(0)] = 0
-    compare: Literal["none", "verdict", "optimum"] = "none"
+    compare: Literal["none", "verdict"] = "none"
     beta: Annotated[float, Gt(0)] | None = field(default=None, metadata={"later": True})
     start: Annotated[int, Ge(0)] = field(default=0, metadata={"later": True})
     excess: bool = field(default=False, metadata={"later": True})
@@ -178,7 +177,7 @@ class Train:
         outer = None if self.outer == "trained" else start["V"]
         row = measure(instance, descent, start, A, outer, self.success)
         if self.compare != "none":
-            row = compare(row, instance, architecture, descent.parameters, self.compare)
+            row = row.having(convex_recovered=MinNorm()(instance, architecture).recovered)
         if self.excess and self.beta is not None and row.stopped != "diverged":
             row = with_excess(row, instance, descent.parameters, loss, self.beta)
         return row

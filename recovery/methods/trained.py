@@ -7,7 +7,7 @@ and all widths, is the optimum of the exact program over all patterns (P1, (9) a
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,11 @@ from recovery.methods.columns import select
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.generation import optimum_over_all
 from recovery.methods.method import Measurement
-from recovery.methods.min_norm import MinNorm
 from recovery.methods.representation import check_representable, prediction
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups
 from recovery.training.descent import Descent, Ending
-from recovery.training.models import Empirical, Parameters, predict, without_normalization
+from recovery.training.models import Empirical, Parameters, predict
 from recovery.training.passes import SMALLEST_NORM
 from recovery.training.population import Population
 from recovery.training.trained_neurons import count_merged, group_error, pairing, stationarity, weight_error
@@ -33,7 +32,7 @@ from recovery.types import Array, Rng
 MEASURED = select(
     *("recovered", "absolute_distance", "test_distance", "iterations", "stopped", "training_loss", "population_loss"),
     *("gradient_norm", "weight_error", "group_error", "pairing_error", "merged_neurons", "equal_signs", "redraws"),
-    *("convex_recovered", "convex_distance"),
+    *("convex_recovered",),
 )
 """Columns of a trained network, of which a method measures those that apply."""
 MOST_PAIRED = 64
@@ -141,9 +140,6 @@ def measure(
         # `size` is 0 if no planted neuron is active on a test row: no relative error then
         relative = known["test_distance"] / size if size else None
     inputs = start.architecture.features(instance.X)
-    if start.architecture.normalizes_before:
-        parameters = without_normalization(parameters, inputs)
-        W = parameters["W"]
     known["merged_neurons"] = count_merged(parameters, inputs)
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
@@ -160,27 +156,6 @@ def measure(
     if instance.setting.noise == 0 and relative is not None:
         known["recovered"] = relative <= success
     return Measurement(known).recording(descent.record or None)
-
-
-def compare(
-    row: Measurement,
-    instance: Instance,
-    architecture: Architecture,
-    parameters: Parameters,
-    how: Literal["verdict", "optimum"],
-) -> Measurement:
-    """Return the row with whether the convex program recovers; for `optimum`, ||f - f_convex|| on the test draw."""
-    row = row.having(convex_recovered=MinNorm()(instance, architecture).recovered)
-    if how == "verdict" or row.stopped == "diverged" or instance.test is None:
-        return row
-    convex = instance.planted.labels(instance.test)
-    if not row.convex_recovered:
-        predicted = convex_prediction(instance, architecture)
-        if predicted is None:
-            return row
-        convex = predicted
-    trained = predict(parameters, instance.test.astype(parameters.flat.dtype))[:, 0]
-    return row.having(convex_distance=float(np.linalg.norm(trained - convex)))
 
 
 def _finite(value: float) -> float | None:
@@ -209,20 +184,6 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
         wanted = sign * np.maximum(z, 0.0) / np.linalg.norm(np.maximum(z, 0.0))
         total += float(np.sum((values[:, same].sum(axis=1) - wanted) ** 2))
     return float(np.sqrt(total))
-
-
-def convex_prediction(instance: Instance, architecture: Architecture) -> Array | None:
-    """Return the predictions of the gated optimum on the test draw, X w_0 + sum_j (X w_j)_+, (n,) (P1, section VII).
-
-    None without a test draw, for normalised architectures, and where no solver certified an optimum.
-    """
-    if instance.test is None or architecture.normalized:
-        return None
-    problem = PlantedProgram.of(instance, architecture, "gated")
-    found = problem.solve("auto")
-    if not found.certificate.proves_optimal:
-        return None
-    return prediction(problem.program, found.solution.W, architecture, instance.test)
 
 
 KEPT = 1000

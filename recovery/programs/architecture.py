@@ -45,8 +45,9 @@ class Architecture:
             raise ParameterError(f"architecture {self.name!r}: slope must lie between -1 and 1, found {self.slope}")
         if self.slope != 0.0 and self.normalized:
             raise ParameterError(f"architecture {self.name!r}: a slope goes with normalization: none only")
-        if self.slope != 0.0 and self.uses - CONVEX:
-            raise ParameterError(f"architecture {self.name!r}: a slope is known to convex programs only")
+        if (self.slope != 0.0 or self.normalizes_before) and self.uses - CONVEX:
+            unknown_to = "a slope is" if self.slope else "normalization: before is"
+            raise ParameterError(f"architecture {self.name!r}: {unknown_to} known to convex programs only")
 
     def __str__(self) -> str:
         return self.name
@@ -158,7 +159,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         Architecture("relu", uses=_ALL),
         Architecture("relu_skip", skip=True, uses=_ALL),
         Architecture("relu_norm", normalization="after", uses=_ALL),
-        Architecture("relu_norm_skip", skip=True, normalization="before", uses=_ALL),
+        Architecture("relu_norm_skip", skip=True, normalization="before"),
         Biased("relu_bias", uses=_ALL | {"learned"}),
     )
 }

@@ -123,7 +123,7 @@ class _Run:
         self.epoch = self.step = 0
         self.loss = self.size = 0.0
         self.first: float | None = None
-        self.whole = isinstance(objective, Empirical) and objective.one_pass(parameters) and batches is None
+        self.whole = isinstance(objective, Empirical) and batches is None
 
     def advance(self, until: int) -> Ending | None:
         """Run to the epoch `until` at most, and measure there; return how training ended, None if it has not."""

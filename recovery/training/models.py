@@ -7,13 +7,12 @@ With X (n, d), neurons w_i as rows of W (k, d) and outputs v_i as rows of V (k, 
 | `relu` | V^T Z |
 | `relu_skip` | V^T Z + a0 (w0 X^T), w0 (1, d), a0 (r, 1) |
 | `relu_norm` | V^T diag(gamma) U, U = the rows of Z at unit norm over the n samples, gamma (k,) |
-| `relu_norm_skip` | as `relu_skip`, with gamma_i w_i/||X w_i|| for w_i and gamma0 w0/||X w0|| for w0, gamma0 (1,) |
 
 P1, sections II and VII, and (24); `relu` is the network of P2. `relu_bias` is `relu` on X and a column of ones.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -23,9 +22,6 @@ from recovery.errors import ParameterError
 from recovery.programs.architecture import Architecture
 from recovery.training.passes import SMALLEST_NORM, empirical, train
 from recovery.types import Array, Rng
-
-LENGTHS = {"W": "gamma", "w0": "gamma0"}
-"""Weights that are normalised before the ReLU, and their trained lengths."""
 
 
 def shapes_of(architecture: Architecture, k: int, d: int, r: int) -> dict[str, tuple[int, ...]]:
@@ -37,8 +33,6 @@ def shapes_of(architecture: Architecture, k: int, d: int, r: int) -> dict[str, t
     shapes: dict[str, tuple[int, ...]] = {"W": (k, d)}
     if architecture.skip:
         shapes |= {"w0": (1, d), "a0": (r, 1)}
-    if architecture.skip and architecture.normalizes_before:
-        shapes["gamma0"] = (1,)
     if architecture.normalized:
         shapes["gamma"] = (k,)
     return shapes | {"V": (k, r)}
@@ -103,32 +97,13 @@ def predict(parameters: Parameters, X: Array) -> Array:
 
 def outputs(parameters: Parameters, X: Array) -> Array:
     """Return the outputs (n, r) of the network on the inputs X (n, d') of its neurons."""
-    if parameters.architecture.normalizes_before:
-        return outputs(without_normalization(parameters, X), X)
     Z = np.maximum(parameters["W"] @ X.T, 0.0)
     if parameters.normalized:
-        Z *= (parameters["gamma"] / _divisors(Z))[:, None]
+        Z *= (parameters["gamma"] / np.maximum(np.linalg.norm(Z, axis=1), SMALLEST_NORM))[:, None]
     F = Z.T @ parameters["V"]
     if parameters.architecture.skip:
         F += (X @ parameters["w0"].T) @ parameters["a0"].T
     return F
-
-
-def without_normalization(parameters: Parameters, X: Array) -> Parameters:
-    """Return the network that has the same outputs on X (n, d') without its normalisation before the ReLU."""
-    plain = replace(parameters.architecture, normalization="none")
-    (k, d), r = parameters.shapes["W"], parameters.shapes["V"][1]
-    network = Parameters.empty(plain, k, d, r, parameters.flat.dtype.type)
-    for name in network.shapes:
-        network[name][...] = parameters[name]
-    for name in LENGTHS.keys() & network.shapes.keys():
-        network[name][...] *= (parameters[LENGTHS[name]] / _divisors(parameters[name] @ X.T))[:, None]
-    return network
-
-
-def _divisors(Z: Array) -> Array:
-    """Return the divisors of the rows of Z (k, n) in a normalisation, (k,)."""
-    return np.maximum(np.linalg.norm(Z, axis=1), SMALLEST_NORM)
 
 
 class Empirical:
@@ -158,15 +133,8 @@ class Empirical:
         """Replace the rows and labels by others, as many as before."""
         self.X[...], self.Y[...] = X, Y.T
 
-    @staticmethod
-    def one_pass(parameters: Parameters) -> bool:
-        """Return whether a compiled pass knows the network: it has no normalisation before the ReLU."""
-        return not parameters.architecture.normalizes_before
-
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
         """Return the loss at `parameters` and write its gradient into `gradient`."""
-        if not self.one_pass(parameters):
-            return self._normalized(parameters, gradient)
         flat, parts, data = (parameters.flat, gradient.flat), (parameters.parts, gradient.parts), (self.X, self.Y)
         return float(empirical(*flat, *parts, data, self.work, self.factor, float(self.penalty)))
 
@@ -176,23 +144,6 @@ class Empirical:
         terms = self.factor, float(self.penalty)
         (theta, slope), (state, rule, rates), (span, bounds) = trained, method, limits
         return train(theta, slope, parameters.flat, gradient.flat, network, terms, state, rule, rates, span, bounds)
-
-    def _normalized(self, parameters: Parameters, gradient: Parameters) -> float:
-        """Return the loss and gradient with normalisation before the ReLU: the chain rule for gamma w / ||X w||."""
-        network = without_normalization(parameters, self.X)
-        slopes = network.like()
-        loss = self(network, slopes)
-        for name in slopes.shapes:
-            gradient[name][...] = slopes[name]
-        for name in LENGTHS.keys() & slopes.shapes.keys():
-            raw, length = parameters[name] @ self.X.T, parameters[LENGTHS[name]]
-            size = _divisors(raw)
-            along = (parameters[name] * slopes[name]).sum(axis=1) / size
-            gradient[LENGTHS[name]][...] = along
-            # a divisor at SMALLEST_NORM is constant
-            turn = np.where(size > SMALLEST_NORM, along / size, 0.0)[:, None] * (raw @ self.X)
-            gradient[name][...] = (length / size)[:, None] * (slopes[name] - turn)
-        return loss
 
 
 class Minibatches:
@@ -249,9 +200,8 @@ def initialize(
     for name in ("W", "V", "w0", "a0"):
         if name in parameters.shapes:
             parameters[name][...] = scale * LAWS[law](rng, parameters.shapes[name], *fans[name])
-    for name in LENGTHS.values():
-        if name in parameters.shapes:
-            parameters[name][...] = 1.0
+    if parameters.normalized:
+        parameters["gamma"][...] = 1.0
     return parameters
 
 

@@ -63,16 +63,12 @@ def formula(parameters: Parameters, X: np.ndarray) -> np.ndarray:
     total = np.zeros((len(X), parameters["V"].shape[1]))
     for i, (w, v) in enumerate(zip(parameters["W"], parameters["V"], strict=True)):
         z = X @ w
-        if parameters.architecture.normalizes_before:
-            z = parameters["gamma"][i] * z / max(np.linalg.norm(z), 1e-12)
         z = np.maximum(z, 0.0)
         if parameters.architecture.normalizes_after:
             z = parameters["gamma"][i] * z / max(np.linalg.norm(z), 1e-12)
         total += np.outer(z, v)
     if parameters.architecture.skip:
         linear = X @ parameters["w0"][0]
-        if parameters.architecture.normalizes_before:
-            linear *= parameters["gamma0"] / max(np.linalg.norm(linear), 1e-12)
         total += np.outer(linear, parameters["a0"][:, 0])
     return total
 
