@@ -170,7 +170,7 @@ class Tensor:
         seen = len(instance.y) // 2 if self.regression == "split" else None
         data = instance.X[:seen], instance.y[:seen]
         plain = self.averages == "plain"
-        moments = estimate([data], self.order, G) if plain else from_samples(*data, self.order, G)
+        moments = estimate(*data, self.order, G) if plain else from_samples(*data, self.order, G)
         return learn(moments, neurons, rng, data, options)
 
     def _starts(self, X: Array, y: Array, units: ReluNetwork, m: int, rng: Rng) -> Iterator[ReluNetwork]:

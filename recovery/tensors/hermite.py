@@ -9,7 +9,7 @@ sums of w(x) x^alpha, |alpha| <= 2l, for the weights w = y, y (g.x), y (g.x)(h.x
 samples computes these (1 + K + K(K+1)/2) x C(d + 2l, 2l) sums for K directions g, without tensors of order above 2l.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, pairwise, permutations
 from math import comb, factorial, sqrt
@@ -199,69 +199,61 @@ class Monomials:
         return sums[..., self.starts[q] : self.starts[q + 1]][..., self._where[q]]
 
 
-def estimate(
-    blocks: Iterable[tuple[Array, Array]], order: int, directions: Array, explained: Quadratic | None = None
-) -> Estimate:
-    """Return the moments of blocks (X (n, d), y (n,)) of samples with x ~ N(0, I), which are read once.
+def estimate(X: Array, y: Array, order: int, directions: Array, explained: Quadratic | None = None) -> Estimate:
+    """Return the moments of samples X (N, d) with x ~ N(0, I) and labels y (N,).
 
     explained: a polynomial that is subtracted from the labels first; its exact moments are added afterwards.
     Time: 2 N (1 + K + K(K+1)/2) C(d + 2l, 2l) operations for K directions. Memory: one block of `BLOCK` rows and the
     sums, independent of N. Raises `ParameterError` for fewer than 2 samples, shapes that do not fit, NaN and infinity.
     """
-    d = directions.shape[1]
+    n, d = len(X), directions.shape[1]
+    if X.ndim != 2 or X.shape[1] != d or y.shape != (n,):
+        raise ParameterError(f"moments need X (n, {d}) and y (n,), found shapes {X.shape} and {y.shape}")
+    if n < 2:
+        raise ParameterError(f"moments need at least 2 samples, found {n}")
     known = zero(d) if explained is None else explained
     monomials, K = Monomials(d, 2 * order), len(directions)
-    sums, counts = np.zeros((2, 1 + K + K * (K + 1) // 2, len(monomials))), [0, 0]
-    parts, sizes = np.zeros((PARTS, *sums.shape[1:])), np.zeros(PARTS, np.intp)
-    scratch, buffer = np.empty((len(monomials), BLOCK)), np.empty((sums.shape[1], BLOCK))
-    for X, y in blocks:
-        if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1]:
-            raise ParameterError(f"a block needs X (n, {d}) and y (n,), found shapes {X.shape} and {y.shape}")
-        for start in range(0, len(X), BLOCK):
-            rows = X[start : start + BLOCK]
-            labels = y[start : start + BLOCK] - known(rows)
-            Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
-            # `weights` has rows labels times 1, g.x and (g.x)(h.x): one product with the monomials per half gives the
-            # sums for all contracted moments
-            weights = _weights(labels, along, buffer)
-            # the smaller half gets an odd row, so that both halves end with equal sizes; the parts of a half are filled
-            # in the same way
-            cut = (len(rows) + (counts[0] <= counts[1])) // 2
-            for half, (begin, end) in enumerate(((0, cut), (cut, len(rows)))):
-                sums[half] += weights[:, begin:end] @ Z[:, begin:end].T
-                counts[half] += end - begin
-                # halves have sums of their own, although adding their parts would give them too: rounding would differ,
-                # and a polish can magnify the difference
-                first, many = half * PARTS // 2, PARTS // 2
-                smallest_first = first + np.argsort(sizes[first : first + many], kind="stable")
-                edges = [begin - (-k * (end - begin) // many) for k in range(many + 1)]
-                for p, (start_of, end_of) in zip(smallest_first, pairwise(edges), strict=True):
-                    parts[p] += weights[:, start_of:end_of] @ Z[:, start_of:end_of].T
-                    sizes[p] += end_of - start_of
-    if min(counts) == 0:
-        raise ParameterError(f"moments need at least 2 samples, found {sum(counts)}")
-    if not np.isfinite(sums).all():
+    parts, sizes = np.zeros((PARTS, 1 + K + K * (K + 1) // 2, len(monomials))), np.zeros(PARTS, np.intp)
+    scratch, buffer = np.empty((len(monomials), BLOCK)), np.empty((parts.shape[1], BLOCK))
+    for start in range(0, n, BLOCK):
+        rows = X[start : start + BLOCK]
+        Z = monomials.evaluate(rows, scratch)
+        # `weights` has rows labels times 1, g.x and (g.x)(h.x): their product with the monomials gives the sums for all
+        # contracted moments
+        weights = _weights(y[start : start + BLOCK] - known(rows), directions @ rows.T, buffer)
+        for p, (begin, end) in enumerate(pairwise(_edges(len(rows)))):
+            parts[p] += weights[:, begin:end] @ Z[:, begin:end].T
+            sizes[p] += end - begin
+    if not np.isfinite(parts).all():
         raise ParameterError("moments need finite numbers, found NaN, infinity, or numbers whose products overflow")
-    mean = (sums[0] + sums[1]) / sum(counts)
+    mean = parts.sum(axis=0) / n
     # the means of both halves have the same expectation, so half of their difference is distributed as the error of the
     # mean
-    difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
+    first, second = (
+        parts[half].sum(axis=0) / sizes[half].sum() for half in (slice(PARTS // 2), slice(PARTS // 2, None))
+    )
     rest = _from_sums(monomials, mean, order, directions)
     # add the moments of the polynomial that was subtracted from the labels; they are zero above order 2
     low = zip(rest.whole, known.moments(), strict=False)
     return Estimate(
         replace(rest, whole=(*(T + own for T, own in low), *rest.whole[3:])),
-        _from_sums(monomials, difference, order, directions),
-        sum(counts),
-        deviations=(parts - sizes[:, None, None] * mean) / sum(counts),
+        _from_sums(monomials, 0.5 * (first - second), order, directions),
+        n,
+        deviations=(parts - sizes[:, None, None] * mean) / n,
     )
+
+
+def _edges(count: int) -> list[int]:
+    """Return where the parts of a block of rows begin, and the end: equal halves of equal parts, as far as they can."""
+    half, many = (count + 1) // 2, PARTS // 2
+    return [-(-k * half // many) for k in range(many)] + [half - (-k * (count - half) // many) for k in range(many + 1)]
 
 
 def from_samples(X: Array, y: Array, order: int, directions: Array) -> Estimate:
     """Return `estimate` of X (N, d) and labels y (N,), with a fitted polynomial of degree 2 as control variate."""
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise ParameterError("moments need finite numbers, found NaN or infinity")
-    return estimate([(X, y)], order, directions, explaining(X, y))
+    return estimate(X, y, order, directions, explaining(X, y))
 
 
 def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:

@@ -7,7 +7,6 @@ has no moment of order 2 or more.
 
 import numpy as np
 import scipy
-from flint import fmpz_mat
 
 from recovery.programs.relu_network import ReluNetwork
 from recovery.tensors.hermite import Moments, coefficients, powers
@@ -76,10 +75,6 @@ DECISIVE = 3.0
 """The best choice of signs is certain if every other choice has a residual this many times as large."""
 ROUNDING = 1e-10
 """Values below this share of the summed numbers are rounding."""
-UNIT = 1024
-"""Scale of the integer lattice: rounding to multiples of 1/1024 changes a sum of 60 entries by less than 0.1."""
-FINEST, COARSEST = 40, 8
-"""Accuracies 2^{-bits} of the sums, the finest first. If the accuracy is below the noise, no vector is short."""
 
 
 def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]:
@@ -87,18 +82,16 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]
 
     Wrong signs leave v.x + c = -sum_{wrong} a_i (w_i.x + b_i), so the nearest of the 2^m sums is chosen. It is certain
     if the second nearest is much farther; it is as near if signs are ambiguous (P4, Claim 4.8). Independent weights
-    determine the signs, and so do dependent weights with general b and a. (P4, Algorithm 3 uses the sign of a number
-    that is Phi(b_i) or Phi(b_i) - 1, which is close to 0 for b_i << 0.)
+    determine the signs, and so do dependent weights with general b and a, but those of more than MOST_ENUMERATED units
+    count as uncertain. (P4, Algorithm 3 uses the sign of a number that is Phi(b_i) or Phi(b_i) - 1, which is close to 0
+    for b_i << 0.)
     """
     A, target = a[:, None] * np.column_stack([W, b]), -np.append(v, c)
     if len(A) <= MOST_ENUMERATED:
         return _enumerated(A, target)
     # relax the choices 0 or 1 to [0, 1]: exact for independent weights, for which the least-squares solution is unique
     wrong = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
-    if np.linalg.matrix_rank(A) == len(A):
-        return wrong, True
-    short = _shortest(A, target)
-    return (wrong, False) if short is None else (short, True)
+    return wrong, bool(np.linalg.matrix_rank(A) == len(A))
 
 
 def _enumerated(A: Array, target: Array) -> tuple[Mask, bool]:
@@ -117,30 +110,3 @@ def _subsets(A: Array) -> tuple[Mask, Array]:
     """Return all subsets of the rows of A (m, p), shape (2^m, m), and their sums (2^m, p)."""
     chosen = (np.arange(2 ** len(A))[:, None] >> np.arange(len(A))) % 2 == 1
     return chosen, chosen @ A
-
-
-def _shortest(A: Array, target: Array) -> Mask | None:
-    """Return the rows of A (m, p) whose sum is the target (p,), proved to be the only such choice; None if it fails.
-
-    With s_i = +1 for rows in the sum and -1 for the others, sum_i s_i A_i = 2 target - sum_i A_i. So (s, 1), extended
-    by the residual of this equation over the accuracy, is a short vector of a lattice (Lagarias and Odlyzko 1985), and
-    the LLL basis begins with it. Another choice with a small residual would be a short vector that is not a multiple
-    of the first; but no such vector is shorter than the smallest of the other Gram-Schmidt norms.
-    """
-    m, size = len(A), float(np.linalg.norm(A))
-    equations = np.vstack([A, A.sum(axis=0) - 2.0 * target]) / size
-    for bits in range(FINEST, COARSEST, -2):
-        accuracy = 2.0**bits
-        lattice = np.hstack([UNIT * np.eye(m + 1), np.rint(UNIT * accuracy * equations)]).astype(np.int64)
-        reduced = fmpz_mat(lattice.tolist()).lll().tolist()
-        basis = np.array([[int(entry) for entry in row] for row in reduced], dtype=float) / UNIT
-        s = basis[0, : m + 1] * basis[0, m]
-        if not np.all(np.abs(s) == 1.0):
-            continue
-        wrong: Mask = s[:m] > 0
-        left = 2.0 * float(np.linalg.norm(wrong @ A - target)) / size
-        others = np.sqrt(m + 1 + (accuracy * max(DECISIVE * left, ROUNDING) + m / UNIT * np.sqrt(A.shape[1])) ** 2)
-        norms = np.abs(np.diag(np.linalg.qr(basis.T)[1]))
-        if norms[1:].min() > float(np.linalg.norm(basis[0])) + others:
-            return wrong
-    return None

@@ -33,7 +33,7 @@ def sample(n: int, d: int, directions: int) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize(("d", "order", "directions"), [(1, 1, 1), (4, 1, 3), (3, 2, 2)])
 def test_moments_agree_with_formed_tensors(d, order, directions):
     X, y, G = sample(40, d, directions)
-    moments = estimate([(X, y)], order, G).moments
+    moments = estimate(X, y, order, G).moments
     for k, T in enumerate(moments.whole):
         np.testing.assert_allclose(T, formed(X, y, k), atol=1e-13)
     odd, even = formed(X, y, 2 * order + 1), formed(X, y, 2 * order + 2)
@@ -49,7 +49,7 @@ def test_contraction_of_order_four_is_the_formula_of_the_paper():
     """He_4(x)[., ., G] = (x.Gx - tr G)(x x^T - I) - 2 (G x x^T + x x^T G) + 2 G for symmetric G."""
     X, y, G = sample(1 + BLOCK, 5, 1)
     (g,) = G
-    moments = estimate([(X, y)], 1, G).moments
+    moments = estimate(X, y, 1, G).moments
     M = np.outer(g, g)
     weight = y * ((X @ g) ** 2 - g @ g)
     T2, mean = (X.T * y) @ X / len(X), y.mean()
@@ -62,20 +62,10 @@ def flatten(estimated: Estimate) -> np.ndarray:
     return np.concatenate([np.concatenate([*map(np.ravel, m.whole), m.odd.ravel(), m.even.ravel()]) for m in parts])
 
 
-def test_blocks_do_not_matter():
-    X, y, G = sample(2 * BLOCK, 3, 2)
-    whole = estimate([(X, y)], 1, G)
-    cut = estimate(((X[i : i + BLOCK], y[i : i + BLOCK]) for i in range(0, len(X), BLOCK)), 1, G)
-    np.testing.assert_allclose(flatten(cut), flatten(whole), atol=1e-13)
-    ragged = estimate([(X[:7], y[:7]), (X[7:8], y[7:8]), (X[8:], y[8:])], 1, G)
-    np.testing.assert_allclose(ragged.moments.odd, whole.moments.odd, atol=1e-13)
-    assert ragged.samples == 2 * BLOCK
-
-
 def test_the_error_is_half_the_difference_of_two_halves():
     X, y, G = sample(100, 3, 2)
-    first, second = estimate([(X[:50], y[:50])], 1, G), estimate([(X[50:], y[50:])], 1, G)
-    error = estimate([(X, y)], 1, G).error
+    first, second = estimate(X[:50], y[:50], 1, G), estimate(X[50:], y[50:], 1, G)
+    error = estimate(X, y, 1, G).error
     np.testing.assert_allclose(error.odd, 0.5 * (first.moments.odd - second.moments.odd), atol=1e-13)
 
 
@@ -83,7 +73,7 @@ def test_the_error_is_half_the_difference_of_two_halves():
 def test_draws_of_the_error_say_all_that_sixteen_parts_say(n):
     """The first is the difference of the halves; their squares add up to those of the parts, whatever is empty."""
     X, y, G = sample(n, 3, 2)
-    found = estimate([(X, y)], 1, G)
+    found = estimate(X, y, 1, G)
     draws = list(found.draws())
     assert len(draws) == PARTS - 1
     # halves differ by one row where n is odd
@@ -98,7 +88,7 @@ def test_draws_have_the_law_of_the_error(n):
     """T_0 of labels that are normal: 500 x 15 squares are nearly chi-squared, within 5 standard deviations."""
     rng, squares, counts = np.random.default_rng(0), [], np.diff(np.round(np.linspace(0, n, PARTS + 1)))
     for _ in range(500):
-        found = estimate([(rng.standard_normal((n, 2)), rng.standard_normal(n))], 1, np.eye(2))
+        found = estimate(rng.standard_normal((n, 2)), rng.standard_normal(n), 1, np.eye(2))
         squares += [float(draw.whole[0]) ** 2 * n for draw in found.draws()]
     expected = PARTS * (1.0 - np.sum((counts / n) ** 2)) / (PARTS - 1)
     assert abs(np.mean(squares) / expected - 1.0) < 5 * np.sqrt(2 / len(squares))
@@ -138,7 +128,7 @@ def test_scaled_weights_are_the_same_function_and_moments():
 )
 def test_too_few_samples_wrong_shapes_and_nan_are_refused(X, y):
     with pytest.raises(ParameterError):
-        estimate([(X, y)], 1, np.eye(3))
+        estimate(X, y, 1, np.eye(3))
 
 
 # The control variate of degree 2: it is fitted exactly, changes no moment, and lowers the variance.
@@ -188,7 +178,7 @@ def test_its_moments_are_those_of_samples():
     parts = []
     for _ in range(40):
         X = rng.standard_normal((5000, 3))
-        moments = estimate([(X, KNOWN(X))], 1, np.eye(3)).moments
+        moments = estimate(X, KNOWN(X), 1, np.eye(3)).moments
         parts.append(np.concatenate([*map(np.ravel, moments.whole)]))
     error = np.std(parts, axis=0, ddof=1) / np.sqrt(len(parts))
     expected = np.concatenate([*map(np.ravel, KNOWN.moments())])
@@ -211,7 +201,7 @@ def test_less_noise_is_left_in_the_moments(order):
         network, rng = draw_network(seed, 3, 2), np.random.default_rng(seed)
         X = rng.standard_normal((2000, 3))
         truth = weighted(exact(network, order, G).moments)
-        plain = weighted(estimate([(X, network(X))], order, G).moments)
+        plain = weighted(estimate(X, network(X), order, G).moments)
         less = weighted(from_samples(X, network(X), order, G).moments)
         ratios.append(np.linalg.norm(less - truth) / np.linalg.norm(plain - truth))
     assert max(ratios) < 1.0

@@ -157,7 +157,7 @@ def test_lemma_d3_the_samples_of_a_moment_grow_as_d_to_the_k(d: int, k: int) -> 
     squares = []
     for _ in range(draws):
         X = rng.standard_normal((rows, d))
-        found = estimate([(X, np.ones(rows))], (k + 1) // 2, np.eye(1, d)).moments.whole[k]
+        found = estimate(X, np.ones(rows), (k + 1) // 2, np.eye(1, d)).moments.whole[k]
         squares.append(rows * np.sum(found**2))
     error = np.std(squares) / np.sqrt(draws)
     assert abs(np.mean(squares) - expected) < norm.isf(5e-6) * error
@@ -172,7 +172,7 @@ def test_lemma_d3_for_one_unit(d: int) -> None:
     squares = []
     for _ in range(draws):
         X = rng.standard_normal((rows, d))
-        found = estimate([(X, unit(X))], 1, np.eye(1, d)).moments.whole[2]
+        found = estimate(X, unit(X), 1, np.eye(1, d)).moments.whole[2]
         squares.append(rows * np.sum((found - target) ** 2))
     error = np.std(squares) / np.sqrt(draws)
     assert abs(np.mean(squares) - ((d**2 + 5 * d + 4) / 2 - 1 / (2 * np.pi))) < norm.isf(5e-6) * error
