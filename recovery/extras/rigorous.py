@@ -27,7 +27,7 @@ from recovery.extras.proofs.normalised import prove_unique_off_images, prove_uni
 from recovery.extras.proofs.optimum import ProofStart, ProvedOptimum, prove_optimum
 from recovery.extras.proofs.theorems import prove_all_ones, prove_linear_shared, prove_linear_unique, prove_normalised
 from recovery.extras.proofs.unique_optimum import prove_unique
-from recovery.instances.arrangements import count_cells, enumerate_cells
+from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Instance
 from recovery.methods.cascade import descents, duals
 from recovery.methods.convex import PlantedProgram
@@ -186,7 +186,8 @@ def _taken_as_given(instance: Instance) -> str:
         return ""
     if kind != "exhaustive":
         return "the patterns that were drawn" if kind == "sampled" else "the patterns that were drawn and found"
-    left_out = count_cells(instance.X) - enumerate_cells(instance.X)[0].shape[1]
+    every, clear = (enumerate_cells(instance.X, artefacts=each)[0].shape[1] for each in (True, False))
+    left_out = every - clear
     return f"that {many(left_out, 'cell')} thinner than 1e-12 count for none" if left_out else ""
 
 

@@ -5,7 +5,7 @@ the cells of the arrangement restricted to it, in one dimension less; in two dim
 sorted angles. Floats are rationals: rows and points are integers here, every sign is exact, and the set is complete for
 any matrix, with coinciding, opposite or dependent rows. In general position there are
     2 sum_{k<r} C(n-1, k)
-cells, r = rank X (Cover 1965); `count_cells` counts them for any X without finding points (Zaslavsky 1975).
+cells, r = rank X (Cover 1965).
 
 The exact cells of rounded data can be artefacts: if columns add up to a third one only up to eps, the rows have cells
 of width eps around an axis. If X is not integer, a cell without a point at a clear distance from the hyperplanes is
@@ -39,18 +39,10 @@ def cell_count(n: int, rank: int) -> int:
     return 2 * sum(comb(n - 1, k) for k in range(rank))
 
 
-def count_cells(X: Array) -> int:
-    """Count the cells of X (n, d) without computing points: r(A) = r(A - H) + r(A restricted to H).
-
-    Counts all cells of the exact floats, including the rounding artefacts that `enumerate_cells` excludes.
-    Raises `ParameterError` if there could be more than MOST_CELLS.
-    """
-    return _count(_essential(_balanced(integer_rows(X))[0])[0])
-
-
-def enumerate_cells(X: Array) -> tuple[Mask, Array]:
+def enumerate_cells(X: Array, *, artefacts: bool = False) -> tuple[Mask, Array]:
     """Return the patterns (n, c) of all cells of X (n, d), and a point of each as columns (d, c), rounded.
 
+    artefacts: also of the cells of the exact floats that rounding may have made.
     Raises `ParameterError` if X is zero or could have more than MOST_CELLS.
     """
     if not X.any():
@@ -65,7 +57,7 @@ def enumerate_cells(X: Array) -> tuple[Mask, Array]:
     products = _products(normals, points_of_cells)
     patterns = np.ones((X.shape[0], len(points_of_cells.whole)), dtype=np.bool_)
     patterns[live] = products > 0
-    if (np.rint(X) == X).all():
+    if artefacts or (np.rint(X) == X).all():
         return patterns, points
     width = (np.abs(products) / np.linalg.norm(normals.rounded, axis=1)[:, None]).min(axis=0)
     kept = width > CLEAR * np.linalg.norm(points_of_cells.rounded, axis=1)
@@ -142,14 +134,6 @@ def _restricted(planes: Sequence[Whole], x: Whole) -> list[Whole]:
 
 def _without(x: Whole, k: int) -> Whole:
     return x[:k] + x[k + 1 :]
-
-
-def _count(planes: list[Whole]) -> int:
-    if not planes:
-        return 1
-    if len(planes[0]) <= 2:
-        return 2 * len(planes)
-    return 1 + sum(_count(_restricted(planes[:i], x)) for i, x in enumerate(planes))
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,21 @@
 """Data matrices and recorded labels from the user's CSV, Parquet or .npy files."""
 
+import csv
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
-from recovery.instances.frames import FORMATS as TABLES, read_frame, squarable
-from recovery.text import did_you_mean
+from recovery.text import did_you_mean, printable
 from recovery.types import Array, Mask, Rng
 
-FORMATS = (*TABLES, ".npy")
+LARGEST = 1e100
+"""Larger numbers overflow when squared, and their reciprocals underflow."""
 FEWEST_NUMBERED = 5
 """With fewer rows, a column may number them by chance."""
 
@@ -29,60 +31,109 @@ class Columns:
 def read_columns(path: str | Path) -> Columns:
     """Read a numeric matrix, float64 and finite.
 
-    CSV may have a header line, and `;` or tabs between entries, with decimal commas next to `;`. Parquet columns must
-    be numeric; .npy must contain a 2-D array (pickles are refused). Raises `DataError` for a missing or unreadable
-    file; for text, NaN or infinity, with their place; for numbers too large or small to be squared; and for a first
-    column without a name that numbers the rows.
+    CSV is UTF-8, may have a header line, and `,`, `;` or tabs between entries, with decimal commas next to `;`. Parquet
+    columns must be numeric; .npy must contain a 2-D array (pickles are refused). Raises `DataError` for a missing or
+    unreadable file; for two columns with the same name; for text, NaN or infinity, with their place; for numbers too
+    large or small to be squared; and for a first column without a name that numbers the rows.
     """
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise DataError(f"{path}: unknown file type {path.suffix!r}; write the matrix as {', '.join(FORMATS)}")
+    kind = path.suffix.lower()
+    if kind not in READERS:
+        raise DataError(f"{path}: unknown file type {path.suffix!r}; write the matrix as {', '.join(READERS)}")
     if not path.is_file():
         raise DataError(f"{path}: no such file")
-    values, names, named = (_read_table if path.suffix.lower() in TABLES else _read_array)(path)
+    try:
+        values, header = READERS[kind](path)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: cannot be read as {kind[1:]}: it is not UTF-8 text; save it as UTF-8") from error
+    except (OSError, ValueError, NotImplementedError, csv.Error) as error:
+        raise DataError(f"{path}: cannot be read as {kind[1:]}: {str(error).strip()}") from error
     if values.ndim != 2 or values.size == 0:
         raise DataError(f"{path}: needs a two-dimensional matrix, found shape {values.shape}")
-    if values.dtype.kind not in "fiub":
-        raise DataError(f"{path}: needs numbers, found entries of type {values.dtype}")
-    matrix = np.ascontiguousarray(values, dtype=np.float64)
+    names = [printable(name).strip() or str(i) for i, name in enumerate(header or [""] * values.shape[1], start=1)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"{path}: {names.count(twice[0])} columns are called {twice[0]!r}; give each its own name")
+    matrix = np.column_stack([_numbers(column, name, path) for column, name in zip(values.T, names, strict=True)])
     bad = np.argwhere(~np.isfinite(matrix))
     if bad.size:
         row, column = (int(i) for i in bad[0])
-        name = f" ({names[column]})" if named else ""
+        name = f" ({names[column]})" if header else ""
         raise DataError(
             f"{path}: {len(bad)} entries are not finite, the first in row {row + 1}, column {column + 1}{name}; "
             "remove or impute them first"
         )
-    for i, name in enumerate(names):
-        squarable(matrix[:, i], name, path)
-    if path.suffix.lower() != ".npy" and names[0] == "1" and _numbers_rows(matrix[:, 0]):
+    for name, largest in zip(names, np.abs(matrix).max(axis=0), strict=True):
+        if largest > 0 and not 1 / LARGEST < largest < LARGEST:
+            raise DataError(f"{path}: the largest entry of {name!r} is {largest:.3g}; write it in other units")
+    if kind != ".npy" and names[0] == "1" and _numbers_rows(matrix[:, 0]):
         raise DataError(
             f"{path}: its first column has no name and numbers the rows: an index that was saved with the data? Write "
             "the file without it"
         )
-    return Columns(matrix, tuple(names))
+    return Columns(np.ascontiguousarray(matrix), tuple(names))
 
 
-def _read_array(path: Path) -> tuple[Array, list[str], bool]:
-    """Read an .npy file; returns the same as `_read_table`."""
+def _numbers(column: Any, name: str, path: Path) -> Array:
+    """Return a column as doubles, NaN for gaps. Raises `DataError` for text."""
+    if column.dtype.kind in "fiub":
+        return np.asarray(column, np.float64)
+    entries = [np.nan if entry is None or (isinstance(entry, str) and not entry) else entry for entry in column]
     try:
-        values = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as npy: {error}") from error
-    return values, [str(i + 1) for i in range(values.shape[-1] if values.ndim else 0)], False
+        return np.array([float(entry) for entry in entries])
+    except (TypeError, ValueError) as error:
+        text = next(entry for entry in entries if not _is_number(entry))
+        raise DataError(
+            f"{path}: column {name!r} holds text, e.g. {text!r}; only numeric columns are allowed"
+        ) from error
 
 
-def _read_table(path: Path) -> tuple[Array, list[str], bool]:
-    """Read a table: its matrix, the names of its columns, and whether the file names them."""
-    # imported here, because pandas is slow to import and only file data need it
+def _is_number(entry: Any) -> bool:
+    try:
+        float(entry)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _read_array(path: Path) -> tuple[Any, list[str]]:
+    values = np.load(path, allow_pickle=False)
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"it needs numbers, found entries of type {values.dtype}")
+    return values, []
+
+
+def _read_parquet(path: Path) -> tuple[Any, list[str]]:
+    import pandas as pd  # imported here, because pandas is slow to import and only Parquet needs it
     from pandas.api.types import is_numeric_dtype
 
-    frame, named = read_frame(path)
-    for name, column in frame.items():
-        if not is_numeric_dtype(column):
-            text = next((v for v in column if not isinstance(v, int | float)), None)
-            raise DataError(f"{path}: column {name!r} holds text, e.g. {text!r}; only numeric columns are allowed")
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan), list(frame.columns), named
+    frame = pd.read_parquet(path)
+    numbers = all(map(is_numeric_dtype, frame.dtypes))
+    values = frame.to_numpy(np.float64, na_value=np.nan) if numbers else frame.to_numpy(object)
+    return values, list(map(str, frame.columns))
+
+
+def _read_csv(path: Path) -> tuple[Any, list[str]]:
+    """Read the entries of a CSV file as text, and its header, which has an entry that is no number, or none above an
+    index.
+    """
+    text = path.read_text(encoding="utf-8-sig")
+    sep = next((mark for mark in (";", "\t") if mark in text.partition("\n")[0]), ",")
+    rows = [row for row in csv.reader(text.splitlines(keepends=True), delimiter=sep, strict=True) if row]
+    if not rows:
+        raise ValueError("it is empty")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"line {number} has {len(row)} entries, and line 1 has {len(rows[0])}")
+    decimal = "," if sep == ";" else "."
+    entries = np.array([[entry.strip().replace(decimal, ".") for entry in row] for row in rows], dtype=object)
+    if entries[0, 0] and all(entry == "" or _is_number(entry) for entry in entries[0]):
+        return entries, []
+    return entries[1:], rows[0]
+
+
+READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".npy": _read_array}
+"""Suffix of a file -> the function that reads its entries and its header, which is empty where it has none."""
 
 
 def _numbers_rows(column: Array) -> bool:

@@ -25,10 +25,10 @@ def test_other_ways_to_write_a_csv_file_are_the_same_matrix(tmp_path, style):
     ("content", "message"),
     [
         ("x,x\n1,2\n", "2 columns are called 'x'"),
-        ("\n\n", "cannot be read as csv: No columns"),
-        ("x,y\n1,2\n1,2,3\n", "cannot be read as csv: Expected 2 fields in line 3, saw 3"),
-        ("x,y\nr,1,2\ns,3,4\n", "more entries than its header"),
-        ('x,y\n"1,2\n', "cannot be read as csv: EOF inside string"),
+        ("\n\n", "cannot be read as csv: it is empty"),
+        ("x,y\n1,2\n1,2,3\n", "cannot be read as csv: line 3 has 3 entries, and line 1 has 2"),
+        ("x,y\nr,1,2\ns,3,4\n", "line 2 has 3 entries, and line 1 has 2"),
+        ('x,y\n"1,2\n', "cannot be read as csv: unexpected end of data"),
         ("x,y\n".encode("utf-16"), "it is not UTF-8 text; save it as UTF-8"),
     ],
 )
