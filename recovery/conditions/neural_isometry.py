@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recovery.conditions.beam import beam_search
 from recovery.conditions.exact_dual import ExactMargins, uniform_margin
 from recovery.conditions.exact_model import Model
 from recovery.conditions.oracle import dual_terms, gated_dual
@@ -215,17 +214,15 @@ def search_isometry(
     *,
     linear: bool,
     starts: int = 4,
-    beam: int | None = None,
     smoothed: bool = False,
 ) -> BestPattern | None:
     """Search locally for the pattern of largest ||A_j^T lam|| other than the planted ones.
 
     Starting points: the planted directions (their neighbours are the worst for one normalised neuron and n < 2d), the
     best `starts` of 50 random patterns, and `starts` patterns with nearly all rows active (where a condition with a
-    skip connection is tight). beam: the width of a beam search, made instead. smoothed: `starts` smooth ascents, made
-    instead. The value found is a lower bound: above 1 the condition fails. None where the planted weights are not
-    identified or no other pattern is found. Raises `ParameterError` for a beam or smooth ascents and neurons that are
-    normalised after the ReLU.
+    skip connection is tight). smoothed: `starts` smooth ascents, made instead. The value found is a lower bound: above
+    1 the condition fails. None where the planted weights are not identified or no other pattern is found. Raises
+    `ParameterError` for smooth ascents and neurons that are normalised after the ReLU.
     """
     planted = planted_dual(architecture, X, directions, signs, linear=linear)
     if planted.lam is None:
@@ -233,8 +230,6 @@ def search_isometry(
     X, directions, own, lam, known = planted.X, planted.neurons, planted.own, planted.lam, planted.patterns
     if smoothed:
         return smoothed_search(own.base, *dual_terms(own, lam), rng, starts=starts, known=known)
-    if beam is not None:
-        return beam_search(own.base, *dual_terms(own, lam), width=beam, known=known)
 
     def score(patterns: Mask) -> Array:
         values = own.over(patterns).dual_norms(lam)

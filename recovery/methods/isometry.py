@@ -9,7 +9,6 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Interval
 
-from recovery.conditions.maximal import is_maximal, sufficient_condition
 from recovery.conditions.neural_isometry import (
     Condition,
     isometry_over_all,
@@ -44,12 +43,9 @@ class Isometry:
 
     condition: `planted`, the condition for recovery of the planted neurons by the architecture: (NIC-L), (NIC-1),
     (NIC-k), (NNIC-1) or (NNIC-k); `uniform`, (7), for every linear neuron at once; `trace`, (orth-SNIC-L),
-    max tr(D_j) <= n - d, its form for orthonormal data; `maximal`, Definition 7, for one ReLU neuron; `sufficient`,
-    Proposition 22; `printed`, `planted` with a pseudo-inverse, as P1 prints it, which can hold where no dual has the
-    planted directions and therefore proves no recovery.
+    max tr(D_j) <= n - d, its form for orthonormal data.
     For a normalised architecture `planted` is not measured where rounding decides ranks (rows of very different norms).
     starts: the number of local searches where `patterns.kind` is `searched` (`planted` and `trace` only).
-    beam: the width of a beam search in place of them, for `planted`; it misses far fewer violations, in less time.
     search: `smoothed` makes `starts` ascents on a smooth objective in place of them, for `planted`; it reaches
     thousands of rows.
     With `patterns.kind: all` the value of `planted` is the largest over all patterns, proved with at most
@@ -61,32 +57,24 @@ class Isometry:
         *("patterns_proved", "reason"),
     )
 
-    condition: Literal["planted", "uniform", "trace", "maximal", "sufficient", "printed"] = "planted"
+    condition: Literal["planted", "uniform", "trace"] = "planted"
     starts: Annotated[int, Ge(1)] = 4
-    beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
     search: Literal["circles", "smoothed"] = field(default="circles", metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings to which the condition does not apply. Raises `ParameterError`."""
         if setting.patterns.kind == "all" and self.condition != "planted":
             raise ParameterError("patterns.kind all works with condition planted only; use sampled or exhaustive")
-        if setting.patterns.kind == "searched" and self.condition not in ("planted", "trace"):
+        if setting.patterns.kind == "searched" and self.condition == "uniform":
+            raise ParameterError("condition 'uniform' is not searched; use patterns.kind sampled or exhaustive")
+        if self.search == "smoothed" and (self.condition != "planted" or architecture.normalizes_after):
             raise ParameterError(
-                f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"
+                "search smoothed works with condition planted of networks without normalised ReLU neurons only; leave "
+                "it out"
             )
-        name = "beam" if self.beam is not None else "search smoothed" if self.search == "smoothed" else None
-        if name is not None and (self.condition != "planted" or architecture.normalizes_after):
-            raise ParameterError(
-                f"{name} works with condition planted of networks without normalised ReLU neurons only; leave it out"
-            )
-        if self.beam is not None and self.search == "smoothed":
-            raise ParameterError("beam and search smoothed are two searches; give one of them")
-        if self.condition in ("planted", "printed"):
+        if self.condition == "planted":
             architecture.require("isometry")
             check_representable(setting, architecture)
-        one = setting.planted.form == "relu" and setting.planted.neurons == 1
-        if self.condition in ("maximal", "sufficient") and not one:
-            raise ParameterError(f"condition {self.condition!r} is about one ReLU neuron: planted {{kind: relu, k: 1}}")
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
@@ -96,11 +84,9 @@ class Isometry:
             all_ones=None if instance.all_ones is None else instance.all_ones.exists,
             redraws=instance.planted.redraws,
         )
-        if self.condition in ("maximal", "sufficient"):
-            return measured.having(holds=self._single_neuron(instance))
         if searched:
             instance = self._grown(instance, architecture)
-        normalized = self.condition in ("planted", "printed") and architecture.normalized
+        normalized = self.condition == "planted" and architecture.normalized
         if normalized and not ranks_are_sure(architecture.features(instance.X), instance.patterns):
             return measured
         everywhere = instance.setting.patterns.kind == "all"
@@ -124,7 +110,7 @@ class Isometry:
         given, linear = _planted(instance, architecture)
         if instance.setting.patterns.kind == "all":
             return isometry_over_all(*given, linear=linear, nodes=instance.setting.patterns.nodes)
-        return neural_isometry(*given, instance.patterns, linear=linear, printed=self.condition == "printed")
+        return neural_isometry(*given, instance.patterns, linear=linear)
 
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
         """Return the instance with the pattern added at which a search finds the largest value of the condition."""
@@ -135,17 +121,11 @@ class Isometry:
         else:
             given, linear = _planted(instance, architecture)
             smoothed = self.search == "smoothed"
-            worst = search_isometry(*given, rng, linear=linear, starts=self.starts, beam=self.beam, smoothed=smoothed)
+            worst = search_isometry(*given, rng, linear=linear, starts=self.starts, smoothed=smoothed)
         if worst is None:
             return instance
         known = [instance.patterns, worst.pattern[:, None]]
         return instance.with_patterns(unique_patterns(architecture.features(X), known))
-
-    def _single_neuron(self, instance: Instance) -> bool | None:
-        w = planted_neurons(instance).directions[:, 0]
-        if self.condition == "sufficient":
-            return sufficient_condition(instance.X, w).holds
-        return is_maximal(instance.X, instance.X @ w >= 0)
 
     def setting_cost(self, setting: Setting) -> float:
         """Estimate the seconds of a product over the patterns, or of a proof over all of them."""

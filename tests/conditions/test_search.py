@@ -10,7 +10,7 @@ from recovery.conditions.search import circle_points, most_active, smoothed_sear
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.arrangements import enumerate_cells
-from recovery.instances.draw import Setting, Streams, draw
+from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear
 from recovery.methods.isometry import Isometry
@@ -119,7 +119,6 @@ def test_whole_numbers_refute_theorem_5_of_p1() -> None:
     ("method", "message"),
     [
         (Isometry(condition="trace", search="smoothed"), "search smoothed works with condition planted"),
-        (Isometry(beam=8, search="smoothed"), "two searches"),
     ],
 )
 def test_searches_that_cannot_run_are_refused(method: Isometry, message: str) -> None:
@@ -178,18 +177,3 @@ def test_a_known_cell_is_left_out() -> None:
     one = np.ones((1, 1))
     assert beam_search(one, np.ones(1), width=1, known=np.ones((1, 1), dtype=np.bool_)) is None
     assert beam_search(one, np.zeros(1), width=1) is None
-
-
-def test_the_isometry_condition_over_patterns_that_a_beam_finds() -> None:
-    skip, verdicts = ARCHITECTURES["relu_skip"], []
-    for seed in range(12):
-        found = []
-        for kind, beam in (("searched", 64), ("all", None)):
-            setting = Setting(24, 8, patterns=Patterns(kind=kind))  # type: ignore[arg-type]
-            instance = draw(setting, Streams.spawn(np.random.default_rng([8, seed])), skip)
-            found.append(Isometry(beam=beam)(instance, skip))
-        assert found[0].isometry_value == pytest.approx(found[1].isometry_value, abs=1e-9)
-        verdicts.append(found[0].holds)
-    assert {True, False} == set(verdicts)
-    with pytest.raises(ParameterError, match="beam"):
-        Isometry(condition="trace", beam=4).check(Setting(8, 2, planted=Linear()), skip)
