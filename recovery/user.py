@@ -1,21 +1,22 @@
 """User code (an ensemble, architecture, planted model, method or solver), named as `module:NAME`: import and hashes."""
 
-import ast
 import importlib
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
 from recovery.errors import ParameterError
-from recovery.text import did_you_mean, syntax_tree
+from recovery.text import did_you_mean
 
 PROGRAM = __name__.partition(".")[0]
-INSTALLED = ("site-packages", "dist-packages")
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+IMPORTS = re.compile(rb"\b(?:from|import)\b(?:[^\n(]*\([^)]*\)|(?:\\\r?\n|[^\n])*)")
+"""Import statements, also over several lines; other text with these words does no harm."""
 
 USER_NAME = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
@@ -76,30 +77,30 @@ def resolve(name: str) -> Any:
     return getattr(module, attribute)
 
 
-def fingerprint(names: Iterable[str]) -> str:
-    """Return a hash of the sources of the modules that these `module:NAME` name, which must be imported already.
+def fingerprint(names: Iterable[str], folders: Iterable[Path] | None = None) -> str:
+    """Return a hash of the sources of the modules that these `module:NAME` name, and of the modules beside or below
+    them that their import statements name.
 
-    Modules that they import from the same folder or below it are included.
+    folders: find the modules on the path and in these folders, and import none; by default they are imported already.
+    Raises `ParameterError` if a file is not found.
     """
-    return _hash({module: getattr(sys.modules.get(module), "__file__", None) for module in _modules(names)})
-
-
-def fingerprints(choices: Iterable[Collection[str]], folders: Iterable[Path]) -> set[str]:
-    """Return the hash of each set of `module:NAME`, from the files that an import would read now; none is imported.
-
-    Modules are found on the path and in these folders. Raises `ParameterError` if one is not found.
-    """
-    places = [*sys.path, *map(str, folders)]
-    return {_hash({module: _file(module, places) for module in _modules(names)}) for names in choices}
+    sources = dict[str, bytes]()
+    for module in {name.partition(":")[0] for name in names}:
+        found = getattr(sys.modules.get(module), "__file__", None)
+        if folders is not None:
+            found = _file(module, [*sys.path, *map(str, folders)])
+        if found is not None:
+            path = Path(found)
+            _collect(path, path.parents[module.count(".") + (path.name == "__init__.py")], sources)
+    digest = blake2b(digest_size=8)
+    for place in sorted(sources):
+        digest.update(f"{place} {len(sources[place])}\n".encode() + sources[place])
+    return digest.hexdigest()
 
 
 def folders_of(document: Mapping[str, Any]) -> list[Path]:
     """Return the folders where the user code of a stored config is looked for."""
     return [Path(document.get("folder", ".")), Path.cwd()]
-
-
-def _modules(names: Iterable[str]) -> set[str]:
-    return {name.partition(":")[0] for name in names}
 
 
 def _file(module: str, places: Sequence[str] | None) -> str:
@@ -114,48 +115,24 @@ def _file(module: str, places: Sequence[str] | None) -> str:
     return found.origin
 
 
-def _hash(files: Mapping[str, str | None]) -> str:
-    """Return the hash of modules and of the neighbours that they import. files: module -> its file."""
-    sources = dict[str, bytes]()
-    for module_name, file in files.items():
-        if file is not None:
-            path = Path(file)
-            _collect(path, path.parents[module_name.count(".") + (path.name == "__init__.py")], sources)
-    digest = blake2b(digest_size=8)
-    for place in sorted(sources):
-        digest.update(f"{place} {len(sources[place])}\n".encode() + sources[place])
-    return digest.hexdigest()
-
-
 def _collect(path: Path, root: Path, sources: dict[str, bytes]) -> None:
-    """Add the source of a file below `root`, and of the modules below `root` that it imports."""
+    """Add the source of a file below `root`, and of the modules below `root` that its import statements name."""
     place = path.relative_to(root).as_posix()
     if place in sources or not path.is_file():
         return
     sources[place] = path.read_bytes()
-    if path.suffix != ".py" or not set(INSTALLED).isdisjoint(root.parts):
+    if path.suffix != ".py" or not INSTALLED.isdisjoint(root.parts):
         return
-    for folder in path.relative_to(root).parents[:-1]:
-        _collect(root / folder / "__init__.py", root, sources)
-    for name, start in _imports(sources[place], path, root):
-        *folders, last = name.split(".")
-        if name.partition(".")[0] != PROGRAM:
-            for file in (f"{last}.py", f"{last}/__init__.py"):
-                _collect(start.joinpath(*folders, file), root, sources)
-
-
-def _imports(source: bytes, path: Path, root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the dotted names that may be imported modules, each with the folder where it starts."""
-    try:
-        nodes = list(ast.walk(syntax_tree(source)))
-    except (SyntaxError, ValueError):  # the file may have been edited, to invalid code, after it was imported
-        return
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, root) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            start = path.parents[node.level - 1] if node.level else root
-            if start.is_relative_to(root):
-                head = [node.module] if node.module else []
-                names = [*head, *(".".join([*head, alias.name]) for alias in node.names if alias.name != "*")]
-                yield from ((name, start) for name in names)
+    words = {word.decode() for line in IMPORTS.findall(sources[place]) for word in re.findall(rb"[A-Za-z_]\w*", line)}
+    pending = [folder for folder in path.parents if folder.is_relative_to(root)]
+    while pending:
+        folder = pending.pop()
+        if folder != root:
+            _collect(folder / "__init__.py", root, sources)
+        for near in folder.iterdir():
+            if near.stem not in words - {PROGRAM}:
+                continue
+            if near.suffix == ".py":
+                _collect(near, root, sources)
+            elif near.is_dir() and not near.is_symlink():
+                pending.append(near)

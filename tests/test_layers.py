@@ -41,7 +41,7 @@ NOT_IN_THE_LIBRARY = {"ruamel", "pydantic", "pandas", "pyarrow", "joblib", "clic
 LATE = {
     "recovery/runner/sweep_status.py": {"recovery.config"},
     "recovery/store/grid.py": {"recovery.config"},
-    "recovery/config/header.py": {"recovery.theory"},
+    "recovery/config/names.py": {"recovery.theory"},
     "recovery/api.py": {"recovery.report.page.spec"},
     "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
     "recovery/runner/loading.py": {"recovery.runner.pool"},

@@ -1,5 +1,7 @@
 """From YAML to a validated sweep, and from a sweep to its trials."""
 
+from recovery.config.axes import user_axes as user_axes
+from recovery.config.components import user_code_in as user_code_in
 from recovery.config.header import ReportSpec as ReportSpec
 from recovery.config.load import (
     find as find,
@@ -13,4 +15,3 @@ from recovery.config.sampling import Even as Even, Until as Until
 from recovery.config.sweep import Sweep as Sweep, from_document as from_document
 from recovery.config.tree import ConfigError as ConfigError
 from recovery.config.trials import Cell as Cell, Trial as Trial, Trials as Trials
-from recovery.config.user_axes import user_axes as user_axes, user_code_in as user_code_in

@@ -18,25 +18,27 @@ blocks counts once. An axis overrides a value that the config sets at the same p
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from recovery.config.components import COMPONENTS, Choice
+from recovery.config.components import COMPONENTS, Choice, user_code_in
+from recovery.config.header import HEADER
 from recovery.config.points import BROKEN, FACTOR, SIZES, AxisValue, Block, Computed, Point
 from recovery.config.tree import ConfigError, Path, Tree, as_shown
-from recovery.config.user_axes import TAKEN, is_user_axis, user_code_in
 from recovery.config.validate import build
 from recovery.config.values import Times, listed
-from recovery.expressions import Expression, ExpressionError, parse as parse_expression
+from recovery.expressions import CONSTANTS, FUNCTIONS, Expression, ExpressionError, parse as parse_expression
+from recovery.methods.columns import RESERVED, Columns
 from recovery.text import did_you_mean
 
 ZIP = "zip"
-ZIPPED = "a mapping of paths to lists of one length"
 MOST_POINTS = 200_000
 MOST_LISTED = 20
 """Most keys that a message lists if it also suggests one."""
+TAKEN = frozenset({*HEADER, *RESERVED, *CONSTANTS, *FUNCTIONS, "value", FACTOR})
+"""Words with another meaning, which cannot name an axis."""
 
 
 def all_paths() -> list[str]:
@@ -83,7 +85,7 @@ class _BlockReader:
             self._found(path, spec, "a mapping of paths to values, or a list of such mappings")
         self.paths: list[str] = []
         self.dimensions: list[tuple[Point, ...]] = []
-        self.times: dict[str, Times] = {}
+        self.times: dict[str, str] = {}
         self.expressions: dict[str, Expression] = {}
         self.used: set[str] = set()
 
@@ -124,29 +126,23 @@ class _BlockReader:
             at = (*self.path, name)
             self.tree.report(at, f"{error}; {hint or f'values are a list: [{text}]'}")
             self.used.add(name)
-            if self._claim(name, at):
-                self.dimensions.append(({name: AxisValue(BROKEN, at, at)},))
+            self._add({name: [AxisValue(BROKEN, at, at)]}, self.path)
 
     def _axis(self, name: str, spec: Any) -> None:
         at = (*self.path, name)
-        if isinstance(spec, dict) and "times" in spec:
-            times: Times | None = self._checked(at, partial(build, Times, spec))
-            if times and (name not in ("n", "d") or times.times == name):
-                other = "d" if name == "n" else "n"
-                text = f"found {name!r} as a multiple of {times.times!r}; did you mean {other!r}?"
-                self.tree.report(
-                    at, f"multiples are for n and d: `n: {{times: d, ...}}` or `d: {{times: n, ...}}`, {text}"
-                )
-                return
-            if times:
-                self.times[name] = times
-            values = self._values(at, times.factors) if times else [AxisValue(BROKEN, at, at)]
-        elif isinstance(spec, int | float) and not isinstance(spec, bool):
-            values = [AxisValue(spec, at, at)]
+        if isinstance(spec, int | float) and not isinstance(spec, bool):
+            self._add({name: [AxisValue(spec, at, at)]}, self.path)
+        elif not (isinstance(spec, dict) and "times" in spec):
+            self._add({name: self._values(at, partial(listed, spec))}, self.path)
+        elif (name in SIZES and spec["times"] != name) or spec["times"] not in SIZES:
+            values = self._values(at, lambda: build(Times, spec).factors())
+            if values[0].value is not BROKEN:
+                self.times[name] = spec["times"]
+            self._add({name: values}, self.path)
         else:
-            values = self._values(at, partial(listed, spec))
-        if self._claim(name, at):
-            self.dimensions.append(tuple({name: value} for value in values))
+            text = "multiples are for n and d: `n: {times: d, ...}` or `d: {times: n, ...}`, found "
+            other = "d" if name == "n" else "n"
+            self.tree.report(at, f"{text}{name!r} as a multiple of {spec['times']!r}; did you mean {other!r}?")
 
     def _zip(self, at: Path, group: dict[str, Any]) -> None:
         columns = {
@@ -156,10 +152,14 @@ class _BlockReader:
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
             self.tree.report(at, f"zipped axes need equally many values: {counts}")
-        claimed = {name: values for name, values in columns.items() if self._claim(name, (*at, name))}
-        if claimed:
-            rows = zip(*claimed.values(), strict=False)
-            self.dimensions.append(tuple(dict(zip(claimed, row, strict=True)) for row in rows))
+        self._add(columns, at)
+
+    def _add(self, columns: Mapping[str, Sequence[AxisValue]], at: Path) -> None:
+        """Add a dimension: the values of one axis, or of axes that advance together, without those with errors."""
+        columns = {name: values for name, values in columns.items() if self._claim(name, (*at, name))}
+        if columns:
+            rows = zip(*columns.values(), strict=False)
+            self.dimensions.append(tuple(dict(zip(columns, row, strict=True)) for row in rows))
 
     def _claim(self, name: str, at: Path) -> bool:
         """Add a path to the axes if it can be one; otherwise add a problem and return False."""
@@ -177,13 +177,14 @@ class _BlockReader:
         claimed = {name: one for name, one in self.expressions.items() if self._claim(name, (*self.path, name))}
         computed: dict[str, Computed] = {}
         problems = len(self.tree.problems)
-        for name, times in self.times.items():
-            at, base = (*self.path, name), times.times
-            if base in self.times:
-                self.tree.report((*at, "times"), f"{base!r} is a multiple too; give one of them values")
-                break
-            given: dict[str, int | float] = {} if base in self.paths else {base: self._given(base) or 1}
-            computed[name] = Computed(name, parse_expression(f"{FACTOR} * {base}"), given, at, multiple=True)
+        if len(self.times) > 1:
+            name, base = next(iter(self.times.items()))
+            text = f"{base!r} is a multiple too; give one of them values"
+            self.tree.report((*self.path, name, "times"), text)
+        for name, base in self.times.items():
+            given, axes = ({}, {base: base}) if base in self.paths else ({base: self._given(base) or 1}, {})
+            expression = parse_expression(f"{FACTOR} * {base}")
+            computed[name] = Computed(name, expression, given, {FACTOR: name, **axes}, (*self.path, name))
         for name, expression in claimed.items():
             at, others = (*self.path, name), [used for used in expression.names if used not in self.paths]
             numbers = {used: value for used in others if (value := self._given(used)) is not None}
@@ -193,15 +194,16 @@ class _BlockReader:
                 text = f"{expression.text!r} uses {unknown[0]!r}, which is neither an axis nor a number"
                 self.tree.report(at, f"{text}: the axes here are {', '.join(known)}{hint}")
                 continue
-            computed[name] = Computed(name, expression, numbers, at)
-        order = TopologicalSorter({name: one.operands for name, one in computed.items()})
+            axes = {used: used for used in expression.names if used not in numbers}
+            computed[name] = Computed(name, expression, numbers, axes, at)
+        order = TopologicalSorter({name: set(one.axes) - {FACTOR} for name, one in computed.items()})
         try:
             ordered = tuple(computed[name] for name in order.static_order() if name in computed)
         except CycleError as error:
-            circle = " -> ".join(error.args[1])
-            self.tree.report(
-                (*self.path, error.args[1][0]), f"is computed from itself: {circle}; give one of them values"
-            )
+            circle = error.args[1]
+            text = f"is computed from itself: {' -> '.join(circle)}; give one of them values"
+            if len(self.times) < 2:
+                self.tree.report((*self.path, circle[0]), text)
         if len(self.tree.problems) == problems:
             return ordered
         self.dimensions.append(({name: AxisValue(BROKEN, (), ()) for name in (*claimed, *self.times)},))
@@ -216,16 +218,30 @@ class _BlockReader:
 
     def _values(self, at: Path, read: Callable[[], list[tuple[Any, Path]]]) -> list[AxisValue]:
         """Return the values that `read` returns, with their places; one BROKEN value if it raises `ConfigError`."""
-        found = self._checked(at, read)
-        return [AxisValue(BROKEN, at, at)] if found is None else [AxisValue(v, (*at, *inner), at) for v, inner in found]
-
-    def _checked(self, at: Path, read: Callable[[], Any]) -> Any:
-        """Return the result of `read`; None if it raises `ConfigError`, which becomes a problem."""
         try:
-            return read()
+            return [AxisValue(value, (*at, *inner), at) for value, inner in read()]
         except ConfigError as error:
             self.tree.adopt(error, at)
-            return None
+            return [AxisValue(BROKEN, at, at)]
 
     def _found(self, path: Path, value: object, allowed: str) -> None:
         self.tree.report(path, f"found {as_shown(value)}; allowed: {allowed}")
+
+
+def is_user_axis(path: str) -> bool:
+    """Return whether a path is a word that is no science field."""
+    return re.fullmatch(r"[A-Za-z_]\w*", path) is not None and path not in COMPONENTS
+
+
+def user_axes(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the user axes among the paths."""
+    return tuple(path for path in paths if is_user_axis(path))
+
+
+def report_user_axes(tree: Tree, blocks: Sequence[Block], columns: Columns) -> None:
+    """Add to the tree's problems the user axes that have the name of a measured column."""
+    for i, block in enumerate(blocks):
+        for axis in user_axes(block.paths):
+            if axis in columns:
+                at = ("axes", i, axis) if isinstance(tree.value.get("axes"), list) else ("axes", axis)
+                tree.report(at, "is the name of a measured column; choose another", key=True)

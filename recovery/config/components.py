@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
-from recovery.config.tree import Tree, as_shown, canonical_json, invalid, zip_groups
+from recovery.config.tree import as_shown, canonical_json, invalid
 from recovery.config.user_code import UserValue, accept_method, accept_planted, user_architecture, user_value
 from recovery.config.validate import build, build_kind, build_scalar, names_of
 from recovery.errors import ParameterError
@@ -213,7 +213,7 @@ LATER = ("noise_scale",)
 """Fields added after ids were in use: at its default, such a field is left out of ids and documents."""
 
 ABSENT = Component(NONE, NONE.name, None, None)
-"""The architecture of a config that gives none, where all methods are user code."""
+"""The architecture of a cell whose method is user code, if the config gives none."""
 
 
 def is_left_out(name: str, part: Component) -> bool:
@@ -221,16 +221,9 @@ def is_left_out(name: str, part: Component) -> bool:
     return name in LATER and part.value == DEFAULTS[name]
 
 
-def only_user_methods(tree: Tree) -> bool:
-    """Return whether every method that the config names, also on its axes, is user code."""
-    methods = [tree.value.get("method")]
-    for _, block in tree.axis_blocks():
-        for axes in (block, *zip_groups(block)):
-            whole, kinds = axes.get("method"), axes.get("method.kind")
-            methods += whole if isinstance(whole, list) else []
-            methods += [{"kind": kind} for kind in kinds] if isinstance(kinds, list) else []
-    named = [one["kind"] for one in methods if isinstance(one, dict) and "kind" in one]
-    return bool(named) and all(map(is_user_name, named))
+def user_code_in(document: Mapping[str, Any]) -> set[str]:
+    """Return the user code that a config or document names for its trials, as `module:NAME`."""
+    return {name for field in (*COMPONENTS, "axes") for name in user_names(document.get(field))}
 
 
 def imported(value: Any) -> Any:

@@ -1,17 +1,17 @@
 """From a tree to grid cells: the axes override the config's own fields at every point, and the result is validated."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from recovery.config.axes import user_axes
 from recovery.config.checks import Checks
-from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Component, Context, Single, only_user_methods
+from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Component, Context, Single
 from recovery.config.coordinates import Coordinates, unify
 from recovery.config.points import BROKEN, AxisValue, Block, Point
 from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
 from recovery.config.trials import AXES, Cell
-from recovery.config.user_axes import user_axes
-from recovery.types import Scalar
+from recovery.user import is_user_name
 
 _EXAMPLES = {
     "n": "n: 100",
@@ -42,42 +42,30 @@ class Composer:
         If the context allows imports, the cells are also checked, and have the methods' estimates of their cost.
         """
         coordinates, checks = Coordinates(blocks), Checks(self.tree)
-        found, start = dict[tuple[str, ...], Cell](), 0
+        found, start, lacks_architecture = dict[tuple[str, ...], Cell](), 0, False
         for block in blocks:
             inside = {name: _inside(name, block.paths) for name in COMPONENTS}
             computed = {one.path for one in block.computed}
-            free = [axis for axis in user_axes(block.paths) if axis not in computed]
+            if free := [axis for axis in user_axes(block.paths) if axis not in computed]:
+                # two values of such an axis that give equal fields, such as n after rounding, are two cells
+                inside[AXES] = tuple((axis, (axis,)) for axis in free)
             for number, point in enumerate(block.points(self._report), start):
-                parts = self._parts(point, inside, free)
-                if parts is None:
+                parts = {name: self._part(name, point, paths) for name, paths in inside.items()}
+                if (sound := _sound(parts)) is None:
                     continue
-                texts = tuple([part.text for part in parts.values()])
+                if sound["architecture"] is ABSENT and not is_user_name(sound["method"].tag):
+                    lacks_architecture = True
+                    continue
+                texts = tuple([part.text for part in sound.values()])
                 if texts not in found:
-                    cost = checks.cost(parts, point) if self.context.imports else 1.0
-                    found[texts] = Cell(
-                        self.seed, parts, coordinates.of(point, parts, coordinates.fields), cost, number
-                    )
+                    cost = checks.cost(sound, point) if self.context.imports else 1.0
+                    found[texts] = Cell(self.seed, sound, coordinates.of(point, sound), cost, number)
             start += block.count
+        if lacks_architecture:
+            self._missing("architecture")
         cells = list(found.values())
         unify([cell.coordinates for cell in cells])
         return cells
-
-    def combinations(self, blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[Scalar, ...]]:
-        """Return the combinations of values that these coordinates take, in the order of the config.
-
-        Only the components that the coordinates describe are composed. Points without one are left out.
-        """
-        coordinates = Coordinates(blocks)
-        if not coordinates.fields.keys() >= set(names):
-            return []
-        rows = []
-        for block in blocks:
-            fields = {coordinates.fields[name] for name in names} & COMPONENTS.keys()
-            inside = {field: _inside(field, block.paths) for field in fields}
-            points = ((point, self._parts(point, inside, ())) for point in block.points())
-            rows += [coordinates.of(point, parts, names) for point, parts in points if parts is not None]
-        unify(rows)
-        return list(dict.fromkeys(tuple(row.values()) for row in rows))
 
     def made(self, name: str) -> list[Component]:
         """Return every component of the science field `name` that could be built."""
@@ -87,40 +75,28 @@ class Composer:
         if all(problem.path != source for problem in self.tree.problems):
             self.tree.report(source, text)
 
-    def _parts(
-        self, point: Point, inside: dict[str, tuple[tuple[str, Path], ...]], free: Sequence[str]
-    ) -> dict[str, Component] | None:
-        """Return the components at a point, and its user axes; None if one of them has a problem."""
-        parts, sound = dict[str, Component](), True
-        for name, paths in inside.items():
-            key = (name, *[point[path] for path, _ in paths])
-            if key not in self.built:
-                self.built[key] = self._build(name, [(point[path], rest) for path, rest in paths])
-            if (part := self.built[key]) is None:
-                sound = False
-            else:
-                parts[name] = part
-        if free:
-            # two values of such an axis that give equal fields, such as n after rounding, are two cells
-            key = (AXES, *[point[axis] for axis in free])
-            if key not in self.built:
-                values = {axis: point[axis].value for axis in free}
-                self.built[key] = None if BROKEN in values.values() else Component(values, None, values, values)
-            if (part := self.built[key]) is None:
-                sound = False
-            else:
-                parts[AXES] = part
-        return parts if sound else None
+    def _missing(self, name: str) -> None:
+        text = f"is missing; add `{_EXAMPLES[name]}`, or an axis"
+        self.tree.problems.append(Problem((name,), text, place=self.tree.place(())))
+
+    def _part(self, name: str, point: Point, paths: Sequence[tuple[str, Path]]) -> Component | None:
+        """Return the component of a science field, or of the user axes, at a point; None if it has a problem."""
+        key = (name, *[point[path] for path, _ in paths])
+        if key not in self.built:
+            self.built[key] = self._build(name, [(point[path], rest) for path, rest in paths])
+        return self.built[key]
 
     def _build(self, name: str, overlays: Overlays) -> Component | None:
         if any(value.value is BROKEN for value, _ in overlays):
             return None
+        if name == AXES:
+            values = {str(path[0]): value.value for value, path in overlays}
+            return Component(values, None, values, values)
         base = self.tree.value.get(name, DEFAULTS.get(name))
-        if name == "architecture" and base is None and not overlays and only_user_methods(self.tree):
+        if name == "architecture" and base is None and not overlays:
             return ABSENT
         if name not in self.tree.value and name not in DEFAULTS and not overlays:
-            text = f"is missing; add `{_EXAMPLES[name]}`, or an axis"
-            self.tree.problems.append(Problem((name,), text, place=self.tree.place(())))
+            self._missing(name)
             return None
         for value, path in overlays:
             base = overlaid(base, path, value.value)
@@ -134,6 +110,12 @@ class Composer:
                 path, key = _origin(name, overlays, problem)
                 self.tree.report(path, problem.text + hint, key=key)
             return None
+
+
+def _sound(parts: Mapping[str, Component | None]) -> dict[str, Component] | None:
+    """Return the components, or None if one of them has a problem."""
+    sound = {name: part for name, part in parts.items() if part is not None}
+    return sound if len(sound) == len(parts) else None
 
 
 def _inside(name: str, paths: Sequence[str]) -> tuple[tuple[str, Path], ...]:

@@ -8,13 +8,12 @@ from typing import Any
 
 from recovery.config.axes import all_paths, path_fault
 from recovery.config.claims import Claim, build_claims
-from recovery.config.components import COMPONENTS, Context, Single
+from recovery.config.components import COMPONENTS, Context, Single, user_code_in
 from recovery.config.header import HEADER
 from recovery.config.names import claim_uses, report_unknown_names
 from recovery.config.reader import as_overrides, as_text, read, read_text, read_value
 from recovery.config.sweep import Sweep, composed
 from recovery.config.tree import ConfigError, Place, Problem, Tree, as_shown, refusal, zip_groups
-from recovery.config.user_axes import user_code_in
 from recovery.methods.columns import Columns
 from recovery.text import choices, did_you_mean
 from recovery.user import user_names

@@ -7,6 +7,8 @@ from itertools import product
 from math import floor, prod
 from typing import Any
 
+import numpy as np
+
 from recovery.config.tree import Path, as_shown
 from recovery.expressions import Expression, ExpressionError
 
@@ -34,35 +36,31 @@ Point = Mapping[str, AxisValue]
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """An axis whose values an expression computes. given: the numbers of the config for names that are no axes.
+    """An axis whose values an expression computes.
 
-    multiple: the axis has values of its own, which are the `factor` in the expression.
+    given: the numbers of the config for names that are no axes. axes: the other names -> the axis that has the value;
+    the `factor` of a multiple is the axis's own value.
     """
 
     path: str
     expression: Expression
     given: Mapping[str, int | float]
+    axes: Mapping[str, str]
     source: Path
-    multiple: bool = False
     known: dict[Any, AxisValue] = field(default_factory=dict, repr=False)
     """Values that were evaluated before, by their operands and by themselves, so that equal values are one object."""
 
-    @property
-    def operands(self) -> tuple[str, ...]:
-        """The axes that the expression uses, apart from the axis itself."""
-        return tuple(name for name in self.expression.names if name not in self.given and name != FACTOR)
-
     def at(self, point: Point, report: Callable[[Path, str], None]) -> AxisValue:
         """Return the value at a point; BROKEN if it has none, which is reported."""
-        operands = tuple(point[name] for name in self.operands)
-        factor = point[self.path] if self.multiple else None
-        key = (factor, *operands)
+        key = tuple([point[axis] for axis in self.axes.values()])
         if key not in self.known:
-            source, axis = (self.source, self.source) if factor is None else (factor.source, factor.key)
-            names = zip(self.operands, operands, strict=True)
-            numbers = {**self.given, **{name: one.value for name, one in names}}
-            value = self._value(numbers if factor is None else {**numbers, FACTOR: factor.value}, source, report)
-            self.known[key] = self.known.setdefault((type(value), value, source), AxisValue(value, source, axis))
+            operands = dict(zip(self.axes, key, strict=True))
+            own = operands.get(FACTOR, AxisValue(None, self.source, self.source))
+            value = self._value(
+                {**self.given, **{name: one.value for name, one in operands.items()}}, own.source, report
+            )
+            one = AxisValue(value, own.source, own.key)
+            self.known[key] = self.known.setdefault((type(value), value, own.source), one)
         return self.known[key]
 
     def _value(self, numbers: Mapping[str, Any], source: Path, report: Callable[[Path, str], None]) -> Any:
@@ -106,11 +104,8 @@ class Block:
 
     def point(self, number: int) -> Point:
         """Return the point with this number in the order of `points`."""
-        rows = []
-        for dimension in reversed(self.dimensions):
-            number, at = divmod(number, len(dimension))
-            rows.append(dimension[at])
-        return self._point(rows, lambda source, text: None)
+        at = np.unravel_index(number, [len(rows) for rows in self.dimensions])
+        return self._point([rows[i] for rows, i in zip(self.dimensions, at, strict=True)], lambda source, text: None)
 
     def _point(self, rows: Iterable[Point], report: Callable[[Path, str], None]) -> Point:
         point: dict[str, AxisValue] = {}
@@ -127,7 +122,7 @@ class Block:
 
 def computed_axes(blocks: Iterable[Block]) -> tuple[str, ...]:
     """Return the paths that are given by expressions alone, each once."""
-    return tuple(dict.fromkeys(one.path for block in blocks for one in block.computed if not one.multiple))
+    return tuple(dict.fromkeys(one.path for block in blocks for one in block.computed if FACTOR not in one.axes))
 
 
 def axes_of(blocks: Iterable[Block]) -> tuple[str, ...]:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from recovery.config.axes import parse
+from recovery.config.components import user_code_in
 from recovery.config.points import BROKEN, Point
 from recovery.config.slicing import given_axes
 from recovery.config.sweep import Sweep, plain_document
 from recovery.config.tree import Tree, canonical_json, refusal
 from recovery.config.trials import Cell
-from recovery.config.user_axes import user_code_in
 from recovery.config.values import log_spaced
 
 Axes = Mapping[str, Any]

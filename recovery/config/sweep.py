@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config.axes import parse
+from recovery.config.axes import parse, report_user_axes
 from recovery.config.claims import Claim, build_claims
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
@@ -22,7 +22,6 @@ from recovery.config.sampling import SAMPLINGS, Even, Sections, Until, report_en
 from recovery.config.slicing import Slicing, slicing
 from recovery.config.tree import ConfigError, Path as TreePath, Tree, canonical_json
 from recovery.config.trials import ID_BYTES, Cell, Trials
-from recovery.config.user_axes import report_user_axes
 from recovery.config.user_curves import kept_curves
 from recovery.config.validate import build, build_kind, names_of
 from recovery.errors import ParameterError
@@ -42,21 +41,25 @@ class Sweep(Sections):
 
     axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. slicing:
     the slices in which adaptive sampling looks for the threshold. backend: where trials run by default; it is not
-    stored in the document. combinations: the values that the coordinates of these names take together, in the order of
-    the config.
+    stored in the document.
     """
 
     axes: tuple[str, ...] = field(kw_only=True)
     computed: tuple[str, ...] = field(kw_only=True)
     slicing: Slicing = field(kw_only=True)
     document: dict[str, Any] = field(repr=False, kw_only=True)
-    combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False, kw_only=True)
     compose: Callable[[], Sequence[Cell]] = field(repr=False, kw_only=True)
 
     @cached_property
     def cells(self) -> Sequence[Cell]:
         """Every grid cell once; the first axis changes slowest."""
         return self.compose()
+
+    def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
+        """Return the values that the coordinates of these names take together, in the order of the config."""
+        known = all(name in cell.coordinates for cell in self.cells[:1] for name in names)
+        rows = (tuple([cell.coordinates[name] for name in names]) for cell in self.cells)
+        return list(dict.fromkeys(rows)) if known else []
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Trials:
         """Return every trial, cell by cell. An adaptive sweep has the trials of its first round and those of `counts`.
@@ -112,7 +115,7 @@ def composed(tree: Tree, context: Context) -> Sweep:
         report_undecidable(tree, uses, sections.claims, axes, cells, columns)
         report_endless(tree, sections, slicing(report, blocks), cells, columns)
     tree.refuse()
-    return _assembled(tree, sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
+    return _assembled(sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
 
 
 def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
@@ -134,7 +137,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
         tree.refuse()
         return cells
 
-    return _assembled(tree, sections, blocks, document, compose)
+    return _assembled(sections, blocks, document, compose)
 
 
 def stored_context(document: Mapping[str, Any]) -> Context:
@@ -186,7 +189,6 @@ def _sections(tree: Tree) -> tuple[Sections, dict[int, Claim]]:
 
 
 def _assembled(
-    tree: Tree,
     sections: Sections,
     blocks: list[Block],
     document: dict[str, Any],
@@ -201,7 +203,6 @@ def _assembled(
         computed=computed_axes(blocks),
         slicing=slicing(sections.report, blocks),
         document=document,
-        combinations=partial(Composer(tree, sections.seed, stored_context(document)).combinations, blocks),
         compose=compose,
     )
 

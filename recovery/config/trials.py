@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -151,16 +151,9 @@ class Trials(Sequence[Trial]):
     def __len__(self) -> int:
         return len(self.cell)
 
-    @overload
-    def __getitem__(self, at: int) -> Trial: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Trials: ...
-
-    def __getitem__(self, at: int | slice) -> Trial | Trials:
-        if isinstance(at, slice):
-            return self.take(np.arange(len(self))[at])
-        return self.cells[self.cell[at]].trial(int(self.replicate[at]))
+    def __getitem__(self, at: Any) -> Any:
+        """Return the trial at a position, or the trials of a slice."""
+        return self.take(at) if isinstance(at, slice) else self.cells[self.cell[at]].trial(int(self.replicate[at]))
 
     def __iter__(self) -> Iterator[Trial]:
         for cell, replicate in zip(self.cell.tolist(), self.replicate.tolist(), strict=True):
@@ -172,7 +165,7 @@ class Trials(Sequence[Trial]):
         return [values[cell] for cell in self.cell.tolist()]
 
     def take(self, which: Any) -> Trials:
-        """Return the trials at these positions, or where a mask is true."""
+        """Return the trials at these positions, in a slice, or where a mask is true."""
         taken = Trials(self.cells, self.cell[which], self.replicate[which])
         if "keys" in vars(self):
             vars(taken)["keys"] = self.keys[which]

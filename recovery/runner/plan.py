@@ -25,7 +25,7 @@ from recovery.store.round_files import Round, added, counts, intact_rounds, read
 from recovery.store.row_schema import FAILURES, keys_of
 from recovery.store.stored_rows import StoredRows
 from recovery.types import Index, Mask
-from recovery.user import fingerprints, folders_of
+from recovery.user import fingerprint, folders_of
 
 Statuses = NDArray[np.object_]
 """The status of each trial, None without a row."""
@@ -87,7 +87,8 @@ class Plan:
     def stale(self) -> set[str]:
         """Ids of the trials stored by another version of the user code, as of the first access."""
         own = {cell.own for cell in self.sweep.cells} - {frozenset()}
-        return self.index.stale(fingerprints(own, folders_of(self.sweep.document))) if own else set()
+        codes = {fingerprint(names, folders_of(self.sweep.document)) for names in own}
+        return self.index.stale(codes) if own else set()
 
     def without(self, ids: Collection[str]) -> Plan:
         """Return the plan in which these trials count as not stored."""

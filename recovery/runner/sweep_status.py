@@ -15,7 +15,7 @@ from recovery.store.row_schema import FAILURES
 from recovery.store.stored_rows import StoredRows
 from recovery.text import printable
 from recovery.types import Array
-from recovery.user import fingerprints, folders_of, user_names
+from recovery.user import fingerprint, folders_of, user_names
 
 WINDOW = timedelta(minutes=5)
 MICROSECOND = timedelta(microseconds=1)
@@ -128,7 +128,7 @@ def stale_rows(grid: Grid) -> str:
 
     try:
         own = {cell.own for cell in from_document(document).cells} - {frozenset()}
-        codes = fingerprints(own, folders_of(document))
+        codes = {fingerprint(names, folders_of(document)) for names in own}
     except ParameterError as error:
         return f"the user code cannot be compared with the code of the stored rows: {error}"
     count = len(StoredRows(Folder(grid.path).trials).stale(codes)) if own else 0

@@ -1,22 +1,19 @@
 """A user's own ensemble and method, named in YAML."""
 
-import gc
-import importlib
 import json
 import re
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from recovery.compiled import compilation
 from recovery.config import ConfigError, Sweep, from_document, load
-from recovery.runner.trial import PROCESSOR, measure
+from recovery.errors import ParameterError
+from recovery.runner.trial import measure
 from recovery.user import fingerprint
 
 from .sweeps import BASE, ids
@@ -209,16 +206,6 @@ def test_a_module_whose_file_is_gone_since_its_import_still_serves(folder: Path)
     assert fingerprint(cell.own) != before
 
 
-def test_the_hash_of_a_large_module_is_not_a_trials_time(folder: Path) -> None:
-    functions = "".join(f"\ndef unused_{i}(x):\n    return [x + {i}, x * {i}]\n" for i in range(1000))
-    (folder / "large_things.py").write_text(MODULE + functions)
-    trial = own(folder, method={"kind": "large_things:Weighted"}).trials()[0]
-    before = compilation.processor
-    row = measure(trial)
-    assert row["status"] == "ok"
-    assert row[PROCESSOR] < (compilation.processor - before) / 2
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -249,37 +236,37 @@ def test_a_module_that_fails_is_named_with_its_error(folder: Path) -> None:
         own(folder, data={"ensemble": "broken_things:f"})
 
 
-def test_threads_that_hash_user_code_at_once_do_not_disturb_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("folders", [None, []])
+def test_the_hash_follows_imports_of_neighbours_and_of_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: list[Path] | None
 ) -> None:
-    """In Python 3.11 `ast.parse` fails when another thread parses at another depth of calls."""
-    (tmp_path / "parsed_at_once.py").write_text(MODULE * 3)
+    files = {
+        "hashed.py": "import math\nfrom first import (\n    one,\n)\nfrom inner.deep import f; import \\\n  last\n",
+        "first.py": "from second import *\none = 1\n",
+        "second.py": "",
+        "inner/deep.py": "from . import near\nfrom ..third import x\nf = 1\n",
+        "inner/near.py": "def broken(:\n",
+        "third.py": "",
+        "last.py": "import hashed\n",
+        "other.py": "",
+        "math/data.csv": "",
+        "first/data.py": "",
+        "unused.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "inner/deep").symlink_to(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    importlib.import_module("parsed_at_once")
-    errors: list[BaseException] = []
-
-    def hash_often(depth: int) -> None:
-        if depth:
-            return hash_often(depth - 1)
-        try:
-            for _ in range(20):
-                fingerprint(["parsed_at_once:Guess"])
-        except SystemError as error:
-            errors.append(error)
-
-    def give_way(*_: Any) -> None:
-        time.sleep(0)
-
-    threads = [Thread(target=hash_often, args=(10 * depth,)) for depth in range(4)]
-    threshold = gc.get_threshold()
-    gc.callbacks.append(give_way)
-    gc.set_threshold(50)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        gc.set_threshold(*threshold)
-        gc.callbacks.remove(give_way)
-    assert not errors
+    monkeypatch.setitem(sys.modules, "hashed", SimpleNamespace(__file__=str(tmp_path / "hashed.py")))
+    before, changes = fingerprint(["hashed:f"], folders), set()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text + "# changed\n")
+        if fingerprint(["hashed:f"], folders) != before:
+            changes.add(name)
+        (tmp_path / name).write_text(text)
+    assert changes == {"hashed.py", "first.py", "second.py", "inner/deep.py", "inner/near.py", "third.py", "last.py"}
+    (tmp_path / "hashed.py").unlink()
+    if folders is not None:
+        with pytest.raises(ParameterError, match="no file of the module 'hashed'"):
+            fingerprint(["hashed:f"], folders)
