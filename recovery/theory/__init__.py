@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from recovery.theory.gradient_descent import theorem1_error
 from recovery.theory.l1 import donoho_tanner as donoho_tanner, l1_transition
-from recovery.theory.mixture import opposite_split, opposite_split_bound
 from recovery.theory.moments import (
     opposite_limit,
     opposite_limit_printed,
@@ -19,14 +18,13 @@ from recovery.theory.moments import (
 )
 from recovery.theory.network import (
     FAILURE_GAUSSIAN,
-    SUFFICIENT_ANY_LAW,
     SUFFICIENT_GAUSSIAN,
     network_recovery,
     network_sufficient,
 )
 from recovery.theory.noisy import theorem10_interval
-from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
-from recovery.theory.wendel import no_all_ones, proposition6, theorem5, theorem7_failure, theorem11, wendel
+from recovery.theory.strong import PAPER_RATIO, strong_margin
+from recovery.theory.wendel import no_all_ones, theorem5, theorem7_failure, theorem11, wendel
 from recovery.types import Array
 
 
@@ -70,7 +68,6 @@ def _theorem10(beta: ArrayLike, noise: ArrayLike) -> Array:
 
 
 _TURN = ("method.degrees", "method.tilt")
-_SPLIT_AXES = ("n", "d", "data.sigma")
 _DESCENT = ("method.center", "method.outputs", "method.epochs", "method.learning_rate")
 
 CURVES: dict[str, Curve] = {
@@ -78,7 +75,6 @@ CURVES: dict[str, Curve] = {
     for curve in [
         Curve("wendel", "P(all-ones pattern), exact", "Wendel 1962; Cover 1965", wendel, contour="Wendel"),
         Curve("no_all_ones", "P(no all-ones pattern), exact", "Wendel 1962; Cover 1965", no_all_ones),
-        Curve("proposition6", "bound on P(all-ones pattern)", "P1 Proposition 6", proposition6),
         Curve("theorem5", "lower bound on P(NIC-L)", "P1 Theorem 5", theorem5),
         Curve("theorem7_failure", "upper bound on P(recovered), n < 2d", "P1 Theorem 7", theorem7_failure),
         Curve("theorem11", "lower bound on P(NNIC-1)", "P1 Theorem 11", theorem11),
@@ -93,18 +89,14 @@ CURVES: dict[str, Curve] = {
         Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, solved to 10 digits", strong_margin, 1.0),
         Curve("theta_star_paper", "strong recovery as printed, n = 7.613 d", "P1 Remark 3", np.divide, PAPER_RATIO),
         Curve("network_sufficient", "lower bound on P(network recovers)", "ours, Theorem A", network_sufficient),
-        Curve("network_any_law", "network recovers, n > 4d/3", "ours, Theorem A", np.divide, SUFFICIENT_ANY_LAW),
         Curve("network_recovers", "network recovers, n = 1.2824d", "ours, Theorem B", np.divide, SUFFICIENT_GAUSSIAN),
         Curve("network_fails", "network fails, n = 1.007d", "ours, Theorem C", np.divide, FAILURE_GAUSSIAN),
         Curve("network_recovery", "P(chi-squared > .277 d), a heuristic", "ours", network_recovery),
-        Curve("strong_width", "g(theta) of Theorem 9", "P1 (113)", strong_width, 1.0, ("theta",)),
         Curve("g", "one ReLU neuron, n to infinity", "P1 Proposition 9", _g, 1.0, ("method.degrees",)),
         Curve("g1", "opposite neurons, n to infinity", "P1 Proposition 8", _g1, 1.0, ("method.degrees",)),
         Curve("g2", "orthogonal neurons, n to infinity", "P1 Proposition 8", _g2, 1.0, _TURN),
         Curve("g1_printed", "opposite neurons, (146) as printed", "P1 (146)", _g1_printed, 1.0, ("method.degrees",)),
         Curve("g2_printed", "orthogonal neurons, (162) as printed", "P1 (162)", _g2_printed, 1.0, _TURN),
-        Curve("proposition23", "P(split), exact", "P1 Proposition 23", opposite_split, 0.5, _SPLIT_AXES),
-        Curve("proposition23_bound", "lower bound on P(split)", "P1 (194)", opposite_split_bound, 0.5, _SPLIT_AXES),
         Curve("theorem1", "bound on ||W - W*||", "P2 Theorems 1 and 6", theorem1_error, 1.0, _DESCENT),
         Curve("l1", "l1 minimisation: recoverable k/d", "Donoho and Tanner 2009", l1_transition, None),
     ]

@@ -1,42 +1,20 @@
-"""The l1 phase transition of compressed sensing, for comparison with neural phase transitions."""
+"""The l1 phase transition of compressed sensing, for comparison with neural phase transitions.
+
+l1 minimisation recovers rho d non-zeros from n > psi(rho) d Gaussian measurements, and fails below, where
+psi(rho) = min_{tau >= 0} rho (1 + tau^2) + (1 - rho) E[(|z| - tau)_+^2] is the statistical dimension / d of the descent
+cone of the l1 norm; psi(0.1928448) = 1/2. Source: Donoho and Tanner 2009; Amelunxen, Lotz, McCoy and Tropp 2014,
+Proposition 4.5.
+"""
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from recovery.errors import ParameterError
 from recovery.theory.normal import density, tail
 from recovery.types import Array
 
 LARGEST = 36.0
 """Largest threshold tau; at larger ones tails underflow."""
-
-
-def l1_dimension(sparsity: ArrayLike) -> Array:
-    """Return psi(rho): statistical dimension / d of the descent cone of the l1 norm at a vector with rho d non-zeros.
-
-    psi(rho) = min_{tau >= 0} rho (1 + tau^2) + (1 - rho) E[(|z| - tau)_+^2]: l1 minimisation recovers from
-    n > psi(rho) d Gaussian measurements and fails below. psi(0.1928448) = 1/2.
-    Source: Donoho and Tanner 2009; Amelunxen, Lotz, McCoy and Tropp 2014, Proposition 4.5.
-    """
-    rho = np.asarray(sparsity, dtype=np.float64)
-    if ((rho < 0) | (rho > 1)).any():
-        raise ParameterError(f"sparsity lies in [0, 1], found {rho[(rho < 0) | (rho > 1)].flat[0]}")
-    tau = np.vectorize(_threshold, otypes=[np.float64])(rho)
-    finite = np.where(np.isfinite(tau), tau, 0.0)
-    value = rho * (1 + finite**2) + (1 - rho) * 2 * ((1 + finite**2) * tail(finite) - finite * density(finite))
-    return np.where(rho == 0, 0.0, value)
-
-
-def _threshold(rho: float) -> float:
-    """Return tau of `l1_dimension`, the root of rho tau = 2 (1 - rho) (phi(tau) - tau Q(tau)); infinite at rho = 0."""
-    if rho == 0:
-        return np.inf
-    if rho == 1:
-        return 0.0
-    return float(
-        scipy.optimize.brentq(lambda t: rho * t - 2 * (1 - rho) * (density(t) - t * tail(t)), 0.0, 40.0, xtol=1e-14)
-    )
 
 
 def donoho_tanner(delta: float) -> float:

@@ -48,32 +48,6 @@ def split_bound(
     return np.maximum(1.0 - missed1 - missed2, 0.0)
 
 
-def opposite_split(n: ArrayLike, d: ArrayLike, sigma: ArrayLike) -> Array:
-    """Return `split_probability` for mu1 = 1, mu2 = -1 in R^d: Phi(sqrt(d)/sigma)^n. Source: P1, Figure 17(a)."""
-    length = np.sqrt(np.asarray(d, dtype=np.float64))
-    return split_probability(length, length, -1.0, sigma, n, 0)
-
-
-def opposite_split_bound(n: ArrayLike, d: ArrayLike, sigma: ArrayLike) -> Array:
-    """Return `split_bound` for mu1 = 1, mu2 = -1 in R^d: 1 - n exp(-d / (2 sigma^2)). Source: P1, Figure 17(a)."""
-    length = np.sqrt(np.asarray(d, dtype=np.float64))
-    return split_bound(length, length, -1.0, sigma, n, 0)
-
-
-def direction_bound(n: ArrayLike, d: ArrayLike, length: ArrayLike, sigma: ArrayLike, delta: ArrayLike) -> Array:
-    """Return a bound on ||w -+ mu/||mu|| ||^2, w the top eigenvector of X^T X with n rows mu + sigma z.
-
-    With probability 1 - delta no entry of Z exceeds sqrt(2 L), L = log(n d/delta). Then X^T X = n mu mu^T + E with
-        ||E|| <= e = 2 sigma n sqrt(2 d L) ||mu|| + 2 sigma^2 n d L,
-    and the steps (199) to (204) give |w.mu| / ||mu|| >= (n ||mu||^2 - d e) / (n ||mu||^2 + e), so that
-        ||w -+ mu/||mu|| ||^2 <= 2 (d + 1) e / (n ||mu||^2), which depends on n only through L.
-    Source: P1, Proposition 25, whose proof has n^2 instead of n: see `direction_constant`.
-    """
-    n, d, length, sigma, delta = (np.asarray(a, dtype=np.float64) for a in (n, d, length, sigma, delta))
-    L, ratio = np.log(n * d / delta), sigma / length
-    return 2 * (d + 1) * (2 * ratio * np.sqrt(2 * d * L) + 2 * ratio**2 * d * L)
-
-
 def theorem13_sigma(n: ArrayLike, n1: ArrayLike, d: ArrayLike, length: ArrayLike, delta: ArrayLike) -> Array:
     """Return the largest sigma of P1, Theorem 13: min(1 / (32 c_1), ||mu|| / (2 (d + 8 log(4n/delta)))), printed c_1.
 

@@ -12,12 +12,6 @@ from numpy.typing import ArrayLike
 
 from recovery.types import Array
 
-SUFFICIENT_ANY_LAW = 4 / 3
-"""n/d above which Theorem A gives recovery with probability to 1: Gaussian rows; sub-Gaussian entries and w = e_j."""
-
-SUFFICIENT_ANY_DIRECTION = float((1 + 3**-0.5) ** 2)
-"""n/d above which Theorem A gives recovery with probability to 1 for Gaussian rows and any w that depends on X^T X."""
-
 SUFFICIENT_GAUSSIAN = 1.282383
 """n/d from which Gaussian rows recover a fixed w with probability to 1. Theorem B, proved in ball arithmetic."""
 
@@ -80,32 +74,3 @@ def _gaussian_bound(n: Array, d: Array, share: float) -> Array:
     q = (fourth + (np.sqrt(d - 1) + largest * far) / scale) ** 2
     L = fourth + (1 + largest * (np.sqrt(d - 1) + far)) / scale
     return _sign_bound(q, L)
-
-
-def gordon_value(c: ArrayLike, kappa: ArrayLike, theta: ArrayLike, alpha: ArrayLike, ratio: ArrayLike) -> Array:
-    """Return G of Theorem B: a bound on T for u.w = c, at n/d = ratio, for every theta > 0 and alpha.
-
-    c in [0, 1): component of u along w; kappa in [-1, 1]: component of the rest along the regression of X w on
-    the other columns. The theorem needs sup over (c, kappa) of inf over (theta, alpha) of G below 2.
-    """
-    c, kappa, theta, alpha, ratio = (np.asarray(x, dtype=np.float64) for x in (c, kappa, theta, alpha, ratio))
-    mu, rest = np.sqrt(1 - 1 / ratio), np.sqrt(1 - c**2)
-    along, across = c / np.sqrt(ratio - 1) + rest * kappa, rest**2 * (1 - kappa**2)
-    spread = np.sqrt((along * mu) ** 2 + across)
-    clipped = _clipped_mean(1 / (mu * theta), c * mu - alpha, spread)
-    linear = c + theta * across / (2 * ratio) + 1 / (2 * theta * mu**2)
-    return linear + alpha**2 * theta / 2 - theta / 4 * clipped
-
-
-def _clipped_mean(a: Array, b: Array, s: Array) -> Array:
-    """Return E(a |eta| - |b eta + s N|)_+^2, eta and N independent standard normal, by polar coordinates."""
-    low, middle, high = np.arctan2(-a - b, s), np.arctan2(-b, s), np.arctan2(a - b, s)
-    right = _squared_wave(a - b, -s, high) - _squared_wave(a - b, -s, middle)
-    left = _squared_wave(a + b, s, middle) - _squared_wave(a + b, s, low)
-    return 2 / np.pi * (left + right)
-
-
-def _squared_wave(p: Array, q: Array, angle: Array) -> Array:
-    """Return the integral of (p cos t + q sin t)^2 over t from 0 to `angle`."""
-    sine, cosine = np.sin(2 * angle), np.cos(2 * angle)
-    return (p**2 + q**2) / 2 * angle + (p**2 - q**2) / 4 * sine + p * q / 2 * (1 - cosine)

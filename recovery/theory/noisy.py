@@ -1,4 +1,4 @@
-"""Noisy linear recovery: Theorem 10's interval for beta and its distance bound.
+"""Noisy linear recovery: Theorem 10's interval for beta.
 
 The program is scaling * ||U w_0 + sum D_j U w_j - y||^2 + beta (||w_0|| + sum ||w_j||), y = U w~ + z, U^T U = I,
 eta = ||w~||, and 1 - gamma bounds ||U^T D_j U w~|| / eta over the patterns (Theorem 10 has gamma = 1/7).
@@ -33,12 +33,3 @@ def theorem10_interval(
         lower = noise * (eta - noise) / (gamma * eta - noise)
     lower = np.where(some & (noise > 0), lower, np.where(some, 0.0, np.nan))
     return 2 * scaling * lower, 2 * scaling * np.where(some, eta - noise, np.nan)
-
-
-def theorem10_distance(eta: ArrayLike, noise: ArrayLike, beta: ArrayLike, scaling: float = 0.5) -> Array:
-    """Return the paper's bound beta eta / (eta - ||z||) + ||z|| on ||w_0 - S V^T w*||. Source: P1, Theorem 10.
-
-    It is never below beta + ||z||, which bounds it too, as w_0 - w~ = U^T z - beta v/||v|| (for scaling 1/2).
-    """
-    eta, noise = np.asarray(eta, dtype=np.float64), np.asarray(noise, dtype=np.float64)
-    return np.asarray(beta) / (2 * scaling) * eta / (eta - noise) + noise

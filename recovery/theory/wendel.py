@@ -31,21 +31,10 @@ def _tail(n: Array, d: Array, a: Array, b: Array, outside: Array) -> Array:
     return np.where(np.isnan(n + d), np.nan, np.where(inside, tail, outside))
 
 
-def kinematic_exponent(n: ArrayLike, d: ArrayLike) -> Array:
+def _exponent(n: ArrayLike, d: ArrayLike) -> Array:
     """Return alpha = (n/2 - d)^2 / (64 n^2). Source: P1, Proposition 6."""
     n, d = _sizes(n, d)
     return (n / 2 - d) ** 2 / (64 * n**2)
-
-
-def proposition6(n: ArrayLike, d: ArrayLike) -> Array:
-    """Return a bound on P(exists h != 0: X h >= 0). Source: P1, Proposition 6.
-
-    It is the upper bound 4 e^{-n alpha} if n >= 2d, and the lower bound 1 - 4 e^{-n alpha} if n < 2d, clipped to
-    [0, 1]. A value of 1 or 0 is vacuous; at n = 2d it is 1.
-    """
-    n, d = _sizes(n, d)
-    tail = np.minimum(4 * np.exp(-n * kinematic_exponent(n, d)), 1.0)
-    return np.where(n >= 2 * d, tail, 1 - tail)
 
 
 def theorem5(n: ArrayLike, d: ArrayLike) -> Array:
@@ -55,7 +44,7 @@ def theorem5(n: ArrayLike, d: ArrayLike) -> Array:
     Source: P1, Theorems 5 and 7.
     """
     n, d = _sizes(n, d)
-    return np.where(n > 2 * d, -np.expm1(-n * kinematic_exponent(n, d)), 0.0)
+    return np.where(n > 2 * d, -np.expm1(-n * _exponent(n, d)), 0.0)
 
 
 def theorem7_failure(n: ArrayLike, d: ArrayLike) -> Array:
@@ -65,7 +54,7 @@ def theorem7_failure(n: ArrayLike, d: ArrayLike) -> Array:
     follows from the all-ones pattern. Source: P1, Theorem 7.
     """
     n, d = _sizes(n, d)
-    return np.where(n < 2 * d, np.exp(-n * kinematic_exponent(n, d)), 1.0)
+    return np.where(n < 2 * d, np.exp(-n * _exponent(n, d)), 1.0)
 
 
 def theorem11(n: ArrayLike, d: ArrayLike) -> Array:

@@ -13,7 +13,6 @@ import pytest
 from recovery.config import ConfigError, Sweep, from_document, load
 from recovery.report.diagram import PLAIN, Diagram, greek, lines
 from recovery.theory import donoho_tanner
-from recovery.theory.l1 import l1_dimension
 
 from ..config.sweeps import write
 from .grids import grid, wendel_rows
@@ -140,12 +139,11 @@ def kept(tmp_path: Path, curve: str) -> Any:
 
 
 def test_a_function_has_a_label_and_is_kept_as_points(tmp_path: Path) -> None:
-    """Its values solve psi(k/d) = n/d, by another route than the function's."""
     curve = kept(tmp_path, "{function: recovery.theory:donoho_tanner, label: exact}")
     assert (curve.label, curve.x, curve.y) == ("exact", "delta", "rho")
     delta, rho = np.array(curve.points).T
     inside = delta < 1
-    assert l1_dimension(delta[inside] * rho[inside]) == pytest.approx(delta[inside], abs=1e-9)
+    assert [donoho_tanner(value) for value in delta[inside]] == pytest.approx(rho[inside])
     assert donoho_tanner(0.5) == pytest.approx(2 * 0.1928448, abs=1e-6)
     assert kept(tmp_path, "{function: recovery.theory:donoho_tanner}").label == "donoho tanner"
 

@@ -7,10 +7,7 @@ from recovery.instances.ensembles import Mixture
 from recovery.methods.arrangement import Arrangement
 from recovery.programs.architecture import RELU
 from recovery.theory.mixture import (
-    direction_bound,
     direction_constant,
-    opposite_split,
-    opposite_split_bound,
     split_bound,
     split_probability,
     theorem13_sigma,
@@ -50,14 +47,27 @@ def test_bound_lies_below_the_law() -> None:
 
 
 def test_opposite_means_at_figure_17_sizes() -> None:
-    assert opposite_split(100, 20, 2.0) == pytest.approx(norm.cdf(np.sqrt(20) / 2) ** 100)
-    assert opposite_split_bound(100, 80, 2.0) == pytest.approx(1 - 100 * np.exp(-80 / 8))
-    assert opposite_split(100, np.array([20, 80]), np.array([[1.0], [3.0]])).shape == (2, 2)
+    length = np.sqrt(20)
+    assert split_probability(length, length, -1.0, 2.0, 100, 0) == pytest.approx(norm.cdf(length / 2) ** 100)
+    assert split_bound(2 * length, 2 * length, -1.0, 2.0, 100, 0) == pytest.approx(1 - 100 * np.exp(-80 / 8))
+    assert split_probability(length, [1.0, 2.0], -1.0, [[1.0], [3.0]], 100, 0).shape == (2, 2)
 
 
 def test_without_noise_the_split_is_certain_unless_the_means_agree() -> None:
     np.testing.assert_array_equal(split_probability(1.0, 1.0, [-1.0, 0.5, 1.0], 0.0, 3, 3), [1, 1, 0])
     np.testing.assert_array_equal(split_bound(1.0, 1.0, [-1.0, 0.5], 0.0, 3, 3), [1, 1])
+
+
+def direction_bound(n: int, d: int, length: float, sigma: float, delta: float) -> float:
+    """A bound on ||w -+ mu/||mu|| ||^2, w the top eigenvector of X^T X with n rows mu + sigma z.
+
+    With probability 1 - delta no entry of Z exceeds sqrt(2 L), L = log(n d/delta). Then X^T X = n mu mu^T + E with
+        ||E|| <= e = 2 sigma n sqrt(2 d L) ||mu|| + 2 sigma^2 n d L,
+    and P1's steps (199) to (204) give |w.mu| / ||mu|| >= (n ||mu||^2 - d e) / (n ||mu||^2 + e), so that
+        ||w -+ mu/||mu|| ||^2 <= 2 (d + 1) e / (n ||mu||^2), which depends on n only through L.
+    """
+    L, ratio = np.log(n * d / delta), sigma / length
+    return float(2 * (d + 1) * (2 * ratio * np.sqrt(2 * d * L) + 2 * ratio**2 * d * L))
 
 
 def _distance(rng: np.random.Generator, n: int, mu: np.ndarray, sigma: float) -> float:
@@ -81,7 +91,7 @@ def test_proposition_25_is_false_where_the_noise_is_larger_than_the_mean(n: int,
 def test_the_mended_proposition_25(n: int, d: int, sigma: float) -> None:
     """With n for n^2 the bound holds in every one of 100 draws (it says 0.9), and tends to zero with sigma."""
     rng, mu = np.random.default_rng(n + d), np.ones(d)
-    bound = float(direction_bound(n, d, np.sqrt(d), sigma, 0.1))
+    bound = direction_bound(n, d, np.sqrt(d), sigma, 0.1)
     assert all(_distance(rng, n, mu, sigma) <= bound for _ in range(100))
     assert direction_bound(n, d, np.sqrt(d), sigma / 100, 0.1) < bound / 50
 

@@ -11,15 +11,42 @@ from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.network import (
     FAILURE_GAUSSIAN,
-    SUFFICIENT_ANY_DIRECTION,
     SUFFICIENT_GAUSSIAN,
     failure_bound,
-    gordon_value,
     network_sufficient,
 )
 
 POINT = {"c": 0.544161, "kappa": 0.014689, "theta": 2.426255, "alpha": 0.036836}  # the saddle of Theorem B
 ROOT = 1.2823821959
+
+
+def gordon_value(c, kappa, theta, alpha, ratio):
+    """Return G of Theorem B: a bound on T for u.w = c, at n/d = ratio, for every theta > 0 and alpha.
+
+    c in [0, 1): component of u along w; kappa in [-1, 1]: component of the rest along the regression of X w on
+    the other columns. The theorem needs sup over (c, kappa) of inf over (theta, alpha) of G below 2.
+    """
+    c, kappa, theta, alpha, ratio = (np.asarray(x, dtype=np.float64) for x in (c, kappa, theta, alpha, ratio))
+    mu, rest = np.sqrt(1 - 1 / ratio), np.sqrt(1 - c**2)
+    along, across = c / np.sqrt(ratio - 1) + rest * kappa, rest**2 * (1 - kappa**2)
+    spread = np.sqrt((along * mu) ** 2 + across)
+    clipped = _clipped_mean(1 / (mu * theta), c * mu - alpha, spread)
+    linear = c + theta * across / (2 * ratio) + 1 / (2 * theta * mu**2)
+    return linear + alpha**2 * theta / 2 - theta / 4 * clipped
+
+
+def _clipped_mean(a, b, s):
+    """Return E(a |eta| - |b eta + s N|)_+^2, eta and N independent standard normal, by polar coordinates."""
+    low, middle, high = np.arctan2(-a - b, s), np.arctan2(-b, s), np.arctan2(a - b, s)
+    right = _squared_wave(a - b, -s, high) - _squared_wave(a - b, -s, middle)
+    left = _squared_wave(a + b, s, middle) - _squared_wave(a + b, s, low)
+    return 2 / np.pi * (left + right)
+
+
+def _squared_wave(p, q, angle):
+    """Return the integral of (p cos t + q sin t)^2 over t from 0 to `angle`."""
+    sine, cosine = np.sin(2 * angle), np.cos(2 * angle)
+    return (p**2 + q**2) / 2 * angle + (p**2 - q**2) / 4 * sine + p * q / 2 * (1 - cosine)
 
 
 def game_value(X, w, neurons):
@@ -277,8 +304,9 @@ def test_the_bound_with_explicit_constants() -> None:
 
 def test_constants_of_the_corollaries() -> None:
     """sqrt(1 + q) < 2 where q = 1/(n/d - 1), and q = 1/(sqrt(n/d) - 1)^2."""
-    assert 1 / (np.sqrt(SUFFICIENT_ANY_DIRECTION) - 1) ** 2 == pytest.approx(3)
-    assert FAILURE_GAUSSIAN < ROOT < SUFFICIENT_GAUSSIAN < 4 / 3 < SUFFICIENT_ANY_DIRECTION
+    any_direction = (1 + 3**-0.5) ** 2
+    assert 1 / (np.sqrt(any_direction) - 1) ** 2 == pytest.approx(3)
+    assert FAILURE_GAUSSIAN < ROOT < SUFFICIENT_GAUSSIAN < 4 / 3 < any_direction
 
 
 def test_one_row_that_is_positive_decides_that_w_is_not_unique() -> None:

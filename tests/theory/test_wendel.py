@@ -8,10 +8,9 @@ from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from recovery.errors import ParameterError
 from recovery.theory import CURVES
-from recovery.theory.l1 import l1_dimension, l1_transition
-from recovery.theory.wendel import kinematic_exponent, proposition6, theorem5, theorem11, wendel
+from recovery.theory.l1 import l1_transition
+from recovery.theory.wendel import theorem5, theorem11, wendel
 
 
 def exact(n: int, d: int) -> Fraction:
@@ -64,20 +63,8 @@ def test_every_curve_of_n_and_d_is_vectorised() -> None:
         assert np.isfinite(values).all()
 
 
-N, D = np.meshgrid(np.arange(10, 4001, 30), np.arange(10, 401, 10))
-
-
-def test_exponent_as_printed() -> None:
-    assert kinematic_exponent(100, 10) == 40**2 / (64 * 100**2)
-
-
-def test_proposition_6_bounds_the_exact_law_on_its_side() -> None:
-    bound, law = proposition6(N, D), wendel(N, D)
-    above, below = 2 * D < N, 2 * D > N
-    assert (law[above] <= bound[above] + 1e-12).all()
-    assert (law[below] >= bound[below] - 1e-12).all()
-    assert (bound[above] < 1).any()  # somewhere it says something
-    assert (bound[below] > 0).any()
+def test_theorem_5_as_printed() -> None:
+    assert theorem5(100, 10) == pytest.approx(1 - np.exp(-(40**2) / 6400))
 
 
 def test_success_bounds_start_at_the_threshold_and_grow_with_n() -> None:
@@ -94,26 +81,16 @@ def test_theorem_11_as_printed() -> None:
 
 
 @pytest.mark.parametrize("rho", [0.02, 0.1928448, 0.6])
-def test_is_the_minimum_of_its_integral(rho: float) -> None:
+def test_the_l1_transition_inverts_the_minimum_of_an_integral(rho: float) -> None:
     def value(tau: float) -> float:
         tail, _ = quad(lambda z: (z - tau) ** 2 * 2 * norm.pdf(z), tau, np.inf, epsabs=1e-12)
         return rho * (1 + tau**2) + (1 - rho) * tail
 
     best = minimize_scalar(value, bounds=(0, 5), method="bounded", options={"xatol": 1e-9}).fun
-    assert l1_dimension(rho) == pytest.approx(best, abs=1e-9)
+    assert l1_transition(best, 1.0) == pytest.approx(rho, abs=1e-8)
 
 
-def test_known_point_ends_and_inverse() -> None:
-    assert l1_dimension(0.1928448) == pytest.approx(0.5, abs=1e-6)
-    np.testing.assert_allclose(l1_dimension([0.0, 1.0]), [0, 1])
-    ratio = np.array([0.1, 0.5, 0.9])
-    np.testing.assert_allclose(l1_dimension(l1_transition(100 * ratio, 100)), ratio, atol=1e-10)
-    tiny = l1_transition(1e-12 * np.ones(1), np.ones(1))
-    assert tiny > 0
-    np.testing.assert_allclose(l1_dimension(tiny), 1e-12, rtol=1e-6)
+def test_known_point_and_ends_of_the_l1_transition() -> None:
+    assert l1_transition(0.5, 1.0) == pytest.approx(0.1928448, abs=1e-6)
+    assert 0 < l1_transition(1e-12, 1.0) < 1e-12
     assert l1_transition(120, 100) == 1
-
-
-def test_a_sparsity_beyond_one_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"found 1\.2"):
-        l1_dimension(1.2)
