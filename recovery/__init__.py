@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from recovery.methods.method import METHODS as METHODS, Method as Method
     from recovery.methods.own_data import OptimalNetwork as OptimalNetwork, optimum as optimum
     from recovery.programs.architecture import ARCHITECTURES as ARCHITECTURES, Architecture as Architecture
-    from recovery.programs.norms import Norm as Norm
     from recovery.programs.relu_network import ReluNetwork as ReluNetwork
-    from recovery.solvers.path import PathPoint as PathPoint, largest_beta as largest_beta, solve_path as solve_path
     from recovery.solvers.table import Solver as Solver
 
 _PLACES = {
@@ -50,9 +48,7 @@ _PLACES = {
     "methods.method": ("METHODS", "Method"),
     "methods.own_data": ("OptimalNetwork", "optimum"),
     "programs.architecture": ("ARCHITECTURES", "Architecture"),
-    "programs.norms": ("Norm",),
     "programs.relu_network": ("ReluNetwork",),
-    "solvers.path": ("PathPoint", "largest_beta", "solve_path"),
     "solvers.table": ("Solver",),
 }
 _PLACE = {name: f"recovery.{module}" for module, names in _PLACES.items() for name in names}

@@ -24,7 +24,6 @@ ELSEWHERE = {
         "Ensemble",
         "Method",
         "Neurons",
-        "Norm",
         "Planted",
         "PlantedNetwork",
         "ReluNetwork",
@@ -33,9 +32,9 @@ ELSEWHERE = {
         "Sweep",
         "TrialCertificate",
     ),
-    *("OptimalNetwork", "PathPoint", "largest_beta", "solve_path"),
+    "OptimalNetwork",
 }
-"""Tables, which have pages of their own, types, which the tutorials show, and the path, which is with programs."""
+"""Tables, which have pages of their own, and types, which the tutorials show."""
 
 
 def test_every_public_name_has_its_place() -> None:

@@ -19,7 +19,6 @@ from recovery.methods.min_norm import ConvexMethod
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate
 from recovery.programs.exact import ExactProgram
-from recovery.programs.norms import NORMS
 from recovery.programs.program import Program
 from recovery.programs.solution import Multipliers, Solution
 from recovery.runner.rerun import Difference, comparison, find_trial, instance_arrays, replay, save_arrays, stored_rows
@@ -141,13 +140,8 @@ class TrialCertificate:
         }
 
     def save(self, path: Path) -> None:
-        """Write `arrays` as .npz or .mat; next to an .npz file also `check.py`.
-
-        Raises `StoreError`, and `ParameterError` for an .npz file with a user's norm.
-        """
+        """Write `arrays` as .npz or .mat; next to an .npz file also `check.py`. Raises `StoreError`."""
         if path.suffix == ".npz":
-            if self.method.norm not in NORMS:
-                raise ParameterError(f"{CHECK} knows norms {', '.join(NORMS)}; write another file type than .npz")
             program, check = files("recovery.extras").joinpath("check.txt").read_bytes(), path.with_name(CHECK)
             if check.exists() and check.read_bytes() != program:
                 raise StoreError(f"{check}: exists, and is another program; give --out in another folder, or move it")

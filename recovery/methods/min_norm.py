@@ -34,7 +34,7 @@ from recovery.methods.theorems import certain_rank
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups, relative
 from recovery.programs.networks import merge, network_of
-from recovery.programs.norms import L2, find_norm
+from recovery.programs.norms import L2, NORMS, NormName
 from recovery.solvers.table import find_solver, solver_name
 from recovery.types import Array
 
@@ -63,8 +63,7 @@ PROOFS: dict[ProgramKind, int] = {"gated": 8, "exact": 1}
 class ConvexMethod(ABC):
     """Base of methods that solve gated or exact programs: their program, checks and cost.
 
-    penalty: beta of the program, or None for interpolation. beam: see `MinNorm`. norm: of the weights of each group:
-    `l2`, `l1`, `linf`, or a user's.
+    penalty: beta of the program, or None for interpolation. beam: see `MinNorm`. norm: of the weights of each group.
     """
 
     program: ProgramKind
@@ -72,12 +71,14 @@ class ConvexMethod(ABC):
     confinement: Confinement
     penalty: float | None = None
     beam: int | None = None
-    norm: str
+    norm: NormName
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "solver", solver_name(self.solver))
         find_solver(self.solver, self.program)
-        if find_norm(self.norm) is not L2 and (self.program != "gated" or self.solver == "newton"):
+        if self.norm not in NORMS:
+            raise ParameterError(f"norm: found {self.norm!r}; allowed: {', '.join(NORMS)}")
+        if self.norm != "l2" and (self.program != "gated" or self.solver == "newton"):
             raise ParameterError(f"norm {self.norm} goes with program gated, and with solver auto or one of cvxpy's")
 
     @abstractmethod
@@ -95,8 +96,7 @@ class ConvexMethod(ABC):
     def drawn_problem(self, instance: Instance, architecture: Architecture) -> PlantedProgram:
         """Form the program over the patterns that are drawn, before any search; raises as `problem` does."""
         self.check(instance.setting, architecture)
-        norm = find_norm(self.norm)
-        return PlantedProgram.of(instance, architecture, self.program, self.penalty, self.confinement, norm)
+        return PlantedProgram.of(instance, architecture, self.program, self.penalty, self.confinement, NORMS[self.norm])
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings that the program cannot represent. Raises `ParameterError`."""
@@ -104,7 +104,7 @@ class ConvexMethod(ABC):
         check_representable(setting, architecture)
         if setting.patterns.kind == "all" and self.solver != "auto":
             raise ParameterError(f"patterns.kind all goes with solver auto, found {self.solver!r}")
-        if find_norm(self.norm) is not L2 and (architecture.normalized or setting.patterns.kind in ("all", "searched")):
+        if self.norm != "l2" and (architecture.normalized or setting.patterns.kind in ("all", "searched")):
             raise ParameterError(
                 f"norm {self.norm} goes with architectures without normalisation and with patterns.kind sampled or "
                 f"exhaustive, found {architecture.name!r} and {setting.patterns.kind!r}"
@@ -129,8 +129,8 @@ class MinNorm(ConvexMethod):
     the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
     beam: the width of a beam search for activation patterns that violate the dual of a gated program. With searched
     patterns it adds to the local searches; over all patterns it precedes each proof, so that fewer proofs are needed.
-    norm: the norm of the weights of each group of a gated program: `l2`, `l1`, `linf`, or your own as `module:NAME`, a
-    value of `recovery.Norm`. HiGHS solves the linear programs, Clarabel the others.
+    norm: the norm of the weights of each group of a gated program, `l2` or `l1`. With `l1` HiGHS solves the
+    interpolation, which is a linear program, and Clarabel the penalised program.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
@@ -141,7 +141,7 @@ class MinNorm(ConvexMethod):
     distances: bool = False
     confinement: Confinement = field(default="row_space", metadata={"later": True})
     beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
-    norm: str = field(default="l2", metadata={"later": True})
+    norm: NormName = field(default="l2", metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings that the program cannot represent. Raises `ParameterError`."""
@@ -239,7 +239,7 @@ class Regularized(ConvexMethod):
     solver: str = "auto"
     scaling: Literal["half", "printed"] = "half"
     confinement: Confinement = field(default="row_space", metadata={"later": True})
-    norm: str = field(default="l2", metadata={"later": True})
+    norm: NormName = field(default="l2", metadata={"later": True})
 
     @property
     def penalty(self) -> float:  # type: ignore[override]  # a property, read only

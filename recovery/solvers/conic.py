@@ -30,9 +30,8 @@ OUTCOMES = {
 
 
 def solve_with_norm(program: Program) -> Solution:
-    """Solve a program with another norm than l2: by HiGHS if it is a linear program, otherwise by Clarabel."""
-    linear = program.interpolates and program.norm.linear
-    return solve_conic(program, LINEAR) if linear else solve_inside(program)
+    """Solve a program with the l1 norm: the interpolation, a linear program, by HiGHS, otherwise by Clarabel."""
+    return solve_conic(program, LINEAR) if program.interpolates else solve_inside(program)
 
 
 def solve_inside(program: Program) -> Solution:

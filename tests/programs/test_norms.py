@@ -1,4 +1,4 @@
-"""Gated programs with other norms than l2: optima and certificates against other formulations, and verdicts."""
+"""Gated programs with the l1 norm: optima and certificates against other formulations, and verdicts."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-import recovery
 from recovery.errors import ParameterError
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Instance, Setting, Streams, draw
@@ -26,25 +25,8 @@ from recovery.programs.solution import Solution
 from recovery.solvers.table import SOLVERS
 from recovery.types import Array, Rng
 
-
-@dataclass(frozen=True)
-class WeightedL1(Norm):
-    """||w|| = sum_j (1 + j) |w_j|, as a user would write it."""
-
-    def values(self, W: Array) -> Array:
-        return np.abs(W) @ (1.0 + np.arange(W.shape[1]))
-
-    def dual_values(self, Z: Array) -> Array:
-        return (np.abs(Z) / (1.0 + np.arange(Z.shape[1]))).max(axis=1, initial=0.0)
-
-    def expression(self, w: Any) -> Any:
-        return cp.norm1(cp.multiply(1.0 + np.arange(w.shape[0]), w))
-
-
-WEIGHTED = WeightedL1()
-ALL = {**NORMS, "weighted": WEIGHTED}
 FAMILIES = ("gaussian", "integers", "repeated", "opposite", "zero", "signs")
-METHODS = [(kind, norm) for kind in ("min_norm", "regularized") for norm in ("l1", "linf")]
+METHODS = ("min_norm", "regularized")
 
 
 def data(family: str, rng: Rng, n: int, d: int) -> Array:
@@ -94,9 +76,9 @@ def gated(one: Instance, norm: Norm, beta: float | None = None) -> GatedProgram:
     return GatedProgram(ARCHITECTURES["relu"].groups(one.X, one.patterns), one.y, beta, norm)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", NORMS)
 def test_a_dual_norm_is_the_largest_product_with_the_unit_ball_and_faces_hold_where_it_is_reached(name: str) -> None:
-    rng, norm = np.random.default_rng(0), ALL[name]
+    rng, norm = np.random.default_rng(0), NORMS[name]
     Z = rng.standard_normal((60, 4))
     Z[:20] = rng.integers(-2, 3, (20, 4))
     Z[0] = [1, 0, 0, 0]
@@ -116,39 +98,31 @@ def test_a_dual_norm_is_the_largest_product_with_the_unit_ball_and_faces_hold_wh
             assert np.linalg.norm(face @ np.linalg.lstsq(face, w, rcond=None)[0] - w) <= 1e-9
 
 
-def optimum(program: GatedProgram, norm: str) -> float:
+def optimum(program: GatedProgram) -> float:
     """The optimum by another formulation: the dual as a linear program, or cvxpy on the formed operator."""
     groups, penalty = program.groups, program.penalty
     blocks = [groups.block(g) for g in range(groups.count)]
     if program.interpolates:
-        A, n, r = np.hstack(blocks), groups.n, groups.rank
-        if norm == "l1":
-            found = linprog(-program.y, np.vstack([A.T, -A.T]), np.ones(2 * A.shape[1]), bounds=(None, None))
-        else:  # |A_j^T lam| <= t_j, and the sum of t over each group is at most 1
-            m = A.shape[1]
-            sums = np.kron(np.eye(groups.count), np.ones(r))
-            rows = np.block([[A.T, -np.eye(m)], [-A.T, -np.eye(m)], [np.zeros((groups.count, n)), sums]])
-            right = np.concatenate([np.zeros(2 * m), np.ones(groups.count)])
-            found = linprog(np.concatenate([-program.y, np.zeros(m)]), rows, right, bounds=(None, None))
+        A = np.hstack(blocks)
+        found = linprog(-program.y, np.vstack([A.T, -A.T]), np.ones(2 * A.shape[1]), bounds=(None, None))
         assert found.status == 0
         return float(-found.fun)
     w = [cp.Variable(groups.rank) for _ in blocks]
     fit = sum(A @ part for A, part in zip(blocks, w, strict=True))
-    order = 1 if norm == "l1" else "inf"
-    cost = cp.sum_squares(fit - program.y) / 2 + penalty * sum(cp.norm(part, order) for part in w)
+    cost = cp.sum_squares(fit - program.y) / 2 + penalty * sum(cp.norm(part, 1) for part in w)
     return float(cp.Problem(cp.Minimize(cost)).solve(solver="OSQP", eps_abs=1e-10, eps_rel=1e-10, max_iter=200_000))
 
 
-@pytest.mark.parametrize(("kind", "norm"), METHODS)
-def test_optima_are_those_of_another_formulation_and_are_certified(kind: str, norm: str) -> None:
+@pytest.mark.parametrize("kind", METHODS)
+def test_optima_are_those_of_another_formulation_and_are_certified(kind: str) -> None:
     proved = Counter[str]()
     for seed in range(54):
         family = FAMILIES[seed % len(FAMILIES)]
         one = instance(family, seed, 6 + seed % 11, 2 + seed % 3, k=1 + seed % 2, noise=0.1 * (kind == "regularized"))
-        program = gated(one, NORMS[norm], None if kind == "min_norm" else 0.1)
+        program = gated(one, NORMS["l1"], None if kind == "min_norm" else 0.1)
         found = SOLVERS["auto"](program)
         certificate = certify(program, found)
-        expected = optimum(program, norm)
+        expected = optimum(program)
         assert certificate.objective == pytest.approx(expected, rel=1e-6, abs=1e-8), (family, seed)
         assert certificate.dual_objective <= expected * (1 + 1e-6) + 1e-8
         proved[family] += certificate.proves_optimal
@@ -157,18 +131,16 @@ def test_optima_are_those_of_another_formulation_and_are_certified(kind: str, no
     assert min(proved[family] for family in FAMILIES) >= 8, proved
 
 
-def unique_by_ranges(program: GatedProgram, norm: str, cost: float) -> bool:
+def unique_by_ranges(program: GatedProgram, cost: float) -> bool:
     """Whether no coordinate of an optimum can change: two linear programs for each of them."""
-    A, p = program.groups.columns(np.arange(program.groups.count)), program.groups.count
+    A = program.groups.columns(np.arange(program.groups.count))
     n, m = A.shape
-    owner = np.eye(m) if norm == "l1" else np.kron(np.eye(p), np.ones((program.groups.rank, 1)))  # of each bound t
-    q = owner.shape[1]
-    below = np.vstack([np.hstack([np.eye(m), -owner]), np.hstack([-np.eye(m), -owner]), np.repeat([0.0, 1.0], [m, q])])
+    below = np.vstack([np.block([[np.eye(m), -np.eye(m)], [-np.eye(m), -np.eye(m)]]), np.repeat([0.0, 1.0], m)])
     right = np.append(np.zeros(2 * m), cost * (1 + 1e-9))
     for j in range(m):
-        c = np.eye(m + q)[j]
+        c = np.eye(2 * m)[j]
         ends = [
-            linprog(sign * c, below, right, np.hstack([A, np.zeros((n, q))]), program.y, bounds=(None, None)).fun
+            linprog(sign * c, below, right, np.hstack([A, np.zeros((n, m))]), program.y, bounds=(None, None)).fun
             for sign in (1, -1)
         ]
         if -ends[1] - ends[0] > 1e-6:
@@ -176,12 +148,10 @@ def unique_by_ranges(program: GatedProgram, norm: str, cost: float) -> bool:
     return True
 
 
-def count_verdicts(
-    norm: str, seeds: range, least_cost: Callable[[GatedProgram, str], float], slack: float
-) -> Counter[str]:
+def count_verdicts(seeds: range, least_cost: Callable[[GatedProgram], float], slack: float) -> Counter[str]:
     """Compare verdicts: `recovered` if every coordinate of an optimum is fixed, `not_optimal` if it costs less."""
     found = Counter[str]()
-    method = MinNorm(norm=norm)
+    method = MinNorm(norm="l1")
     for seed in seeds:
         family = FAMILIES[seed % len(FAMILIES)]
         one = instance(family, seed, 4 + seed % 9, 2 + seed % 3, k=1 + (seed // 6) % 2, sparse=seed % 3 > 0)
@@ -192,26 +162,25 @@ def count_verdicts(
             assert problem.ill_posed is not None, (family, seed, row.reason)
             continue
         cost = problem.planted_cost
-        least = least_cost(problem.program, norm)
-        unique = least >= cost * (1 - slack) and unique_by_ranges(problem.program, norm, cost)
+        least = least_cost(problem.program)
+        unique = least >= cost * (1 - slack) and unique_by_ranges(problem.program, cost)
         assert (row.verdict == "recovered") == unique, (family, seed, row.verdict, least, cost)
         assert (row.verdict == "not_optimal") == (least < cost * (1 - slack)), (family, seed, row.verdict)
         assert row.recovered is (row.verdict == "recovered")
     return found
 
 
-@pytest.mark.parametrize("norm", ["l1", "linf"])
-def test_verdicts_are_those_of_the_ranges_of_all_optima(norm: str) -> None:
-    found = count_verdicts(norm, range(72), optimum, 1e-8)
+def test_verdicts_are_those_of_the_ranges_of_all_optima() -> None:
+    found = count_verdicts(range(72), optimum, 1e-8)
     assert min(found[verdict] for verdict in ("recovered", "not_optimal", "not_unique")) >= 5, found
 
 
-def by_cvxpy(program: GatedProgram, norm: str) -> float:
+def by_cvxpy(program: GatedProgram) -> float:
     """The optimum of the interpolation by cvxpy and another solver."""
     blocks = [program.groups.block(g) for g in range(program.groups.count)]
     w = [cp.Variable(program.groups.rank) for _ in blocks]
     fit = sum(A @ part for A, part in zip(blocks, w, strict=True))
-    cost = sum(cp.norm(part, 1 if norm == "l1" else "inf") for part in w)
+    cost = sum(cp.norm(part, 1) for part in w)
     return float(cp.Problem(cp.Minimize(cost), [fit == program.y]).solve(solver="CLARABEL"))
 
 
@@ -219,22 +188,21 @@ def by_cvxpy(program: GatedProgram, norm: str) -> float:
     "count", [pytest.param(100, marks=pytest.mark.deep), pytest.param(500, marks=pytest.mark.soak)]
 )
 def test_many_verdicts_of_the_l1_norm_are_those_of_cvxpy(count: int) -> None:
-    found = count_verdicts("l1", range(count), by_cvxpy, 1e-6)
+    found = count_verdicts(range(count), by_cvxpy, 1e-6)
     assert min(found[verdict] for verdict in ("recovered", "not_optimal", "not_unique")) >= 0.08 * count, found
 
 
-def test_independent_columns_determine_the_weights_in_any_norm() -> None:
-    for norm in ("l1", "linf", f"{__name__}:WEIGHTED"):
-        recovered = 0
-        for seed in range(12):
-            one, method = instance("gaussian", seed, 40, 3), MinNorm(norm=norm)
-            groups = method.problem(one, ARCHITECTURES["relu"]).program.groups
-            row = method(one, ARCHITECTURES["relu"])
-            assert row.certificate == "gap"
-            recovered += row.verdict == "recovered"
-            independent = np.linalg.matrix_rank(groups.columns(np.arange(groups.count))) == groups.count * groups.rank
-            assert row.verdict == "recovered" or not independent
-        assert recovered >= 10
+def test_independent_columns_determine_the_weights_in_the_l1_norm() -> None:
+    recovered = 0
+    for seed in range(12):
+        one, method = instance("gaussian", seed, 40, 3), MinNorm(norm="l1")
+        groups = method.problem(one, ARCHITECTURES["relu"]).program.groups
+        row = method(one, ARCHITECTURES["relu"])
+        assert row.certificate == "gap"
+        recovered += row.verdict == "recovered"
+        independent = np.linalg.matrix_rank(groups.columns(np.arange(groups.count))) == groups.count * groups.rank
+        assert row.verdict == "recovered" or not independent
+    assert recovered >= 10
 
 
 @pytest.mark.parametrize(
@@ -244,7 +212,7 @@ def test_independent_columns_determine_the_weights_in_any_norm() -> None:
         ({"solver": "newton"}, "relu", "sampled", "norm l1 goes with program gated"),
         ({}, "relu_norm", "sampled", "without normalisation"),
         ({}, "relu", "all", "patterns.kind sampled or exhaustive"),
-        ({"norm": "l3"}, "relu", "sampled", "found 'l3'; allowed: l2, l1, linf"),
+        ({"norm": "l3"}, "relu", "sampled", "found 'l3'; allowed: l2, l1"),
     ],
 )
 def test_what_other_norms_do_not_go_with_is_refused(
@@ -270,9 +238,3 @@ def test_a_penalised_support_is_that_of_the_groups_with_weight() -> None:
         row = Regularized(beta=1e-2, norm="l1")(instance("gaussian", seed, 60, 3), ARCHITECTURES["relu"])
         assert row.certificate == "gap"
         assert row.support_recovered is same
-
-
-def test_a_users_norm_is_a_value_of_the_public_class() -> None:
-    assert isinstance(WEIGHTED, recovery.Norm)
-    program = gated(instance("gaussian", 3, 12, 3), WEIGHTED, 0.05)
-    assert certify(program, SOLVERS["auto"](program)).proves_optimal
