@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks import machine, table, written
 from recovery.config import Sweep, load_shipped
 from recovery.runner.batches import cost
-from recovery.runner.forecast import seconds_of, time_sweep
+from recovery.runner.forecast import time_some
 from recovery.runner.loading import load
 from recovery.runner.pool import POOL, Limits
 
@@ -46,7 +46,7 @@ def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
             (row,) = POOL.measure([trials[i]], limits)
             if row["status"] == "timeout":
                 return np.nan, np.nan, len(times)
-            times[i] = seconds_of(row, SLOWEST)
+            times[i] = row["seconds"]
         drawn.append(times[i] / chances[i])
     rounds = sweep.size / len(trials)
     if len(times) == len(trials):
@@ -62,7 +62,8 @@ def _error(drawn: list[float]) -> float:
 def rows(sweeps: Iterable[Sweep], seconds: float, times: list[tuple[str, float, float]]) -> Iterator[list[str]]:
     """Yield the cells of each row; add the name, the forecast and the estimate to the times."""
     for sweep in sweeps:
-        forecast = time_sweep(sweep).work
+        trials = sweep.trials()
+        forecast = time_some(trials).work * sweep.size / len(trials)
         whole, error, timed = measured(sweep, seconds)
         POOL.end_idle()
         times.append((sweep.name, forecast, whole))

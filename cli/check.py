@@ -15,30 +15,23 @@ if TYPE_CHECKING:
 @click.command()
 @options.config
 @options.overrides
-@click.option("--forecast", is_flag=True, help="Time some trials and forecast how long all of them take.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bool) -> None:
+def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Validate CONFIG and print what it would run: axes, grid cells, trials, and its results folder.
 
-    CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is written, and nothing is run
-    without --forecast. Exit status: 0 if the config is valid; 2 if it is not, with the position of every error.
+    CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is run or written. Exit status:
+    0 if the config is valid; 2 if it is not, with the position of every error. `recover sweep --dry-run` says how long
+    it will take.
     """
     from recovery.config import find
     from recovery.runner.loading import load
 
     sweep = load(config, overrides)
     options.warn_memory(sweep)
-    expected = None
-    if forecast:
-        from recovery.runner.forecast import time_sweep
-
-        expected = time_sweep(sweep)
     if as_json:
         facts = {"name": sweep.name, "title": sweep.title, "source": sweep.source, "axes": sweep.axes}
-        more: dict[str, float] = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
-        if expected is not None:
-            more |= {"seconds": expected.work, "timed": expected.timed, "failed": expected.failed}
-        click.echo(json.dumps({"file": str(find(config)), **facts, **more}))
+        counts = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
+        click.echo(json.dumps({"file": str(find(config)), **facts, **counts}))
         return
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
     lines += [("axis", line) for line in _axes(sweep)]
@@ -46,7 +39,6 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
         ("cells", f"{len(sweep.cells)}"),
         ("trials", _trials(sweep)),
         ("memory", options.largest_matrix(sweep)[1]),
-        ("time", "" if expected is None else str(expected)),
         ("claims", f"{len(sweep.claims)}"),
         ("results", f"results/{sweep.name}"),
     ]

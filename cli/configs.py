@@ -6,9 +6,8 @@ import click
 
 
 @click.command()
-@click.option("--forecast", is_flag=True, help="Time some trials of each config and forecast how long all take.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
-def command(forecast: bool, as_json: bool) -> None:
+def command(as_json: bool) -> None:
     """List the configs that ship with the program: name, number of trials, title and source.
 
     `recover sweep NAME` runs a config. `recover check NAME` prints the path of its file, which you can copy and change.
@@ -18,13 +17,9 @@ def command(forecast: bool, as_json: bool) -> None:
     sweeps = load_shipped()
     if as_json:
         facts = [{"name": s.name, "trials": s.size, "title": s.title, "source": s.source} for s in sweeps]
-        return click.echo(json.dumps(facts))
+        click.echo(json.dumps(facts))
+        return
     width = max(len(sweep.name) for sweep in sweeps)
     for sweep in sweeps:
-        about = f"{sweep.title}{f'  ({sweep.source})' if sweep.source else ''}"
-        if forecast:
-            from recovery.runner.forecast import time_sweep  # imported here, because the forecast is slow to import
-
-            about = str(time_sweep(sweep))
-        click.echo(f"{sweep.name:{width}}  {sweep.size:>7} trials  {about}")
-    return None
+        source = f"  ({sweep.source})" if sweep.source else ""
+        click.echo(f"{sweep.name:{width}}  {sweep.size:>7} trials  {sweep.title}{source}")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -47,81 +45,6 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
         return index, count
 
 
-@dataclass(frozen=True)
-class Request:
-    """Arguments of `recover sweep`; the help of each option explains it."""
-
-    config: str
-    out: Path | None
-    overrides: tuple[str, ...]
-    until: str | None
-    refine: bool
-    jobs: int | None
-    backend: str | None
-    shard: tuple[int, int] | None
-    max_time: float | None
-    trial_timeout: float | None
-    trial_memory: int | None
-    fail_fast: bool
-    max_failures: int | None
-    max_equal_failures: int | None
-    retry_failed: bool
-    rerun_changed: bool
-    dry_run: bool
-    quiet: bool
-    as_json: bool
-    on_end: str | None
-    trust: bool
-
-    def end(self, status: int, **facts: object) -> NoReturn:
-        """Print the summary as JSON and run the --on-end command, as requested, and exit."""
-        text = json.dumps({"config": self.config, "exit": status, **facts})
-        if self.as_json:
-            with suppress(OSError):  # the terminal may be closed
-                click.echo(text)
-        if self.on_end is not None and not self.dry_run:
-            done = subprocess.run(self.on_end, shell=True, input=text + "\n", text=True, check=False)
-            if done.returncode:
-                click.echo(f"--on-end: {self.on_end!r} ended with status {done.returncode}", err=True)
-        sys.exit(status)
-
-    @property
-    def stored(self) -> Folder | None:
-        """The results folder whose stored sweep is to be run, if CONFIG is one. Raises `ParameterError`."""
-        from recovery.config import shipped
-        from recovery.errors import ParameterError
-        from recovery.store.folder import Folder
-        from recovery.store.sweepfile import SWEEP_FILE
-
-        if self.config in shipped() or not (Path(self.config) / SWEEP_FILE).is_file():
-            return None
-        if self.out or self.overrides or self.until:
-            raise ParameterError(
-                f"{self.config} is a results folder, which is run as it is stored; give a config for --out, --set and "
-                "--until"
-            )
-        return Folder(Path(self.config))
-
-    def options(self, sweep: Sweep) -> Options:
-        """Return the options of the run of this sweep, from the arguments and defaults."""
-        from joblib import cpu_count
-
-        from recovery.runner.batches import slurm_shard
-        from recovery.runner.engine import Engine
-        from recovery.runner.pool import Limits
-        from recovery.runner.run import MOST_EQUAL, Options
-
-        limits = Limits(self.trial_timeout, self.trial_memory)
-        return Options(
-            Engine(self.jobs or cpu_count(), self.backend or sweep.backend, limits),
-            shard=self.shard or slurm_shard(os.environ) or (1, 1),
-            retry_failed=self.retry_failed,
-            max_failures=1 if self.fail_fast else self.max_failures,
-            max_equal_failures=MOST_EQUAL if self.max_equal_failures is None else self.max_equal_failures,
-            rerun_changed=self.rerun_changed,
-        )
-
-
 @click.command()
 @options.config
 @options.out
@@ -131,17 +54,9 @@ class Request:
     metavar="RULE",
     help="Sample at the boundary until 'threshold +-0.05', or until claims of thresholds are 'decided'.",
 )
-@click.option(
-    "--no-refine",
-    "refine",
-    flag_value=False,
-    default=True,
-    help="Let --until add no values of the axis where its spacing limits a threshold.",
-)
+@click.option("--no-refine", "refine", flag_value=False, default=True, hidden=True)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one per core]")
-@click.option(
-    "--backend", type=click.Choice(BACKENDS), help="Backend that runs the trials.  [default: the config's choice]"
-)
+@click.option("--backend", type=click.Choice(BACKENDS), hidden=True)
 @click.option(
     "--shard",
     type=Shard(),
@@ -155,22 +70,20 @@ class Request:
     metavar="MIB",
     help="End a trial that allocates more (Linux only).",
 )
-@click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
-@click.option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
+@click.option("--fail-fast", is_flag=True, hidden=True)
+@click.option("--max-equal-failures", type=click.IntRange(min=0), hidden=True)
 @click.option(
-    "--max-equal-failures",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Stop after N equal failures of a method without any measured trial; 0: never.  [default: 50]",
+    "--rerun",
+    type=click.Choice(("failed", "changed")),
+    multiple=True,
+    help="Also run again what failed, timed out or was killed, or ran user code that has changed since; repeatable.",
 )
-@click.option("--retry-failed", is_flag=True, help="Also run failed, timed-out and killed trials again.")
-@click.option("--rerun-changed", is_flag=True, help="Run trials again whose user code has changed since.")
+@click.option("--keep-changed", is_flag=True, hidden=True)
 @click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
-@click.option("--on-end", metavar="COMMAND", help="At the end, run a shell command with that JSON as its input.")
 @click.option("--trust", is_flag=True, help="If CONFIG is a results folder, run the user code that it names.")
-def command(**given: Any) -> None:
+def command(**asked: Any) -> None:
     """Run the trials of CONFIG that are not stored yet, and store a row for each.
 
     CONFIG is a YAML file, the name of a shipped config (`recover configs`), or a results folder, whose stored sweep is
@@ -184,34 +97,40 @@ def command(**given: Any) -> None:
     from recovery.errors import RecoverError
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
 
-    request = Request(**given)
     try:
-        with Stop(request.max_time) as stop:
-            plan, settings, summary = _run(request, stop)
-    except StopRequested as request_to_stop:
-        click.echo(f"stopped by {request_to_stop} before the first trial; run the same command to continue", err=True)
-        request.end(RESUMABLE, stopped=str(request_to_stop))
+        with Stop(asked["max_time"]) as stop:
+            plan, settings, summary = _run(asked, stop)
+    except StopRequested as request:
+        click.echo(f"stopped by {request} before the first trial; run the same command to continue", err=True)
+        _end(asked, RESUMABLE, stopped=str(request))
     except RecoverError as error:
         click.echo(f"Error: {error}", err=True)
-        request.end(2, error=str(error))
+        _end(asked, 2, error=str(error))
     if summary is None:
         return
     for path, reason in summary.damaged:
         click.echo(f"{path}: moved aside: {reason}", err=True)
     with suppress(OSError):  # the terminal may be closed
-        _report(plan, summary, settings, request)
+        _report(plan, summary, settings, asked)
     failed = sum(summary.stored.values()) > summary.stored["ok"]
-    unmet = bool(summary.unmet)
-    status = RESUMABLE if summary.stopped and not summary.gave_up else int(failed or unmet)
-    request.end(status, **_content(plan, summary))
+    status = RESUMABLE if summary.stopped and not summary.gave_up else int(failed or bool(summary.unmet))
+    _end(asked, status, **_content(plan, summary))
 
 
-def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
+def _end(asked: dict[str, Any], status: int, **facts: object) -> NoReturn:
+    """Print the summary as JSON if it is asked for, and exit."""
+    if asked["as_json"]:
+        with suppress(OSError):  # the terminal may be closed
+            click.echo(json.dumps({"config": asked["config"], "exit": status, **facts}))
+    sys.exit(status)
+
+
+def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | None]:
     """Run the missing trials; with --dry-run print a forecast instead, without a summary."""
     with stop.held():
         from recovery.runner.server import start_server
 
-        if not request.dry_run and request.backend in (None, "processes"):
+        if not asked["dry_run"] and asked["backend"] in (None, "processes"):
             start_server()  # the fork server starts while this process imports modules
         from recovery.runner.loading import load, sweep_of
         from recovery.runner.plan import plan as plan_sweep
@@ -219,21 +138,58 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
         from recovery.runner.run import run
         from recovery.runner.sweep_status import stale_words
 
-    stored = request.stored
+    stored = _stored_folder(asked)
     sweep = (
-        load(request.config, request.overrides, request.until, refine=request.refine)
+        load(asked["config"], asked["overrides"], asked["until"], refine=asked["refine"])
         if stored is None
-        else sweep_of(stored.load()["config"], trust=request.trust)
+        else sweep_of(stored.load()["config"], trust=asked["trust"])
     )
-    plan = plan_sweep(sweep, stored.path if stored is not None else request.out or Path("results") / sweep.name)
-    settings = request.options(sweep)
-    if not request.rerun_changed and plan.stale:
-        click.echo(stale_words(len(plan.stale), "--rerun-changed"), err=True)
+    plan = plan_sweep(sweep, stored.path if stored is not None else asked["out"] or Path("results") / sweep.name)
+    settings = _options(asked, sweep)
+    if plan.stale and "changed" not in settings.rerun:
+        click.echo(stale_words(len(plan.stale), "--rerun changed"), err=True)
     options.warn_memory(sweep)
-    if request.dry_run:
+    if asked["dry_run"]:
         click.echo(_forecast(plan, settings))
         return plan, settings, None
-    return plan, settings, run(plan, settings, display(sweep.name, quiet=request.quiet), stop, _analyse)
+    return plan, settings, run(plan, settings, display(sweep.name, quiet=asked["quiet"]), stop, _analyse)
+
+
+def _stored_folder(asked: dict[str, Any]) -> Folder | None:
+    """Return the results folder whose stored sweep is to be run, if CONFIG is one. Raises `ParameterError`."""
+    from recovery.config import shipped
+    from recovery.errors import ParameterError
+    from recovery.store.folder import Folder
+    from recovery.store.sweepfile import SWEEP_FILE
+
+    config = asked["config"]
+    if config in shipped() or not (Path(config) / SWEEP_FILE).is_file():
+        return None
+    if asked["out"] or asked["overrides"] or asked["until"]:
+        raise ParameterError(
+            f"{config} is a results folder, which is run as it is stored; give a config for --out, --set and --until"
+        )
+    return Folder(Path(config))
+
+
+def _options(asked: dict[str, Any], sweep: Sweep) -> Options:
+    """Return the options of the run of this sweep, from the arguments and defaults."""
+    from joblib import cpu_count
+
+    from recovery.runner.batches import slurm_shard
+    from recovery.runner.engine import Engine
+    from recovery.runner.pool import Limits
+    from recovery.runner.run import MOST_EQUAL, Options
+
+    limits, most = Limits(asked["trial_timeout"], asked["trial_memory"]), asked["max_equal_failures"]
+    return Options(
+        Engine(asked["jobs"] or cpu_count(), asked["backend"] or sweep.backend, limits),
+        shard=asked["shard"] or slurm_shard(os.environ) or (1, 1),
+        rerun=asked["rerun"],
+        keep_changed=asked["keep_changed"],
+        fail_fast=asked["fail_fast"],
+        max_equal_failures=MOST_EQUAL if most is None else most,
+    )
 
 
 def _analyse(results: Path) -> Interim:
@@ -271,12 +227,12 @@ def _forecast(plan: Plan, settings: Options) -> str:
     return "\n".join([*lines, str(expected)] if expected.trials else lines)
 
 
-def _report(plan: Plan, summary: Summary, settings: Options, request: Request) -> None:
+def _report(plan: Plan, summary: Summary, settings: Options, asked: dict[str, Any]) -> None:
     """Print the summary to stdout, and why the run ended and what to do next to stderr."""
     folder, stored = plan.folder.path, sum(summary.stored.values())
     failed = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
     counts = "".join(f", {count} {status}" for status, count in failed)
-    if not request.as_json:
+    if not asked["as_json"]:
         text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({sum(summary.ran.values())} run now)"
         click.echo("\n".join([text, *summary.interim]))
     if summary.unmet:
@@ -285,7 +241,7 @@ def _report(plan: Plan, summary: Summary, settings: Options, request: Request) -
         click.echo(f"stopped: {summary.gave_up}; `recover status {folder}` shows why", err=True)
     elif summary.stopped:
         click.echo(f"stopped early: {summary.stopped}; run the same command to continue", err=True)
-    elif request.quiet:
+    elif asked["quiet"]:
         return
     elif stored < summary.planned:
         index, count = settings.shard

@@ -2,7 +2,7 @@
 
 import os
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -166,12 +166,15 @@ def run(
     backend: str | None = None,
     trial_timeout: float | None = None,
     quiet: bool = False,
+    rerun: Collection[str] = (),
+    keep_changed: bool = False,
 ) -> Results:
     """Run the missing trials of a sweep, store a row for each, and return the results, as `recover sweep` does.
 
     config: a loaded sweep, or an argument of `load`. out: the results folder, by default `results/NAME`, which the
     command can continue. overrides: a list of `PATH=VALUE`, or a mapping of paths to values, for a config that is
-    loaded here. jobs: number of processes, by default all cores. trial_timeout: seconds. Call it in the main thread.
+    loaded here. jobs: number of processes, by default all cores. trial_timeout: seconds. rerun: `failed`, `changed` or
+    both; keep_changed: keep rows of changed user code beside new ones. Call it in the main thread.
     Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` if it was stopped early.
     """
     if isinstance(config, Sweep) and overrides:
@@ -179,7 +182,7 @@ def run(
     sweep = config if isinstance(config, Sweep) else load(config, overrides)
     planned = plan(sweep, Path(out) if out is not None else Path("results") / sweep.name)
     engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, Limits(trial_timeout, None))
-    options = Options(engine, shard=slurm_shard(os.environ) or (1, 1))
+    options = Options(engine, slurm_shard(os.environ) or (1, 1), rerun, keep_changed)
     with Stop() as stop:
         summary = run_plan(planned, options, display(sweep.name, quiet=quiet), stop, interim_analysis)
     folder = planned.folder.path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 
@@ -24,6 +24,7 @@ from recovery.store.compaction import add_columns, take_out
 from recovery.store.grid import outcomes
 from recovery.store.parts import Damaged
 from recovery.store.row_schema import FAILURES, coordinate_types
+from recovery.text import many
 from recovery.types import Mask, Scalar
 
 MOST_EQUAL = 50
@@ -42,14 +43,17 @@ STALE = "changed-"
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a run; none of them changes a row."""
+    """Options of a run; none of them changes a row.
+
+    rerun: `failed`, `changed` or both: trials to run again. keep_changed: keep stale rows beside rows of today's code.
+    """
 
     engine: Engine
     shard: tuple[int, int] = (1, 1)
-    retry_failed: bool = False
-    max_failures: int | None = None
+    rerun: Collection[str] = ()
+    keep_changed: bool = False
+    fail_fast: bool = False
     max_equal_failures: int = MOST_EQUAL
-    rerun_changed: bool = False
 
 
 @dataclass
@@ -86,12 +90,18 @@ def run(
     """Run the missing trials and store a row for each, until all are stored or a stop is requested.
 
     stop: an entered `Stop`, by default a new one. analyse: decides whether the sweep's rule is met; without it, the run
-    of a sweep with a rule ends after the planned rounds. Raises `StoreError` if the folder is not writable; a later
-    failure to read or write it ends the run early.
+    of a sweep with a rule ends after the planned rounds. Raises `StoreError` if the folder is not writable, or has
+    stale rows that rows of today's code would join; a later failure to read or write it ends the run early.
     """
+    stale, again = plan.stale, "changed" in options.rerun
+    grows = len(trials_to_run(plan, options)) or plan.next_round is not None
+    if stale and grows and not (again or options.keep_changed):
+        raise StoreError(
+            f"{plan.folder.path}: {len(stale)} stored rows ran user code that has changed since, and rows of today's "
+            "code are not mixed with them; --rerun changed runs their trials again, --keep-changed keeps both"
+        )
     damaged = open_folder(plan)
-    stale = plan.stale
-    if options.rerun_changed and stale:
+    if stale and again:
         take_out(plan.folder, stale, STALE)
         stale = set()
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
@@ -116,7 +126,7 @@ def run(
 
 def trials_to_run(plan: Plan, options: Options) -> Trials:
     """Return the trials of this shard that are missing, or also those that failed if they are to be retried."""
-    wanted = plan.unmeasured if options.retry_failed else plan.unstored
+    wanted = plan.unmeasured if "failed" in options.rerun else plan.unstored
     if options.shard != (1, 1):
         index, count = options.shard
         wanted = wanted & (plan.shards(count) == index)
@@ -147,8 +157,8 @@ def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress
                     if text := failures.first_traceback(trial, row):
                         progress.print(text)
                     summary.gave_up = summary.gave_up or failures.add(trial, row)
-                if options.max_failures is not None and summary.failures >= options.max_failures:
-                    summary.gave_up = f"{summary.failures} trials failed"
+                if options.fail_fast and summary.failures:
+                    summary.gave_up = f"{many(summary.failures, 'trial')} failed"
                 if summary.gave_up:
                     break
     except (StopRequested, StoreError, EngineLostError) as error:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
@@ -64,26 +63,6 @@ class Stop:
                 raise StopRequested(self.reason)
 
         return handle
-
-    @contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
-        """Within this context, also request a stop after `seconds`. The request is withdrawn at its end."""
-        reason = f"its time of {seconds:g} s is over"
-        left, began = signal.getitimer(signal.ITIMER_REAL)[0], time.monotonic()
-        if 0 < left <= seconds:
-            yield
-            return
-        before = signal.signal(signal.SIGALRM, self._handler(reason))
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-            if self.reason == reason:
-                self.reason = None
-            if left:
-                signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 1e-3))
 
     def request(self, reason: str) -> None:
         """Request a stop from another thread."""

@@ -132,7 +132,7 @@ def stale_rows(grid: Grid) -> str:
     except ParameterError as error:
         return f"the user code cannot be compared with the code of the stored rows: {error}"
     count = len(StoredRows(Folder(grid.path).trials).stale(codes)) if own else 0
-    return stale_words(count, "`recover sweep --rerun-changed`") if count else ""
+    return stale_words(count, "`recover sweep --rerun changed`") if count else ""
 
 
 def stale_words(count: int, command: str) -> str:

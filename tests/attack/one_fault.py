@@ -212,7 +212,7 @@ SCENARIOS: dict[str, Scenario] = {
     "compact": Scenario(_whole, ["compact", "out"]),
     "merge": Scenario(_shares, ["merge", "first", "second", "--out", "out"]),
     "report": Scenario(_few, ["report", "out"], ["report/fake-recovered.png"]),
-    "rerun": Scenario(_edited, [*SWEEP, "--rerun-changed", "--jobs", "1", "--quiet"]),
+    "rerun": Scenario(_edited, [*SWEEP, "--rerun", "changed", "--jobs", "1", "--quiet"]),
 }
 
 

@@ -243,7 +243,7 @@ def completed(words: str) -> list[str]:
     ("words", "among"),
     [
         ("sw", {"sweep"}),
-        ("sweep --max", {"--max-time", "--max-failures"}),
+        ("sweep --max", {"--max-time"}),
         ("sweep quickst", {"quickstart"}),
         ("sweep goo", {"good.yaml"}),
     ],

@@ -306,7 +306,10 @@ BASE |= {"architecture": "relu_skip", "method": "min_norm"}
         ("kind: threshold, of: recovered, ratio: n/d, at_least: 3, at_most: 2", "at_least lies below at_most"),
         ("kind: bound, of: recovered", "allowed: one of at_least or at_most"),
         ("kind: bound, of: recovered, at_least: wendle", "did you mean"),
-        ("kind: value, of: recovered, value: 1", "value and tolerance or factor belong together; allowed: value with one"),
+        (
+            "kind: value, of: recovered, value: 1",
+            "value and tolerance or factor belong together; allowed: value with one",
+        ),
         ("kind: value, of: gap, value: -1, factor: 2", "a factor belongs to a positive value"),
         ("kind: value, of: recovered, at_least: 1, tolerance: 1", "value and tolerance or factor belong together"),
         ("kind: binomial, of: recovered, probability: 1.5", "probability"),

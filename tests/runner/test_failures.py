@@ -57,8 +57,3 @@ def test_each_choice_of_own_code_is_tried_first_where_it_is_cheapest(tmp_path: P
     assert tried["n"].min() == 4
     assert "raise KeyError('no')" in result.stderr
     assert len(frame) < 2000
-
-
-def test_the_help_says_after_how_many_equal_failures_a_sweep_stops() -> None:
-    text = " ".join(recover("sweep", "--help").stdout.split())
-    assert f"without any measured trial; 0: never. [default: {MOST_EQUAL}]" in text

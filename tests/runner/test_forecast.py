@@ -9,7 +9,7 @@ import pytest
 
 from recovery.config import Trial, load
 from recovery.runner.engine import Engine
-from recovery.runner.forecast import forecast, time_some, time_sweep
+from recovery.runner.forecast import forecast, time_some
 from recovery.runner.plan import plan
 from recovery.runner.pool import POOL, Limits
 from recovery.runner.run import Options
@@ -60,22 +60,18 @@ def test_what_the_first_trial_imports_does_not_count(tmp_path: Path, monkeypatch
 def test_a_trial_that_hangs_or_dies_does_not_block_the_forecast(tmp_path: Path, act: str) -> None:
     config = write_config(tmp_path, method={"act": act}, axes={"n": [4], "d": [2]}, replicates=3)
     found = time_some(load(config).trials(), 0.5)
-    assert (found.late > 0, found.failed > 0) == (act == "hang", act == "die")
+    assert found.timed > 0
+    assert (found.failed > 0) == (act == "die")
 
 
 def test_failed_trials_are_reported_with_the_first_error(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"act": "raise"}, axes={"n": [4], "d": [2]}, replicates=3)
     said = r"no forecast: all [1-4] trials timed now failed; the first error: ArithmeticError: no luck with n = 4"
-    for command in (["check", config, "--forecast"], ["sweep", config, "--dry-run", "--out", tmp_path / "o"]):
-        assert re.search(said, recover(*command).stdout)
+    assert re.search(said, recover("sweep", config, "--dry-run", "--out", tmp_path / "o").stdout)
 
 
-def test_stored_timings_are_used_and_later_rounds_cost_as_much_as_the_first(tmp_path: Path) -> None:
+def test_stored_timings_are_used(tmp_path: Path) -> None:
     method, axes = {"act": "transition", "seconds": 0.1}, {"n": [4, 8], "d": [2]}
-    values = {"sampling": {"kind": "until", "rule": "threshold +-9", "ceiling": 10}, "report": {"value": "recovered"}}
-    found = time_sweep(load(write_config(tmp_path, method=method, axes={"n": [4, 8, 12], "d": [2]}, **values)))
-    assert found.trials == 120
-    assert 12.0 <= found.work < 50.0
     config = write_config(tmp_path, method=method, axes=axes)
     sweep(config, tmp_path / "out", shard=(1, 2))
     rest = forecast(plan(load(config), tmp_path / "out"), Options(Engine(2)))

@@ -28,7 +28,7 @@ def test_a_round_depends_on_no_order(tmp_path: Path) -> None:
     sweep(config, out)
     for path in (out / "rounds").iterdir():
         path.unlink()
-    sweep(until_config(tmp_path, axes=AXES, sampling=SAMPLING), out, max_failures=1)
+    sweep(until_config(tmp_path, axes=AXES, sampling=SAMPLING), out, fail_fast=True)
     shuffled = {"d": [5, 3], "n": [24, 22, *range(2, 21, 2)]}
     one, other = load(config), load(until_config(tmp_path, axes=shuffled, sampling=SAMPLING))
     told, interim = outcomes(Folder(out), "recovered"), interim_analysis(out)
@@ -43,7 +43,7 @@ def test_failed_trials_count_as_drawn(tmp_path: Path) -> None:
     config = until_config(tmp_path, axes=axes, sampling={**SAMPLING, "ceiling": 3})
     summary = sweep(config, tmp_path / "out", max_equal_failures=0)
     assert summary.stored["failed"] == 8 * 2
-    again = sweep(config, tmp_path / "out", retry_failed=True, max_equal_failures=0)
+    again = sweep(config, tmp_path / "out", rerun=("failed",), max_equal_failures=0)
     assert again.ran == {"failed": 8 * 2}
 
 

@@ -45,24 +45,6 @@ def test_a_time_budget_that_ends_while_modules_load_is_75(tmp_path: Path, millis
     assert "Traceback" not in stderr
 
 
-def test_a_part_of_the_time_ends_and_the_whole_goes_on() -> None:
-    before = signal.getsignal(signal.SIGALRM)
-    with Stop(60.0) as stop:
-        with pytest.raises(StopRequested, match="its time"), stop.within(0.01):
-            time.sleep(10)
-        assert stop.reason is None
-        assert 50 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
-        with stop.within(100.0):  # the whole ends first
-            assert signal.getitimer(signal.ITIMER_REAL)[0] <= 60
-    with Stop() as stop:
-        stop.wait(iter(()))  # from here on a signal waits for the next
-        with stop.within(30.0):
-            signal.raise_signal(signal.SIGALRM)
-        assert stop.reason is None
-        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    assert signal.getsignal(signal.SIGALRM) == before
-
-
 def test_handlers_are_as_they_were_afterwards() -> None:
     before = signal.getsignal(signal.SIGINT)
     with Stop(60.0):

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
+from pandas.api.types import is_numeric_dtype
 
 from recovery.config import ReportSpec, Sweep, Until, from_document, refined
 from recovery.errors import ReportError
+from recovery.methods.columns import FIXED
 from recovery.report.diagram.grid_cells import Cells, Panel, rows_where
 from recovery.report.diagram.layout import (
     Layout,
@@ -27,6 +29,7 @@ from recovery.report.diagram.vocabulary import PLAIN, Script, fraction_words, sh
 from recovery.store import Grid
 from recovery.store.round_files import added
 from recovery.text import many
+from recovery.user import is_user_name
 
 RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
 """Measured columns that describe how a trial ran; tables show them after the results."""
@@ -80,9 +83,22 @@ class Diagram:
 
     @property
     def heading(self) -> str:
-        """The title, with the share of stored trials if some are missing."""
+        """The title, with the share of stored trials if some are missing, and whether they ran several versions of a
+        user's code."""
         done, missing = self.totals["trials"], self.totals["missing"]
-        return self.title if not missing else f"{self.title} ({done / (done + missing):.0%} of the trials)"
+        remarks = [f"{done / (done + missing):.0%} of the trials"] if missing else []
+        remarks += [f"rows of several versions of {name}" for name in self.mixed_code]
+        return f"{self.title} ({'; '.join(remarks)})" if remarks else self.title
+
+    @cached_property
+    def mixed_code(self) -> list[str]:
+        """The user code, as a list of names in text, of which several versions made the rows."""
+        places = {*FIXED, *self.sweep.axes}
+        texts = [name for name in places if name in self.frame and not is_numeric_dtype(self.frame[name])]
+        ran = self.frame.loc[self.frame["own_code"].notna(), [*texts, "own_code"]].drop_duplicates()
+        names = [", ".join(sorted(filter(is_user_name, row))) for row in ran[texts].itertuples(index=False)]
+        versions = ran["own_code"].groupby(pd.Series(names, ran.index, dtype=str)).nunique()
+        return versions.index[versions > 1].tolist()
 
     @property
     def script(self) -> Script:
