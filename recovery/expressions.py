@@ -71,7 +71,7 @@ class Expression:
     def fraction(self, values: Mapping[str, int | float]) -> Fraction:
         """Return the exact value: 0.1 * 30 is 3. Raises `ExpressionError` if there is none, as for n / 0."""
         try:
-            return _exact(self.node, {name: Fraction(repr(value)) for name, value in values.items()})
+            return Fraction(_value(self.node, {name: Fraction(repr(one)) for name, one in values.items()}, exact=True))
         except (ArithmeticError, ValueError) as error:
             given = ", ".join(f"{name} = {values[name]}" for name in self.names if name in values)
             raise ExpressionError(f"{self.text!r} has no value{f' at {given}' if given else ''}: {error}") from error
@@ -84,7 +84,7 @@ class Expression:
     def array(self, values: Mapping[str, Any]) -> Array:
         """Return the value for arrays of numbers or text, which are broadcast; a comparison gives truth values."""
         with np.errstate(all="ignore"):
-            return np.asarray(_arrays(self.node, values))
+            return np.asarray(_value(self.node, values, exact=False))
 
     def holds(self, values: Mapping[str, Any]) -> Mask:
         """Return a mask of where a condition is true; a column alone is true where it is 1."""
@@ -135,8 +135,8 @@ def _check(node: ast.expr, condition: bool) -> None:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in FUNCTIONS or node.keywords or any(isinstance(part, ast.Starred) for part in node.args):
             raise ExpressionError(f"functions are {', '.join(FUNCTIONS)}{did_you_mean(name, FUNCTIONS)}")
-        if len(node.args) < 1 or (name in _ONE and len(node.args) != 1):
-            raise ExpressionError(f"{name} takes {'one number' if name in _ONE else 'numbers'}")
+        if (len(node.args) == 1) != (name in _ONE) or not node.args:
+            raise ExpressionError(f"{name} takes {'one number' if name in _ONE else 'two or more numbers'}")
     elif isinstance(node, ast.Attribute | ast.Name):
         _dotted(node)
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
@@ -186,44 +186,16 @@ def _function(node: ast.Call) -> str:
     return node.func.id
 
 
-def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> Fraction:
-    """Evaluate a node of an expression exactly."""
+def _value(node: ast.expr, values: Mapping[str, Any], exact: bool) -> Any:
+    """Evaluate a node of an expression: exactly, in fractions, or in floating point for arrays of values."""
     if isinstance(node, ast.Constant):
-        return Fraction(repr(node.value))
+        return Fraction(repr(node.value)) if exact else node.value
     if isinstance(node, ast.Name | ast.Attribute):
         name = _dotted(node)
-        return values[name] if name in values else _fraction(CONSTANTS[name])
-    parts = [_exact(part, values) for part in _operands(node)]
-    if isinstance(node, ast.UnaryOp):
-        return -parts[0] if isinstance(node.op, ast.USub) else parts[0]
-    if isinstance(node, ast.Call):
-        return _fraction((_ONE | _SEVERAL)[_function(node)][0](*parts))
-    assert isinstance(node, ast.BinOp)
-    left, right = parts
-    if not isinstance(node.op, ast.Pow):
-        return Fraction(_ARITHMETIC[type(node.op)](left, right))
-    bits = max(left.numerator.bit_length(), left.denominator.bit_length())
-    if right.denominator == 1 and bits * abs(right) <= LARGEST_POWER:
-        return Fraction(left ** int(right))
-    return _fraction(math.pow(left, right))
-
-
-def _fraction(value: Any) -> Fraction:
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError("it is not finite")
-        return Fraction(repr(value))
-    return Fraction(value)
-
-
-def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
-    """Evaluate a node of an expression for arrays of values."""
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.Name | ast.Attribute):
-        name = _dotted(node)
-        return values[name] if name in values else CONSTANTS[name]
-    parts = [_arrays(part, values) for part in _operands(node)]
+        if name in values:
+            return values[name]
+        return _fraction(CONSTANTS[name]) if exact else CONSTANTS[name]
+    parts = [_value(part, values, exact) for part in _operands(node)]
     if isinstance(node, ast.Compare):
         pairs = zip(parts, node.ops, parts[1:], strict=False)
         return np.logical_and.reduce(np.broadcast_arrays(*(_compared(*pair) for pair in pairs)))
@@ -232,14 +204,34 @@ def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
         return both.reduce(np.broadcast_arrays(*map(_truth, parts)))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return np.logical_not(_truth(parts[0]))
-    parts = [_numbers(part) for part in parts]
+    if not exact:
+        parts = [_numbers(part) for part in parts]
     if isinstance(node, ast.UnaryOp):
         return -parts[0] if isinstance(node.op, ast.USub) else parts[0]
     if isinstance(node, ast.Call):
         name = _function(node)
+        if exact:
+            return _fraction((_ONE | _SEVERAL)[name][0](*parts))
         return _ONE[name][1](*parts) if name in _ONE else _SEVERAL[name][1].reduce(np.broadcast_arrays(*parts))
     assert isinstance(node, ast.BinOp)
+    if exact and isinstance(node.op, ast.Pow):
+        return _power(*parts)
     return _ARITHMETIC[type(node.op)](*parts)
+
+
+def _power(base: Fraction, exponent: Fraction) -> Fraction:
+    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if exponent.denominator == 1 and bits * abs(exponent) <= LARGEST_POWER:
+        return Fraction(base ** int(exponent))
+    return _fraction(math.pow(base, exponent))
+
+
+def _fraction(value: Any) -> Fraction:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("it is not finite")
+        return Fraction(repr(value))
+    return Fraction(value)
 
 
 def _numbers(value: Any) -> Array:

@@ -8,6 +8,7 @@ from annotated_types import Ge, Gt, Interval, Le, MaxLen, MinLen
 from pydantic import Field
 
 from recovery.backends import Backend
+from recovery.config.reader import read_value
 from recovery.config.tree import ConfigError, Place, Problem
 from recovery.config.trials import MOST_TRIALS
 from recovery.config.validate import build, names_of
@@ -107,20 +108,12 @@ def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
         place = Place(source=f"--style {text}")
         if not equals:
             raise ConfigError([Problem((), "allowed: KEY=VALUE, such as `--style width=slide`", place=place)])
-        value[key.strip()] = _plain(chosen.strip())
         try:
+            value[key.strip()] = read_value(chosen, "VALUE")
             style = build(StyleSpec, value)
         except ConfigError as error:
             raise ConfigError(replace(one, place=place) for one in error.problems) from None
     return style
-
-
-def _plain(text: str) -> Any:
-    """Return the value of an option: true or false, a number, or text."""
-    try:
-        return {"true": True, "false": False}[text.lower()] if text.isalpha() else float(text)
-    except (KeyError, ValueError):
-        return text
 
 
 FigureName = Literal["auto", "map", "ratios", "profile", "loss", "paths", "pairing", "landscape", "network"]

@@ -4,10 +4,8 @@ No object is ever constructed from YAML, and every key and value keeps its line 
 """
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -175,10 +173,7 @@ class _Walk:
 
 
 def as_text(value: object, indent: int | None = None) -> str:
-    """Return plain data from Python as JSON, which is YAML; a function or class of a module becomes `module:NAME`.
-
-    Raises `ConfigError` for values that are not plain data.
-    """
+    """Return plain data from Python as JSON, which is YAML. Raises `ConfigError` for values that are not plain data."""
     try:
         return json.dumps(value, default=_plain, indent=indent, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -193,22 +188,12 @@ def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that `json` does not take as one that it takes."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+    """Return a value that `json` does not take as one that it takes. Raises `TypeError`."""
+    if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    if isinstance(value, range):
-        return list(value)
-    if isinstance(value, Path):
-        return str(value)
-    what = f"{type(value).__name__} {getattr(value, '__qualname__', '')}".strip()
-    if isinstance(value, FunctionType | type):
-        module, name = str(value.__module__), value.__name__
-        if module == "__main__":
-            text = f"found {what}, which this notebook or script defines; write it to a file, in a notebook by a cell"
-            raise refusal("config", f"{text} that begins with `%%writefile my.py`, and name it my:{name}")
-        if getattr(sys.modules.get(module), name, None) is value:
-            return f"{module}:{name}"
-    text = f"found {what}, which no config holds; allowed: text, numbers, true, false, lists, mappings and functions"
-    raise refusal("config", text)
+    for kind, convert in {Mapping: dict, range: list, Path: str}.items():
+        if isinstance(value, kind):
+            return convert(value)
+    name = getattr(value, "__qualname__", "")
+    hint = f"; name it as text, as in my_module:{name}" if name else ""
+    raise TypeError(f"found {type(value).__name__} {name}".rstrip() + hint)

@@ -125,7 +125,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     data file is read. Raises `ConfigError`.
     """
     tree = Tree(plain_document(document), "document")
-    context = replace(stored_context(document), imports=checked)
+    context = Context(Path(document.get("folder", ".")), document.get("files", {}), imports=checked)
     sections, _ = _sections(tree)
     blocks = parse(tree)
     tree.refuse()
@@ -138,11 +138,6 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
         return cells
 
     return _assembled(sections, blocks, document, compose)
-
-
-def stored_context(document: Mapping[str, Any]) -> Context:
-    """Return the surroundings of a stored document."""
-    return Context(Path(document.get("folder", ".")), document.get("files", {}))
 
 
 def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
