@@ -10,7 +10,8 @@ another file: after an edit of such a function, such as `dot`, delete the `.nbi`
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, update_wrapper
 from importlib import import_module
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -34,15 +35,16 @@ class Compilation:
         self._depth = 0
         """Nesting: compiling a function compiles the functions that it calls."""
 
-    def begin(self, *, compiles: bool = False) -> None:
-        """Start the clocks and notify `told`, unless they run."""
+    def __enter__(self) -> None:
+        self._begin(compiles=True)
+
+    def _begin(self, *, compiles: bool) -> None:
         self._depth += 1
         if self._depth == 1:
             self.told(True, compiles)
             self._clocks = time.perf_counter(), time.process_time()
 
-    def end(self) -> None:
-        """Stop the clocks at the end of the outermost compilation or import."""
+    def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if self._depth == 0:
             wall, processor = self._clocks
@@ -50,11 +52,14 @@ class Compilation:
             self.processor += time.process_time() - processor
             self.told(False, False)
 
-    def __enter__(self) -> None:
-        self.begin(compiles=True)
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Context of an import, whose time does not count either."""
+        self._begin(compiles=False)
+        try:
+            yield
+        finally:
+            self.__exit__()
 
 
 compilation = Compilation()
@@ -83,21 +88,18 @@ def import_away_from(settings: str, library: str) -> None:
 @cache
 def load_numba() -> None:
     """Import Numba, and report everything that it compiles to `compilation`."""
-    compilation.begin()
-    try:
+    with compilation.importing():
         import_away_from(NUMBA_SETTINGS, "numba")
         from numba.core import config, event
-    finally:
-        compilation.end()
     # otherwise Numba would read settings from the current folder before each compilation
     config.reload_config = lambda: None
 
     class Listener(event.Listener):
         def on_start(self, event: object) -> None:
-            compilation.begin(compiles=True)
+            compilation.__enter__()
 
         def on_end(self, event: object) -> None:
-            compilation.end()
+            compilation.__exit__()
 
     event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
 

@@ -126,16 +126,10 @@ _IDLE: dict[str, int] = {}
 @contextmanager
 def _restored() -> Iterator[None]:
     """Restore process state that user code may have changed, so that a row depends on its own trial alone."""
-    errors, call, limit, environment, path = (
-        np.geterr(),
-        np.geterrcall(),
-        sys.getrecursionlimit(),
-        dict(os.environ),
-        [*sys.path],
-    )
+    limit, environment, path = sys.getrecursionlimit(), dict(os.environ), [*sys.path]
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
     folder = os.open(".", os.O_RDONLY)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate():
         try:
             yield
         finally:
@@ -147,8 +141,6 @@ def _restored() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             sys.setrecursionlimit(limit)
             sys.path[:] = path
-            np.seterr(**errors)
-            np.seterrcall(call)
             if dict(os.environ) != environment:
                 os.environ.clear()
                 os.environ.update(environment)

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.child import SEND_SECONDS, Child, Job, call, run_trials
-from recovery.runner.server import continue_server, kill_orphans, start_process, stop_server
+from recovery.runner.server import continue_process, continue_server, kill_orphans, start_process, stop_server
 from recovery.runner.trial import Row, failure
 
 T = TypeVar("T")
@@ -38,8 +38,6 @@ COMPILE_SECONDS = 600.0
 TICK_SECONDS = 1.0
 """A wait is counted in pieces of at most this length. A piece that takes longer by this much is not counted: this
 process was suspended, and most likely the trial that it waits for was, too."""
-STOPPED_SECONDS = 2.0
-"""A process that stays stopped for this long, while this one runs, is killed."""
 MOST_BYTES = 2**29
 """Largest message; the length of a longer one is most likely text that user code wrote into the pipe."""
 
@@ -96,6 +94,7 @@ class Worker:
                     self.pid, self._sentinel = start_process(Child(), theirs.fileno())
                     _RUNNING.add(self.pid)
                     return
+                stop_server()
         self._pipe.close()
         raise RecoverError("a worker process cannot start: the process that starts it has ended")
 
@@ -131,7 +130,7 @@ class Worker:
         Time in which this process is suspended does not count. Raises TimeoutError, or EOFError or another OSError if
         the process is gone.
         """
-        stopped, ends = 0.0, list[Any]([self._pipe, self._sentinel])
+        ends = list[Any]([self._pipe, self._sentinel])
         while True:
             clock, tick = time.monotonic(), TICK_SECONDS if seconds is None else min(seconds, TICK_SECONDS)
             ready = wait(ends, tick)
@@ -151,21 +150,8 @@ class Worker:
                 raise TimeoutError
             if len(ends) == 1 or took >= tick:
                 continue_server()
-                stopped = stopped + counted if self._is_stopped() else 0.0
-                if stopped >= STOPPED_SECONDS:
+                if not continue_process(self.pid):
                     raise EOFError
-
-    def _is_stopped(self) -> bool:
-        """Return whether the process is stopped by a signal. Raises EOFError if it has ended."""
-        import psutil  # imported here, because a sweep of short trials does not need it
-
-        try:
-            status = psutil.Process(self.pid).status()
-        except psutil.NoSuchProcess:
-            raise EOFError from None
-        if status == psutil.STATUS_ZOMBIE:
-            raise EOFError
-        return status == psutil.STATUS_STOPPED
 
     def kill(self) -> None:
         """Kill the process group of the process."""

@@ -29,8 +29,6 @@ START_SECONDS = 120.0
 SERVER: Any = ForkServer()
 """A script's own use of multiprocessing has another one."""
 SERVER.set_forkserver_preload(["recovery.runner.preload"])
-_USED = set[int]()
-"""Process ids of the fork servers that have started a process."""
 
 
 @contextmanager
@@ -55,63 +53,43 @@ def start_server() -> None:
 def continue_server() -> None:
     """Continue the fork server, because a trial may have stopped it."""
     if SERVER._forkserver_pid is not None:
-        with suppress(ProcessLookupError):
-            os.kill(SERVER._forkserver_pid, signal.SIGCONT)
+        continue_process(SERVER._forkserver_pid)
+
+
+def continue_process(pid: int) -> bool:
+    """Continue a process, because a trial may have stopped it; return whether it is there."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+        return True
+    return False
 
 
 def start_process(program: object, descriptor: int) -> tuple[int, int]:
     """Have the fork server start a process that runs `program._bootstrap`; return its id and its sentinel.
 
     descriptor: a file that the process inherits. The sentinel is a file from which the exit status can be read once the
-    process has ended. If the fork server was killed a moment ago, another one is started. Raises OSError or EOFError if
-    that one has ended, too.
+    process has ended. Raises OSError or EOFError if the fork server has ended.
     """
-    try:
-        return _start(program, descriptor)
-    except (OSError, EOFError):
-        if not _server_has_ended():
-            raise
-        return _start(program, descriptor)
-
-
-def _start(program: object, descriptor: int) -> tuple[int, int]:
     start_server()
     continue_server()
     sentinel, begin = SERVER.connect_to_new_process([descriptor])
     try:
         with os.fdopen(begin, "wb") as pipe:
-            pipe.write(pickle.dumps({"sys_path": sys.path, "dir": working_folder()}) + pickle.dumps(program))
+            pipe.write(pickle.dumps({"sys_path": sys.path, "dir": str(Path.cwd())}) + pickle.dumps(program))
         if not wait([sentinel], START_SECONDS):
             raise TimeoutError
         pid: int = read_signed(sentinel)
     except (OSError, EOFError):
         os.close(sentinel)
         raise
-    _USED.add(SERVER._forkserver_pid)
     return pid, sentinel
 
 
-def _server_has_ended(seconds: float = 1.0) -> bool:
-    """Wait until the fork server can be reaped, as a process that was killed soon can; return whether it can."""
-    import psutil
-
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if psutil.Process(SERVER._forkserver_pid).status() == psutil.STATUS_ZOMBIE:
-                return True
-        except psutil.NoSuchProcess:
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def stop_server() -> None:
-    """End the fork server, if it runs."""
-    continue_server()
+    """Kill the fork server, if it runs. Its workers go on, and the next one has a new fork server."""
     with suppress(OSError):
-        if SERVER._forkserver_pid not in {*_USED, None}:
-            os.kill(SERVER._forkserver_pid, signal.SIGKILL)  # it was started ahead and is not needed: it may import yet
+        if SERVER._forkserver_pid is not None:
+            os.kill(SERVER._forkserver_pid, signal.SIGKILL)
         SERVER._stop()
 
 
@@ -137,11 +115,3 @@ def kill_below(pid: int, spared: Set[int]) -> None:
             for child in left:
                 child.kill()
             time.sleep(0.001)
-
-
-def working_folder() -> str:
-    """Return the current folder, or the root folder if it was deleted."""
-    try:
-        return str(Path.cwd())
-    except OSError:
-        return "/"

@@ -91,13 +91,10 @@ def imported(cell: Cell) -> Cell:
     """Return the cell with its user code imported and hashed, neither of which is counted as the trial's time."""
     if not cell.own or "imported" in vars(cell):
         return cell.imported
-    compilation.begin()
-    try:
+    with compilation.importing():
         made = cell.imported
         _fingerprint(cell.own)
         return made
-    finally:
-        compilation.end()
 
 
 def measure(trial: Trial) -> Row:

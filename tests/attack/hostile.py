@@ -55,6 +55,7 @@ FAILED = {
     "long_text": ("ValueError", "raise ValueError('x' * 10**7)"),
     "lone": ("ColumnError", r"return {'solver': '\ud800'}"),
     "group": ("ExceptionGroup", "raise ExceptionGroup('several', [ValueError('one'), KeyError('two')])"),
+    "stop": ("ColumnError", "os.kill(os.getpid(), signal.SIGSTOP)"),
     "ragged": ("ColumnError", "return recorded(loss=[1.0, 2.0], weights=[[1.0], [2.0, 3.0]])"),
     "uneven": ("ColumnError", "return recorded(loss=[1.0, 2.0], weights=[1.0])"),
 }
@@ -71,7 +72,6 @@ if os.fork() == 0:
 while not os.path.exists(PATH + "/daemon") or not os.path.getsize(PATH + "/daemon"):
     time.sleep(0.01)
 os._exit(3)""",
-    "stop": "os.kill(os.getpid(), signal.SIGSTOP)",
     "crash": "ctypes.string_at(0)",
     "close_all": "os.closerange(0, 1000)\nreturn OK",
     "scribble": """

@@ -53,11 +53,8 @@ class Fake:
             return Measurement(recovered=True, gap=float("nan"))
         if self.act == "compile":  # twice, and one function within another
             for _ in range(2):
-                compilation.begin(compiles=True)
-                compilation.begin()
-                time.sleep(0.4)
-                compilation.end()
-                compilation.end()
+                with compilation, compilation.importing():
+                    time.sleep(0.4)
             time.sleep(self.seconds)
         if self.act == "hang":
             time.sleep(3600)
