@@ -135,11 +135,10 @@ class ReportSpec:
     n/(planted.k*d), whose value at the threshold is the same for all y, so that one number is estimated; by default n/d
     if x and y are n and d, otherwise, and with `none`, each y has a threshold of its own. interval: what the interval
     of a threshold assumes about success along x: `probit`, `smooth` (no sharp bend), or `free` (that it rises or
-    falls). Without `panel`, each combination of the remaining axes has a panel. rows, columns: coordinates whose values
-    are the rows and the columns of panels; if one is not given, the remaining axes are used for it. curves: drawn into
-    the diagram: a theory curve's name, {ratio: 2.0}, or your function of one coordinate as {function: module:NAME},
-    with a label. labels: names of axes, measured columns and theory curves in pictures, pages and the terminal, such as
-    {alpha: "$\\alpha = n/d$"}; tables keep the names of the config. scale, limits: of the colours; the default scale
+    falls). Without `panel`, each combination of the remaining axes has a panel. curves: drawn into the diagram: a
+    theory curve's name, {ratio: 2.0}, or your function of one coordinate as {function: module:NAME}, with a label.
+    labels: names of axes, measured columns and theory curves in pictures, pages and the terminal, such as {alpha:
+    "$\\alpha = n/d$"}; tables keep the names of the config. scale, limits: of the colours; the default scale
     depends on the kind of the value. figure: a map of the plane, fractions against the `ratios` n/d, or a profile (a
     line along x for each y); `auto` chooses the most informative one. The name of a figure of training records, such as
     `landscape`, puts that one first.
@@ -152,8 +151,6 @@ class ReportSpec:
     pool: str | None = None
     interval: IntervalShape = "smooth"
     panel: str | None = None
-    rows: str | None = None
-    columns: str | None = None
     curves: tuple[CurveSpec, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     scale: Literal["linear", "log"] | None = None

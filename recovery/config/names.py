@@ -58,7 +58,7 @@ def report_uses(report: ReportSpec) -> Iterator[Use]:
     """Yield the names in a report."""
     for i, value in enumerate(report.values):
         yield Use(("report", "value") if isinstance(report.value, str) else ("report", "value", i), value, "column")
-    for key in ("x", "y", "pool", "panel", "rows", "columns"):
+    for key in ("x", "y", "pool", "panel"):
         name = getattr(report, key)
         if name is not None and (key, name) != ("pool", "none"):
             yield Use(("report", key), name, "expression")

@@ -66,7 +66,7 @@ def slicing(report: ReportSpec, blocks: Sequence[Block]) -> Slicing:
     x, y = report.x or ("n" if values.get("n") else None), report.y
     if x == "d" and y in (None, "n") and "n" in varying:
         x, y = "n", "d"
-    fixed = {y, report.panel, report.rows, report.columns}
+    fixed = {y, report.panel}
     names = [] if x is None else given_axes(x, operands)
     moving = next((name for name in names if name in varying - fixed), None)
     ratio = x == "n" and y in (None, "d") and not varying.isdisjoint(given_axes("d", operands))

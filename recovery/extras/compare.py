@@ -4,7 +4,7 @@ Trials with the same draws are compared pair by pair. False discoveries among gr
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -29,6 +29,7 @@ from recovery.report.statistics.differences import (
     unpaired_difference,
 )
 from recovery.report.statistics.samples import median_interval
+from recovery.report.texts.tables import records, shown
 from recovery.store import Grid, read
 from recovery.text import did_you_mean, many
 
@@ -88,8 +89,10 @@ class Comparison:
     def sentence(self) -> str:
         """The differences over all cells, and how many cells differ."""
         parts = []
-        for row in _records(self.overall):
-            text = f"{row['second']} minus {row['first']}: {_difference(row)}"
+        for row in self.overall.to_dict("records"):
+            text = f"{row['second']} minus {row['first']}: difference {row['difference']:+.4g}"
+            if not np.isnan(row.get("low", np.nan)):
+                text += f", {_interval(row).entry('+.4g')}"
             if "largest" in row:
                 text += f"; largest difference {row['largest']:.3g} (relative {row['largest_relative']:.3g})"
             if "beyond" in row:
@@ -116,8 +119,8 @@ class Comparison:
         return [*found, "", self.sentence]
 
     def as_json(self) -> str:
-        """Return the tables as one JSON object; numbers that do not exist are null."""
-        tables = {name: [_plain(row) for row in _records(getattr(self, name))] for name in ("table", "thresholds")}
+        """Return the tables as one JSON object; numbers that do not exist are null, infinities text."""
+        tables = {name: records(getattr(self, name)) for name in ("table", "thresholds")}
         return json.dumps({"value": self.label, "sentence": self.sentence, "notes": self.notes, **tables}, default=str)
 
     def _repr_html_(self) -> str:
@@ -128,44 +131,18 @@ class Comparison:
         return "\n".join(self.lines())
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
 def _shown(frame: pd.DataFrame) -> str:
     """Return rows as a table of text, with the ends of intervals in one column."""
     rows = [
-        {name: _short(value) for name, value in row.items() if name not in ("low", "high", "level", "paired")}
+        {name: shown(value) for name, value in row.items() if name not in ("low", "high", "level", "paired")}
         | ({"interval": _interval(row).entry("+.4g")} if "low" in row else {})
-        for row in _records(frame)
+        for row in frame.to_dict("records")
     ]
     return tabulate(rows, headers="keys", disable_numparse=True)
 
 
-def _interval(row: dict[str, Any]) -> Interval:
+def _interval(row: Mapping[Hashable, Any]) -> Interval:
     return Interval(row["difference"], row["low"], row["high"], row["level"])
-
-
-def _difference(row: dict[str, Any]) -> str:
-    found = f"difference {row['difference']:+.4g}"
-    if "low" not in row or np.isnan(row["low"]):
-        return found
-    return f"{found}, {_interval(row).entry('+.4g')}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.4g}"
-    return str(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value for JSON, with null for NaN and infinity."""
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def compare(
@@ -181,8 +158,7 @@ def compare(
     value: a column or COLUMN<=NUMBER, by default the value of the config. tolerance: count the pairs of a number that
     differ by more. Raises `ReportError`, and `StoreError` for a damaged folder.
     """
-    given = [one for one in (a, b) if one is not None]
-    grids = [read(one) if isinstance(one, str | Path) else one.grid for one in given]
+    grids = [read(one) if isinstance(one, str | Path) else one.grid for one in (a, b) if one is not None]
     return compare_grids(grids, by, value, tolerance)
 
 
@@ -234,19 +210,16 @@ def _compared(first: Diagram, second: Diagram, tolerance: float | None) -> tuple
             raise ReportError(
                 f"{diagram.name}: no finished trial measures {first.quantity}; choose another quantity with --value"
             )
-    unpaired = tuple(_unpaired(first, second, fixed))
+    unpaired = list(_unpaired(first, second, fixed))
     if not unpaired and any(rows.duplicated([*keys, "replicate"]).any() for rows in (left, right)):
-        unpaired = ("several trials of a grid cell have the same replicate",)
+        unpaired = ["several trials of a grid cell have the same replicate"]
+    matched = keys if unpaired else [*keys, "replicate"]
     if unpaired:
-        how = "mean" if first.proportion else "median"
-        counts = [side.groupby(keys, dropna=False)["value"].agg([how, "size", "sum"]) for side in (left, right)]
-        named = [
-            one.set_axis([f"{name}_{side}" for name in ("value", "size", "sum")], axis=1)
-            for one, side in zip(counts, ("first", "second"), strict=True)
-        ]
-        rows = named[0].join(named[1], how="inner").reset_index()
-    else:
-        rows = left.merge(right, on=[*keys, "replicate"], suffixes=("_first", "_second"))
+        how = {"value": ("value", "mean" if first.proportion else "median")}
+        how |= {"size": ("value", "size"), "sum": ("value", "sum")}
+        left, right = (side.groupby(keys, dropna=False).agg(**how).reset_index() for side in (left, right))
+    rows = left.merge(right, on=matched, suffixes=("_first", "_second"))
+    rows["trials"] = rows[["size_first", "size_second"]].min(axis=1) if unpaired else 1
     if not len(rows):
         apart = [name for name in keys if not set(first.frame[name]) & set(second.frame[name])]
         why = f"; no value of {apart[0]} is in both" if apart else ""
@@ -254,10 +227,7 @@ def _compared(first: Diagram, second: Diagram, tolerance: float | None) -> tuple
     scopes = {"overall": [], "slice": [name for name in keys if name != first.along.x], "cell": keys}
     tables = []
     for scope, names in scopes.items():
-        if unpaired:
-            found = unpaired_summary(rows, names, first.proportion)
-        else:
-            found = paired_summary(rows, names, first.proportion, tolerance)
+        found = summary(rows, names, first.proportion, not unpaired, tolerance)
         if scope != "slice" or len(found) > 1:
             tables.append(found.assign(scope=scope, paired=not unpaired))
     cells = len(tables[-1])
@@ -272,57 +242,48 @@ def _compared(first: Diagram, second: Diagram, tolerance: float | None) -> tuple
     return table[["scope", *keys, *(name for name in table if name not in ("scope", *keys))]], text
 
 
-def paired_summary(rows: pd.DataFrame, names: list[str], proportion: bool, tolerance: float | None) -> pd.DataFrame:
-    """Return the differences over each group of pairs with the same values of `names`; one row over all without names.
+def summary(
+    rows: pd.DataFrame, names: list[str], proportion: bool, paired: bool, tolerance: float | None
+) -> pd.DataFrame:
+    """Return the differences over each group of rows with the same values of `names`; one row over all without names.
 
-    rows: one row per pair, with `value_first` and `value_second`. For a number, values and difference are medians, with
-    the largest difference, the largest relative to the larger absolute value of its pair, and with a tolerance the
-    number of pairs that differ by more.
+    rows: one row per pair of trials, or unpaired per grid cell, with `value_first` and `value_second`. Of numbers, the
+    difference is the median; pairs have the largest difference, the largest relative to the larger absolute value of
+    its pair, and with a tolerance the number of pairs that differ by more. Unpaired, values are means over the cells,
+    the difference of an event has the weights of Mantel and Haenszel, and numbers have no interval or test.
     """
     one, two = rows["value_first"].to_numpy(dtype=float), rows["value_second"].to_numpy(dtype=float)
     # equal values have the difference 0; subtracting them would give NaN if both are infinite
     moved = np.subtract(two, one, where=one != two, out=np.zeros(len(rows)))
-    groups = rows[names].assign(value_first=one, value_second=two, gained=two > one, lost=two < one, moved=moved)
-    how = "mean" if proportion else "median"
-    sums = {"value_first": ("value_first", how), "value_second": ("value_second", how), "difference": ("moved", how)}
-    sums |= {"trials": ("gained", "size"), "gained": ("gained", "sum"), "lost": ("lost", "sum")}
-    if not proportion:
-        size = np.maximum(np.abs(one), np.abs(two))
-        relative = np.divide(np.abs(moved), size, where=np.isfinite(size) & (size > 0), out=np.zeros(len(rows)))
-        groups = groups.assign(largest=np.abs(moved), largest_relative=relative)
-        sums |= {name: (name, "max") for name in ("largest", "largest_relative")}
-        if tolerance is not None:
-            groups, sums = groups.assign(beyond=np.abs(moved) > tolerance), sums | {"beyond": ("beyond", "sum")}
+    far, size = np.abs(moved), np.maximum(np.abs(one), np.abs(two))
+    relative = np.divide(far, size, where=np.isfinite(size) & (size > 0), out=np.zeros(len(rows)))
+    groups = rows.assign(difference=moved, gained=two > one, lost=two < one, largest=far, largest_relative=relative)
+    typical, value = "mean" if proportion else "median", "mean" if proportion or not paired else "median"
+    how = {"value_first": value, "value_second": value, "difference": typical, "trials": "sum"}
+    if paired:
+        how |= {"gained": "sum", "lost": "sum"}
+        how |= {} if proportion else {"largest": "max", "largest_relative": "max"}
+    if paired and tolerance is not None:
+        groups, how = groups.assign(beyond=far > tolerance), how | {"beyond": "sum"}
     grouped = groups.groupby(names or np.zeros(len(rows)), dropna=False)
-    found = grouped.agg(**sums).reset_index(drop=not names)
-    if proportion:
-        low, high = paired_difference(found["gained"], found["lost"], found["trials"])
-    else:
-        ends = [median_interval(part.to_numpy()) for _, part in grouped["moved"]]
-        low, high = (np.array([getattr(one, end) for one in ends]) for end in ("low", "high"))
-    counts = found[["gained", "lost"]].to_numpy(dtype=int).tolist()
-    return found.assign(low=low, high=high, level=LEVEL, p=[sign_test(gained, lost) for gained, lost in counts])
-
-
-def unpaired_summary(rows: pd.DataFrame, names: list[str], proportion: bool) -> pd.DataFrame:
-    """Return the differences over each group of grid cells with the same values of `names`; one row without names.
-
-    rows: one row per grid cell, with the value and the counts of each side. For several cells, values are means over
-    the cells, and the difference of an event has the weights of Mantel and Haenszel. Numbers have no interval or test.
-    """
-    trials = rows[["size_first", "size_second"]].min(axis=1)
-    moved = rows.assign(difference=rows["value_second"] - rows["value_first"], trials=trials)
-    grouped = moved.groupby(names or np.zeros(len(rows)), dropna=False)
-    sums = {"value_first": "mean", "value_second": "mean", "difference": "median", "trials": "sum"}
-    found = grouped[list(sums)].agg(sums).reset_index(drop=not names)
-    if not proportion:
-        return found.assign(low=np.nan, high=np.nan, level=LEVEL, p=np.nan)
-    yes, total = (rows[[f"{name}_first", f"{name}_second"]].to_numpy(dtype=float).T for name in ("sum", "size"))
-    difference, low, high, p = unpaired_difference(yes, total, np.asarray(grouped.ngroup(), dtype=np.intp))
-    if len(found) == len(rows):
-        tables = (np.array([a, b - a]).T for a, b in zip(yes.T, total.T, strict=True))
-        p = np.array([scipy.stats.fisher_exact(each)[1] for each in tables])
-    return found.assign(difference=difference, low=low, high=high, level=LEVEL, p=p)
+    found = grouped[list(how)].agg(how).reset_index(drop=not names)
+    low = high = p = np.full(len(found), np.nan)
+    if paired:
+        counts = found[["gained", "lost"]].to_numpy(dtype=int).tolist()
+        p = np.array([sign_test(gained, lost) for gained, lost in counts])
+        if proportion:
+            low, high = paired_difference(found["gained"], found["lost"], found["trials"])
+        else:
+            ends = [median_interval(part.to_numpy()) for _, part in grouped["difference"]]
+            low, high = np.array([(one.low, one.high) for one in ends]).T
+    elif proportion:
+        yes, total = (rows[[f"{name}_first", f"{name}_second"]].to_numpy(dtype=float).T for name in ("sum", "size"))
+        difference, low, high, p = unpaired_difference(yes, total, np.asarray(grouped.ngroup(), dtype=np.intp))
+        found = found.assign(difference=difference)
+        if len(found) == len(rows):
+            tables = (np.array([a, b - a]).T for a, b in zip(yes.T, total.T, strict=True))
+            p = np.array([scipy.stats.fisher_exact(each)[1] for each in tables])
+    return found.assign(low=low, high=high, level=LEVEL, p=p)
 
 
 def _thresholds(first: Diagram, second: Diagram) -> Iterator[dict[str, Any]]:
@@ -339,16 +300,16 @@ def _thresholds(first: Diagram, second: Diagram) -> Iterator[dict[str, Any]]:
         if not (one.constant and match[0].constant):
             found = Interval(np.nan, -np.inf, np.inf, found.level)
         form = f"+{form_of(one.along)}"
-        texts = {"value_first": here.estimate, "interval_first": here.interval}
-        texts |= {"value_second": there.estimate, "interval_second": there.interval}
-        difference = f"{found.estimate:{form}}, {found.entry(form)}" if found.known else found.entry(form)
-        numbers = {**found.columns("difference"), "level": found.level}
         yield {
             "panel": here.panel,
             "what": here.what,
-            **texts,
-            "minus": difference,
-            **numbers,
+            "value_first": here.estimate,
+            "interval_first": here.interval,
+            "value_second": there.estimate,
+            "interval_second": there.interval,
+            "minus": f"{found.estimate:{form}}, {found.entry(form)}" if found.known else found.entry(form),
+            **found.columns("difference"),
+            "level": found.level,
             "where": one.panel.where,
         }
 
@@ -432,7 +393,7 @@ def sides_of(diagram: Diagram, by: str) -> list[Diagram]:
     frames = [diagram.frame[has(diagram.frame, by, value)].reset_index(drop=True) for value in values]
     # coordinates that the axis `by` determines have one value within each side, so they give no panels
     panels = tuple(name for name in diagram.layout.panels if any(frame[name].nunique() > 1 for frame in frames))
-    layout = replace(diagram.layout, panels=panels, columns=None)
+    layout = replace(diagram.layout, panels=panels)
     sides = []
     for value, frame in zip(values, frames, strict=True):
         cells = Cells.of(frame, layout.keys, diagram.sweep.replicates)

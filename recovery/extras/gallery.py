@@ -48,8 +48,6 @@ PICTURES = "pictures"
 DOTS = 220
 SMALL = (400, 280)
 """Width and height of a thumbnail in pixels: twice its size on the site, for high-resolution screens."""
-COLOURS = 128
-"""Colours of a stored picture, which makes its file a third as large as with all colours."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +130,9 @@ def show(name: str, place: Path) -> Shown:
         pictures = []
         for suffix, drawing in drawings(analysis).items():
             file = f"{PICTURES}/{'-'.join(filter(None, [name, suffix]))}.png"
-            png = with_few_colours(render(drawing.draw(), "png", DOTS))
+            png = render(drawing.draw(), "png", DOTS)
             (place / file).write_bytes(png)
-            (place / thumbnail_path(file)).write_bytes(with_few_colours(png, small=True))
+            (place / thumbnail_path(file)).write_bytes(thumbnail(png))
             pictures.append((file, drawing.words))
         return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))
     except RecoverError as error:
@@ -146,14 +144,12 @@ def thumbnail_path(picture: str) -> str:
     return f"{PICTURES}/small/{Path(picture).name}"
 
 
-def with_few_colours(png: bytes, small: bool = False) -> bytes:
-    """Return a picture reduced to `COLOURS` colours, as PNG. small: fit into `SMALL` pixels on a white background."""
-    picture, buffer = Image.open(BytesIO(png)).convert("RGB"), BytesIO()
-    if small:
-        whole, picture = picture, Image.new("RGB", SMALL, "white")
-        whole.thumbnail(SMALL, Image.Resampling.LANCZOS)
-        picture.paste(whole, ((SMALL[0] - whole.width) // 2, (SMALL[1] - whole.height) // 2))
-    picture.quantize(COLOURS).save(buffer, "png", optimize=True)
+def thumbnail(png: bytes) -> bytes:
+    """Return a picture fitted into `SMALL` pixels on a white background, as PNG."""
+    whole, picture, buffer = Image.open(BytesIO(png)).convert("RGB"), Image.new("RGB", SMALL, "white"), BytesIO()
+    whole.thumbnail(SMALL, Image.Resampling.LANCZOS)
+    picture.paste(whole, ((SMALL[0] - whole.width) // 2, (SMALL[1] - whole.height) // 2))
+    picture.save(buffer, "png", optimize=True)
     return buffer.getvalue()
 
 

@@ -8,8 +8,6 @@ from io import StringIO
 from pathlib import Path
 from typing import IO
 
-import pyarrow as pa
-
 from recovery.config.header import build_style
 from recovery.config.load import read_claims
 from recovery.errors import ReportError
@@ -24,10 +22,6 @@ TEXTS: dict[str, Callable[[list[Analysis], Sequence[str]], str]] = {
     "json": lambda analyses, columns: as_json(analyses),
     "latex": as_latex,
 }
-UNSHOWN = (
-    *("trial_id", "sweep", "started_at", "error_type", "error_message"),
-    *("own_code", "made_by", "made_on", "unmeasured"),
-)
 PIPE_WIDTH = 120
 """Width of the map in characters if stdout is no terminal."""
 
@@ -62,8 +56,7 @@ def report(
                 "--format html for one page"
             )
         out.mkdir(parents=True, exist_ok=True)
-    read_diagram = _of_cells if kind in TEXTS else lambda path, value: Diagram.of(read(path), value)
-    analyses = [Analysis(claiming(styled(read_diagram(path, value), style), claims)) for path in results]
+    analyses = [Analysis(claiming(styled(Diagram.of(read(path), value), style), claims)) for path in results]
     if claims is not None and kind is None and out is None:
         for analysis in analyses:
             sys.stdout.write("".join(f"{claim.sentence}\n" for claim in analysis.claims))
@@ -93,17 +86,6 @@ def _names(analyses: Sequence[Analysis]) -> list[str]:
         if len({*names}) == len(names):
             return names
     return [f"{name}-{number}" for number, name in enumerate(names, start=1)]
-
-
-def _of_cells(results: Path, value: str | Sequence[str] | None) -> Diagram:
-    """Return a diagram without the columns that tables of cells do not show, which halves the memory of large grids."""
-    grid = read(results)
-    grid = replace(grid, table=grid.table.drop_columns([name for name in UNSHOWN if name in grid.table.column_names]))
-    diagram = Diagram.of(grid, value)
-    diagram = replace(diagram, grid=replace(grid, table=grid.table.schema.empty_table()))
-    del grid
-    pa.default_memory_pool().release_unused()
-    return diagram
 
 
 def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:

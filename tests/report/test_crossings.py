@@ -91,7 +91,7 @@ def test_crossings_are_in_text_json_and_picture():
     assert [records[1][name] for name in ("estimate", "low", "high", "level")] == pytest.approx(
         [10**4.5, 1e4, 1e5, 0.95]
     )
-    assert [line["panel"] for line in document["lines"]] == [f"m = {m}" for m in SHARES]
+    assert [record["where"] for record in records] == [{"m": m} for m in SHARES]
     assert [records[k][end] for k, end in ((2, "low"), (3, "high"))] == ["-inf", "inf"]
     np.testing.assert_allclose(marked(analysis), [0, 1, 4])
 

@@ -109,7 +109,7 @@ def test_a_figure_does_not_call_undecided_what_a_method_does_not_measure() -> No
     rows["holds"] = rows["recovered"].where(rows["method"] == "isometry")
     figure = drawn(analysed(rows, "holds"))
     assert not any(word in text for text in key_of(figure) for word in ("undecided", "no trial finished"))
-    assert len(figure.axes) == 2  # the panel that is measured, and the bar of colours
+    assert len(figure.axes) == 3  # both panels, and the bar of colours
     figure = drawn(analysed(rows, "holds", report={"x": "n", "y": "method"}))
     assert not any(word in text for text in key_of(figure) for word in ("undecided", "no trial finished"))
 

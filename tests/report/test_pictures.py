@@ -1,20 +1,23 @@
 """The look of all kinds of figures: no text cut or overlapping, axes from the config, names as in the papers."""
 
 from collections.abc import Callable
+from io import BytesIO
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
 import pytest
+from coloraide import Color
 from hypothesis import given, strategies as st
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL import Image
 
 from recovery.config.header import StyleSpec
 from recovery.report.diagram import Axis
-from recovery.report.figures import figures_beside
+from recovery.report.figures import figures_beside, render
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import MATH, Style, log_ticks, set_axis, ticks_of
 from recovery.report.page.spec import Chart
@@ -218,28 +221,57 @@ def test_labels_under_an_axis_stand_clear_of_each_other(values: list[float]) -> 
     assert labels[0].get_text() == f"{values[0]:g}"
 
 
-def test_a_colour_bar_belongs_to_the_panels_beside_it() -> None:
-    """The first panel has the whole range of the data, so its own scale is the common one; the others have theirs."""
+def test_panels_that_are_compared_have_one_scale_of_colours() -> None:
     rows = wendel_rows(n=[10, 20, 30], d=[5, 10], noise=[0.0, 0.1, 0.2], replicates=1)
-    spread = {0.0: (1e-6, 1.0), 0.1: (0.5, 1.0), 0.2: (1e-6, 2e-6)}
-    place = rows.groupby("noise").cumcount() / (rows.groupby("noise")["n"].transform("size") - 1)
-    rows["absolute_distance"] = [
-        spread[noise][0] ** (1 - at) * spread[noise][1] ** at for noise, at in zip(rows["noise"], place, strict=True)
-    ]
+    rows["absolute_distance"] = rows["noise"].map({0.0: 1e-6, 0.1: 0.5, 0.2: 1.0})
     report = {"value": "absolute_distance", "x": "n", "y": "d", "panel": "noise"}
     analysis = analysed(rows, "absolute_distance", report=report)
     figure = drawn(analysis)
-    figure.canvas.draw()
     panels, bars = figure.axes[:3], figure.axes[3:]
-    assert len(bars) == 3
-    for panel, bar in zip(panels, bars, strict=True):
-        low, high = panel.collections[0].get_clim()
-        assert bar.get_ylim() == pytest.approx((low, high)) or bar.get_xlim() == pytest.approx((low, high))
-    shades = np.array([panel.collections[0].to_rgba([0.5, 1e-6]).ravel() for panel in panels])
-    assert not np.allclose(shades[0], shades[2])  # one value has another shade in a panel with another bar
+    assert len(bars) == 1
+    assert {panel.collections[0].get_clim() for panel in panels} == {(1e-6, 1.0)}
     (view,) = Chart(analysis, "map").views(every=False)
     on_page = [panel["layer"][0]["encoding"]["fill"]["scale"]["domain"][::16] for panel in view["spec"]["concat"]]
-    assert on_page == [pytest.approx(panel.collections[0].get_clim()) for panel in panels]
+    assert on_page == [[1e-6, 1.0]] * 3
+
+
+@pytest.mark.parametrize("colours", get_args(get_type_hints(StyleSpec)["colours"]))
+def test_a_colour_bar_becomes_lighter_all_the_way_in_the_file(colours: str) -> None:
+    figure = drawn(analysed(wendel_rows(), report={"x": "n", "y": "d", "style": {"colours": colours}}))
+    picture = np.asarray(Image.open(BytesIO(render(figure, "png", 220))).convert("RGB"))
+    height, width, _ = picture.shape
+    box = figure.axes[1].get_position()
+    column = picture[round((1 - box.y1) * height) + 6 : round((1 - box.y0) * height) - 6, round(box.x0 * width) + 6]
+    lightness = [Color("srgb", pixel / 255).convert("lab")["lightness"] for pixel in column[::4]]
+    assert np.diff(lightness).max() <= 0.5  # from the top down
+    assert lightness[0] - lightness[-1] > 60
+
+
+def test_one_trial_has_no_median_and_no_quartiles() -> None:
+    rows = wendel_rows(n=range(10, 50, 10), d=[5], replicates=1)
+    for value, words in (("absolute_distance", "absolute distance"), ("recovered", "fraction recovered")):
+        analysis = analysed(rows, value, report={"x": "n", "figure": "profile"})
+        figure = drawn(analysis)
+        assert figure.axes[0].get_ylabel() == words
+        texts = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+        assert "interquartile range" not in texts
+        assert ("95 % interval" in texts) == (value == "recovered")
+        (view,) = Chart(analysis, "profile").views(every=False)
+        assert "median" not in str(view)
+    twice = analysed(wendel_rows(n=[10, 20], d=[5], replicates=2), "absolute_distance", report={"x": "n"})
+    assert twice.diagram.measured_label == "median absolute distance"
+
+
+def test_panels_that_nothing_measured_are_drawn_and_say_so() -> None:
+    rows = wendel_rows(n=[10, 20, 30], d=[5, 10], method=["min_norm", "isometry"])
+    rows.loc[rows["method"] == "isometry", ["recovered", "verdict"]] = None  # the first panel
+    for figure in ("map", "profile", "ratios"):
+        analysis = analysed(rows, report={"x": "n", "y": "d", "figure": figure})
+        first, second = drawn(analysis).axes[:2]
+        assert [[text.get_text() for text in ax.texts] for ax in (first, second)] == [["not measured"], []]
+        assert first.get_title(loc="left").startswith("(a) ")
+        (view,) = Chart(analysis, figure).views(every=False)
+        assert ["not measured" in str(panel) for panel in view["spec"]["concat"]] == [True, False]
 
 
 def test_an_interval_without_an_end_is_a_short_arrow() -> None:

@@ -4,12 +4,16 @@ from recovery.report.diagram.axis import (
     Axis as Axis,
     AxisKind as AxisKind,
     Scale as Scale,
-    have_one_scale as have_one_scale,
     scale_of as scale_of,
-    scales_of as scales_of,
 )
 from recovery.report.diagram.diagram import Diagram as Diagram
-from recovery.report.diagram.grid_cells import Cells as Cells, Panel as Panel, has as has, rows_where as rows_where
+from recovery.report.diagram.grid_cells import (
+    NOT_MEASURED as NOT_MEASURED,
+    Cells as Cells,
+    Panel as Panel,
+    has as has,
+    rows_where as rows_where,
+)
 from recovery.report.diagram.layout import (
     Layout as Layout,
     ThresholdAxis as ThresholdAxis,
@@ -34,12 +38,10 @@ from recovery.report.diagram.theory_lines import (
 from recovery.report.diagram.vocabulary import (
     GREEK as GREEK,
     INTERVAL as INTERVAL,
-    NOT_MEASURED as NOT_MEASURED,
     PLAIN as PLAIN,
     PRINTED as PRINTED,
     RANGE as RANGE,
     STANDARD_ERROR as STANDARD_ERROR,
-    UNFINISHED as UNFINISHED,
     Script as Script,
     fraction_words as fraction_words,
     greek as greek,
@@ -48,6 +50,5 @@ from recovery.report.diagram.vocabulary import (
     pooled_words as pooled_words,
     shared_parts as shared_parts,
     undecided_words as undecided_words,
-    unfinished_words as unfinished_words,
     unmarked as unmarked,
 )

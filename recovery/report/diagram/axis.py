@@ -10,7 +10,6 @@ import numpy as np
 from recovery.config.values import log_spaced
 from recovery.errors import ReportError
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.diagram.grid_cells import Panel
 from recovery.types import Array
 
 AxisKind = Literal["linear", "log", "even"]
@@ -103,50 +102,16 @@ class Scale:
         return (inside - low) / (high - low)
 
 
-NARROW = 0.4
-"""A panel whose values fill less than this share of a common log scale would have one shade."""
-
-
-def scales_of(diagram: Diagram, panels: Sequence[Panel] | None = None) -> list[Scale]:
-    """Return the scale of each panel: a common one, or each panel's scale. panels: those of another value, if known.
-
-    Panels have separate scales if the common one is logarithmic, the config sets no limits, and some panel would have
-    one shade.
-    """
-    common = scale_of(diagram)
-    panels = diagram.panels if panels is None else panels
-    same = [common] * len(panels)
-    if not common.logarithmic or (_is_own(diagram) and diagram.sweep.report.limits):
-        return same
-    values = [diagram.table["value"].loc[panel.cells.index].to_numpy(dtype=float) for panel in panels]
-    own = [_scale(diagram, one) if (one > 0).any() else common for one in values]
-    spans = [np.log(scale.limits[1] / scale.limits[0]) for scale in own]
-    return own if min(spans) < NARROW * np.log(common.limits[1] / common.limits[0]) else same
-
-
-def have_one_scale(scales: Sequence[Scale]) -> bool:
-    """Return whether one colour bar is true of all panels with these scales."""
-    return all(scale == scales[0] for scale in scales)
-
-
 def scale_of(diagram: Diagram) -> Scale:
-    """Return the scale of a diagram, with the config's `report.scale` and `report.limits`."""
-    return _scale(diagram, diagram.table["value"].to_numpy(dtype=float))
-
-
-def _is_own(diagram: Diagram) -> bool:
-    """Return whether the config's scale and limits are for the value that is shown."""
-    return str(diagram.quantity) == next(iter(diagram.sweep.report.values), str(diagram.quantity))
-
-
-def _scale(diagram: Diagram, values: Array) -> Scale:
+    """Return the scale of all panels. The config's `report.scale` and `report.limits` are for its own values."""
     spec = diagram.sweep.report
     # of errors, distances and costs the small ones are good
     colours = spec.style.colours + ("_r" if diagram.quantity.at_most is None and diagram.quantity.logarithmic else "")
     if diagram.proportion:
         return Scale((0.0, 1.0), False, diagram.measured_label, colours=colours)
+    values = diagram.table["value"].to_numpy(dtype=float)
     values = values[np.isfinite(values)]
-    own = _is_own(diagram)
+    own = not spec.values or str(diagram.quantity) in spec.values
     positive = values[values > 0]
     wanted = spec.scale if own else None
     logarithmic = wanted == "log" if wanted else diagram.quantity.logarithmic and len(positive) > 0

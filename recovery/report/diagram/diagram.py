@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,15 @@ from recovery.report.diagram.layout import (
     with_expressions,
 )
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
-from recovery.report.diagram.vocabulary import PLAIN, Script, fraction_words, shared_parts
+from recovery.report.diagram.vocabulary import (
+    PLAIN,
+    UNFINISHED,
+    Script,
+    fraction_words,
+    shared_parts,
+    undecided_words,
+    unfinished_words,
+)
 from recovery.store import Grid
 from recovery.store.round_files import added
 from recovery.text import many
@@ -33,6 +41,17 @@ from recovery.user import is_user_name
 
 RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
 """Measured columns that describe how a trial ran; tables show them after the results."""
+
+MOST_COLUMNS = 4
+"""Panels beside one another, if the values of a coordinate are the columns."""
+
+
+class Mark(NamedTuple):
+    """A mark on grid cells, its legend text, and which cells have it."""
+
+    shape: Literal["stroke", "cross", "diamond"]
+    words: str
+    cells: "pd.Series[bool]"
 
 
 @dataclass(frozen=True)
@@ -113,7 +132,12 @@ class Diagram:
     @property
     def measured_label(self) -> str:
         """The quantity in words, for a vertical axis."""
-        return f"{'fraction' if self.proportion else 'median'} {self.quantity.label}"
+        return f"{'fraction' if self.proportion else '' if self.single else 'median'} {self.quantity.label}".lstrip()
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether each cell shows the number of one trial, which is no median and has no quartiles."""
+        return not self.proportion and bool((self.tally(self.quantity)["count"] <= 1).all())
 
     @property
     def proportion(self) -> bool:
@@ -230,11 +254,27 @@ class Diagram:
                     table.loc[index[k], "stop"], table.loc[index[k + 1], "start"] = end, end
         return table
 
+    @property
+    def columns(self) -> int | None:
+        """The number of panels in a row if the last coordinate changes fastest in each row; None without two."""
+        *_, last = ([""], *([panel.where[name] for panel in self.panels] for name in self.layout.panels))
+        count = len(dict.fromkeys(last))
+        rows = [last[i : i + count] for i in range(0, len(last), count)]
+        fits = len(self.layout.panels) > 1 and 1 < count <= MOST_COLUMNS
+        return count if fits and all(row == rows[0] for row in rows) else None
+
     @cached_property
-    def drawn(self) -> list[int]:
-        """The numbers of the panels to draw: those whose method measures the value, or all if none does."""
-        measured = [i for i, panel in enumerate(self.panels) if not panel.undefined]
-        return measured or list(range(len(self.panels)))
+    def marks(self) -> list[Mark]:
+        """The marks on grid cells: unfinished trials, no finished trial, undecided trials; only those that occur."""
+        table, totals = self.table, self.totals
+        found = (
+            Mark(
+                "stroke", unfinished_words(totals["failed"], totals["missing"]), table["failed"] + table["missing"] > 0
+            ),
+            Mark("cross", UNFINISHED, table["ok"] == 0),
+            Mark("diamond", undecided_words(totals["undecided"]), table["undecided"] > 0),
+        )
+        return [mark for mark in found if mark.cells.any()]
 
     def panels_where(self, where: Mapping[str, Any]) -> list[int]:
         """Return the numbers of the panels in which every row has these coordinates."""

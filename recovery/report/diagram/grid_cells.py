@@ -11,6 +11,8 @@ import pandas as pd
 from recovery.report.diagram.quantity import Quantity, finished
 from recovery.types import Array, Mask
 
+NOT_MEASURED = "not measured"
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -98,6 +100,11 @@ class Panel:
     def undefined(self) -> bool:
         """Whether trials of this panel finished, and no method in it measures the value."""
         return bool(self.cells["undefined"].any()) and not self.answers and not self.cells["undecided"].any()
+
+    @property
+    def note(self) -> str:
+        """Why the panel shows nothing; empty if it has trials that may have the value."""
+        return NOT_MEASURED if self.undefined else "" if len(self.cells) else "no trials yet"
 
     def agrees(self, where: Mapping[str, Any]) -> bool:
         """Return whether the panel, which may have no rows, has these coordinates."""

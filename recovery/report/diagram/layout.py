@@ -61,14 +61,12 @@ class ThresholdAxis:
 class Layout:
     """Names of coordinate columns: x, y (None for a grid along one line), and the coordinates of the panels.
 
-    columns: the number of trailing panel coordinates that make up the columns of panels; None for one panel after
-    another. pool: the expression that is equal at the thresholds of all slices, or None.
+    pool: the expression that is equal at the thresholds of all slices, or None.
     """
 
     x: str
     y: str | None
     panels: tuple[str, ...]
-    columns: int | None = None
     pool: str | None = None
 
     @property
@@ -114,27 +112,21 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
     if x is None:
         x = next(name for name in [*free, *varying, *names] if name != y)
     if y is None:
-        y = next((name for name in free if name not in (x, spec.panel, spec.rows, spec.columns)), None)
+        y = next((name for name in free if name not in (x, spec.panel)), None)
     others = [name for name in varying if name not in (x, y)]
     operands = [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names]
-    requested = (spec.panel, spec.rows, spec.columns)
     for name in [*sweep.computed, *operands, *user_axes(sweep.axes)]:
         rest = [other for other in others if other != name]
-        if name in others and name not in requested and _determine(frame, sweep, [x, y, *rest], name):
+        if name in others and name != spec.panel and _determine(frame, sweep, [x, y, *rest], name):
             others = rest
     pool = spec.pooled_by("n/d" if {x, y} == {"n", "d"} else None)
-    if spec.rows is None and spec.columns is None:
-        return Layout(x, y, _distinguishing(frame, sweep, others), pool=pool)
-    chosen = [name for name in (spec.rows, spec.columns) if name in others]
-    kept = _distinguishing(frame, sweep, [*chosen, *(name for name in others if name not in chosen)])
-    across = [name for name in kept if (name == spec.columns if spec.columns else name != spec.rows)]
-    return Layout(x, y, (*(name for name in kept if name not in across), *across), len(across), pool)
+    return Layout(x, y, _distinguishing(frame, sweep, others), pool)
 
 
 def expressions(sweep: Sweep) -> list[str]:
     """Return the coordinates of the config's report that are expressions of others, such as n/d."""
     spec, known = sweep.report, (*FIXED, *sweep.axes)
-    asked = [name for name in (spec.x, spec.y, spec.panel, spec.rows, spec.columns) if name is not None]
+    asked = [name for name in (spec.x, spec.y, spec.panel) if name is not None]
     return [name for name in dict.fromkeys(asked) if name not in known and is_expression(name)]
 
 

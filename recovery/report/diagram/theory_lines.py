@@ -171,14 +171,14 @@ def _named(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
 
 def _ratios(diagram: Diagram, rows: pd.DataFrame) -> list[Along]:
     """Return the values of x at which the config's ratios of n and d are reached in a slice."""
-    predictions = list[Along]()
-    other = {"n": "d", "d": "n"}.get(diagram.layout.x)
-    if other is None or rows[other].nunique() != 1:
+    predictions, x = list[Along](), diagram.layout.x
+    other = {"n": "d", "d": "n"}.get(x)
+    if x != "n/d" and (other is None or rows[other].nunique() != 1):
         return predictions
-    size = float(rows[other].iloc[0])
+    size = float(rows[other].iloc[0]) if other else 1.0
     for rank, spec in enumerate(diagram.sweep.report.lines):
         if isinstance(spec, RatioCurve):
-            at = size * spec.ratio if diagram.layout.x == "n" else size / spec.ratio
+            at = size / spec.ratio if x == "d" else size * spec.ratio
             predictions.append(Along(ratio_label(spec), np.array([[at, np.nan]]), "ratio", rank))
     return predictions
 

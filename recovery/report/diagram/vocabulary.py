@@ -63,7 +63,6 @@ COLUMNS = {
 """Measured columns whose words differ from their names."""
 BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector", "event")
 """Coordinates whose values need no name."""
-NOT_MEASURED = "not measured"
 UNFINISHED = "no trial finished"
 INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
 STANDARD_ERROR, PRINTED = "mean, standard error", "number printed in the source"

@@ -25,8 +25,8 @@ class Bars:
 
     @classmethod
     def of(cls, diagram: Diagram, cells: pd.DataFrame, means: bool = True) -> "Bars":
-        """Return fractions with exact intervals, or medians with quartiles. means: where the config claims a table of
-        means, means with standard errors instead of medians."""
+        """Return fractions with exact intervals, or medians with quartiles; one trial per cell has no bar. means: where
+        the config claims a table of means, means with standard errors instead of medians."""
         value = cells["value"].to_numpy(dtype=float)
         if means and shown_tables(diagram):
             value, error = means_of(diagram, cells)
@@ -37,5 +37,7 @@ class Bars:
             heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
             ends = exact_interval(cells["yes"], cells["no"])
             return cls(value, *ends, diagram.measured_label, INTERVAL, heads)
+        if diagram.single:
+            return cls(value, value, value, diagram.measured_label, "", ("", ""))
         low, high = (cells[name].to_numpy(dtype=float) for name in ("lower", "upper"))
         return cls(value, low, high, diagram.measured_label, RANGE, ("lower quartile", "upper quartile"))

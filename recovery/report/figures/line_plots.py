@@ -7,6 +7,7 @@ fractions are drawn against n/d. If the config claims a table of the quantity ov
 crosses beside the means of the cells.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from matplotlib.lines import Line2D
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import (
-    INTERVAL,
     PRINTED,
     Axis,
     Diagram,
@@ -31,7 +31,7 @@ from recovery.report.diagram import (
 )
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
-from recovery.report.figures.sheet import interval_handle, write_not_measured
+from recovery.report.figures.sheet import interval_handle, write_note
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics import poolable
 from recovery.report.statistics.means import printed_numbers, shown_tables
@@ -40,7 +40,6 @@ from recovery.types import Array
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 4.5, "mew": 1.1, "linestyle": "none"}
-ANSWERS = ["yes", "no", "undecided"]
 OFFSET = 0.012
 SPREAD = 0.08
 """Shift along x between the lines of neighbouring text values of y, and at most between the first and the last, as
@@ -64,7 +63,8 @@ def _is_text(diagram: Diagram, name: str | None) -> bool:
 def _profile(analysis: Analysis, whole: bool) -> Draw:
     """Draw values with their intervals along x, one line per value of y, and the theory over them."""
     diagram = analysis.diagram
-    bars = interval_handle(Bars.of(diagram, diagram.table).words)
+    words = Bars.of(diagram, diagram.table).words
+    bars = [interval_handle(words)] if words else []
     printed_key = [Line2D([], [], marker="x", ms=4.5, mew=1.1, color="black", linestyle="none", label=PRINTED)]
 
     def draw(ax: Axes, i: int) -> Drawn:
@@ -74,7 +74,8 @@ def _profile(analysis: Analysis, whole: bool) -> Draw:
         set_axis(ax, "x", axis)
         ax.set_xlim(axis.reach)
         _set_height(ax, diagram)
-        if _left_empty(ax, panel):
+        if panel.note:
+            write_note(ax, panel)
             return Drawn()
         joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
         found, theory, lines = list[Any](), list[Any](), list[tuple[int, Any]]()
@@ -94,7 +95,7 @@ def _profile(analysis: Analysis, whole: bool) -> Draw:
             _draw_values_beyond(ax, line)
             for printed in printed_numbers(diagram, panel, y, cells):
                 ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
-        return Drawn([*theory, *found, bars, *(printed_key if shown_tables(diagram) else [])], lines)
+        return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines)
 
     return draw
 
@@ -125,13 +126,6 @@ def _draw_line(
     yes, no, more = (cells[name].to_numpy(dtype=float)[some] for name in ("yes", "no", "undecided"))
     total, label = yes + no + more, f"range over {undecided_words(diagram.totals['undecided'])}"
     return line, [ax.vlines(x[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)]
-
-
-def _left_empty(ax: Axes, panel: Panel) -> bool:
-    """Return whether a panel has no values to draw, and write into it if its method does not measure them."""
-    if panel.undefined:
-        write_not_measured(ax)
-    return panel.undefined or not len(panel.cells)
 
 
 def _values_across(diagram: Diagram, panel: Panel) -> list[Any]:
@@ -199,35 +193,22 @@ def is_ragged(diagram: Diagram) -> bool:
     return len(cells) < FULL * len(diagram.panels) * len({n for *_, n, _ in cells}) * len({d for *_, d in cells})
 
 
+def by_ratio(diagram: Diagram) -> Diagram:
+    """Return a diagram over n and d along n/d, with one slice per d."""
+    return diagram.laid_out(replace(diagram.sweep.report, x="n/d", y="d"))
+
+
 def _ratios(analysis: Analysis, whole: bool) -> Draw:
     """Draw fractions against n/d, one line per d, and the pooled threshold's interval as a grey band."""
-    diagram, layout = analysis.diagram, analysis.diagram.layout
-    sizes = list(diagram.panels[0].y if layout.y == "d" else diagram.panels[0].x)
-    axis = Axis(np.unique(diagram.table["n"].astype(float) / diagram.table["d"].astype(float)).tolist())
-    band = MATH.marked(pooled_words(diagram.along, analysis.levels))
+    band = MATH.marked(pooled_words(analysis.diagram.along, analysis.levels))
+    draw_lines = _profile(Analysis(by_ratio(analysis.diagram)), whole)
 
     def draw(ax: Axes, i: int) -> Drawn:
-        panel, threshold = diagram.panels[i], analysis.pooled[i]
-        ax.set_ylim(-0.05, 1.05)
-        if _left_empty(ax, panel):
-            ax.set_xticks([])
-            return Drawn()
-        bands, found, lines = list[Any](), list[Any](), list[tuple[int, Any]]()
-        interval = threshold.interval
-        if interval.known and interval.bounded and threshold.along.what == "n/d":
-            bands.append(ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=band))
-        for k, (d, style) in enumerate(zip(sizes, line_styles(sizes), strict=True)):
-            cells = panel.cells[(panel.cells["d"] == d) & (panel.cells[ANSWERS].sum(axis=1) > 0)].sort_values("n")
-            if len(cells):
-                x = cells["n"].to_numpy(dtype=float) / d
-                line, undecided = _draw_line(ax, diagram, cells, x, {"lw": 0.8} | style, MATH.pair("d", d))
-                lines.append((k, line))
-                found += undecided
-        if axis.kind == "log" and lines:
-            ax.set_xscale("log")
-            ax.set_xlim(axis.reach)
-            label_log(ax.xaxis, *axis.reach)
-        return Drawn([*found, *bands, interval_handle(INTERVAL)], lines, text=analysis.caption(i))
+        drawn, pooled = draw_lines(ax, i), analysis.pooled[i]
+        handles, interval = list(drawn.handles), pooled.interval
+        if interval.known and interval.bounded and pooled.along.what == "n/d":
+            handles.append(ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=band))
+        return replace(drawn, handles=handles, text=analysis.caption(i))
 
     return draw
 
@@ -236,5 +217,5 @@ def _labels(diagram: Diagram, across: str) -> tuple[str, str]:
     return script_of(diagram).axis(across), Bars.of(diagram, diagram.table).label
 
 
-PROFILE = Panels(_profile, lambda diagram: _labels(diagram, diagram.layout.x), "y")
-RATIOS = Panels(_ratios, lambda diagram: _labels(diagram, "n/d"), "y", 0.8, shared_rows=True)
+PROFILE = Panels(_profile, lambda diagram: _labels(diagram, diagram.layout.x), (False, True))
+RATIOS = Panels(_ratios, lambda diagram: _labels(diagram, "n/d"), (False, True), 0.8)

@@ -10,29 +10,17 @@ import matplotlib
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.container import Container
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, contour
-from recovery.report.diagram import (
-    UNFINISHED,
-    Axis,
-    Diagram,
-    Panel,
-    Scale,
-    lines,
-    scales_of,
-    undecided_words,
-    unfinished_words,
-)
+from recovery.report.diagram import Axis, Diagram, Panel, Scale, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
-from recovery.report.figures.sheet import write_not_measured
-from recovery.report.figures.style import CURVES, DASHES, STROKES, script_of, set_axis
+from recovery.report.figures.sheet import write_note
+from recovery.report.figures.style import script_of, set_axis, theory_looks
 from recovery.report.statistics import Pairs, pair_cells, slices_in_words
 from recovery.types import Array
 
@@ -44,6 +32,7 @@ OUTCOMES = ["convex_recovered", "recovered"]
 """Columns with the outcomes of the convex program and of training."""
 MOST_AREAS = 10_000
 """Panels with more grid cells than this are embedded in vector files as bitmaps."""
+MARKS: dict[str, Any] = {"stroke": [(-1, -1), (1, 1)], "cross": "x", "diamond": "D"}
 STUB = 0.05
 """Length of the open end of an interval, as a share of the axis."""
 
@@ -51,16 +40,14 @@ STUB = 0.05
 def _map(analysis: Analysis, whole: bool) -> Draw:
     """Draw cells, marks, theory and thresholds. The axis of the threshold is limited to the transition unless whole."""
     diagram = analysis.diagram
-    scales, marks = scales_of(diagram), mark_handles(diagram)
-    shown = slice(None) if whole else transition(diagram)
+    scale, shown = scale_of(diagram), slice(None) if whole else transition(diagram)
 
     def draw(ax: Axes, i: int) -> Drawn:
-        panel, scale = diagram.panels[i], scales[i]
+        panel = diagram.panels[i]
         mesh = draw_cells(ax, panel, scale.clipped(panel.matrix("value")), scale)
         _limit(ax, panel, diagram.along.transposed, shown)
-        if panel.undefined:
-            write_not_measured(ax)
-        _draw_marks(ax, panel)
+        write_note(ax, panel)
+        marks = _draw_marks(ax, diagram, panel)
         handles = [*_draw_theory(ax, diagram), *_draw_thresholds(ax, analysis, i), *marks]
         return Drawn(handles, mesh=mesh, scale=scale, text=analysis.caption(i))
 
@@ -143,45 +130,18 @@ def _limit(ax: Axes, panel: Panel, transposed: bool, shown: slice) -> None:
         (ax.set_ylim if transposed else ax.set_xlim)(axis.edges[start], axis.edges[stop])
 
 
-def _draw_marks(ax: Axes, panel: Panel) -> None:
+def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:
     """Draw a stroke on cells with unfinished trials, a cross if none finished, a diamond if some are undecided."""
-    cells = panel.cells
-    x, y = Axis(panel.x), Axis(panel.y)
-    left, right, middle_x = _inner(x, cells["ix"].to_numpy())
-    low, high, middle_y = _inner(y, cells["iy"].to_numpy())
-    unfinished = ((cells["failed"] > 0) | (cells["missing"] > 0)).to_numpy()
-    nothing = (cells["ok"] == 0).to_numpy()
-    up = np.stack([np.stack([left, low], 1), np.stack([right, high], 1)], 1)
-    down = np.stack([np.stack([left, high], 1), np.stack([right, low], 1)], 1)
-    for segments in (up[unfinished], down[nothing]):
-        strokes = LineCollection(list(segments), colors="black", linewidths=0.7, zorder=3)
-        strokes.set_path_effects([Stroke(linewidth=1.6, foreground="white"), Normal()])
-        ax.add_collection(strokes, autolim=False)
-    at = (cells["undecided"] > 0).to_numpy()
-    ax.plot(middle_x[at], middle_y[at], "D", ms=2.2, mfc="white", mec="black", mew=0.5, scalex=False, scaley=False)
-
-
-def _inner(axis: Axis, at: Array) -> tuple[Array, Array, Array]:
-    """Return start and end of the middle two thirds of these cells along an axis, and their centres."""
-    edges = np.log(axis.edges) if axis.kind == "log" else axis.edges
-    start, end = edges[at], edges[at + 1]
-    parts = (start + (end - start) / 6, end - (end - start) / 6, (start + end) / 2)
-    return tuple(np.exp(part) for part in parts) if axis.kind == "log" else parts
-
-
-def mark_handles(diagram: Diagram) -> list[Line2D]:
-    """Return legend entries for those marks on cells that occur in the diagram."""
-    totals = diagram.totals
-    handles = []
-    style: dict[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5}
-    if (diagram.table[["failed", "missing"]] > 0).any(axis=None):
-        words = unfinished_words(totals["failed"], totals["missing"])
-        handles.append(Line2D([], [], marker=[(-1, -1), (1, 1)], label=words, **style))
-    if (diagram.table["ok"] == 0).any():
-        handles.append(Line2D([], [], marker="x", label=UNFINISHED, **style))
-    if totals["undecided"]:
-        style |= {"markersize": 2.5, "markerfacecolor": "white"}
-        handles.append(Line2D([], [], marker="D", label=undecided_words(totals["undecided"]), **style))
+    x, y, handles = Axis(panel.x), Axis(panel.y), list[Line2D]()
+    box = ax.get_window_extent()
+    cell = min(box.width / len(x.values), box.height / len(y.values)) * 72 / ax.figure.dpi
+    for mark in diagram.marks:
+        at = panel.cells[mark.cells.loc[panel.cells.index]]
+        size = min(max(cell * (0.4 if mark.shape == "diamond" else 0.6), 2.0), 5.0)
+        style: dict[str, Any] = {"color": "black", "mfc": "white", "mew": 0.7, "ms": size, "linestyle": "none"}
+        marker = MARKS[mark.shape]
+        handles += ax.plot(x.at[at["ix"]], y.at[at["iy"]], marker=marker, label=mark.words, zorder=3, **style)
+        handles[-1].set_path_effects([Stroke(linewidth=1.6, foreground="white"), Normal()])
     return handles
 
 
@@ -219,26 +179,17 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     ends = np.array([[half.low, half.high] for _, half in crossings])
     reach = Axis(panel.x if across else panel.y)
     seen = np.clip(_shortened(ends, middle, reach), *(view[0] if across else view[1]))
-    style: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": "black", "linestyle": "none"}
-    if analysis.pooled:
-        style |= {"ms": 1.7, "mew": 0.5}
-        bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
-        error = np.maximum([middle - seen[:, 0], seen[:, 1] - middle], 0)
-        bars |= {"xerr": error} if across else {"yerr": error}
-        x, y = (middle, at) if across else (at, middle)
-        entry: Artist | Container = ax.errorbar(x, y, **style, **bars)
-    else:
-        style |= {"ms": 3.0, "mew": 0.6}
-        band = ax.hlines(at, *seen.T, zorder=4.9, color="black", linewidth=0.9)
-        band.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
-        for part in contour(analysis, i):
-            (line,) = ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8, scalex=False, scaley=False)
-            line.set_path_effects([Stroke(linewidth=2.6, foreground="white"), Normal()])
-        ax.plot(middle, at, zorder=5.0, scalex=False, scaley=False, **style)
-        entry = Line2D([], [], **(style | {"color": "black", "linewidth": 0.9, "linestyle": "-"}))
+    error = np.maximum([middle - seen[:, 0], seen[:, 1] - middle], 0)
+    x, y = (middle, at) if across else (at, middle)
+    style: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.5, "ms": 1.7 if analysis.pooled else 3.0}
+    style |= {"ecolor": "black", "elinewidth": 0.8, "linestyle": "none", "zorder": 5.0}
+    style |= {"xerr" if across else "yerr": error, "marker": "o", "label": crossing_label(analysis, i)}
+    entry = ax.errorbar(x, y, **style)
+    contours = [ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8)[0] for part in contour(analysis, i)]
+    for artist in [*entry.get_children(), *contours]:
+        artist.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
     _draw_open_ends(ax, at, ends, seen, across)
     ax.set(xlim=view[0], ylim=view[1])
-    entry.set_label(crossing_label(analysis, i))
     return [entry]
 
 
@@ -261,22 +212,17 @@ def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool)
         ax.plot(*points, marker=marker, scalex=False, scaley=False, **style)
 
 
-def _draw_theory(ax: Axes, diagram: Diagram) -> list[Line2D]:
+def _draw_theory(ax: Axes, diagram: Diagram) -> list[Artist]:
     """Draw the theory curves, and return one legend entry per label."""
-    handles: dict[str, Line2D] = {}
-    theory = lines(diagram)
-    main = list(dict.fromkeys(line.label for line in theory if not line.secondary))
+    handles, theory = dict[str, Artist](), lines(diagram)
+    looks = theory_looks([(line.label, line.secondary) for line in theory])
     factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9
-    for line in theory:
-        rank = main.index(line.label) % 4 if not line.secondary else 0
-        style: dict[str, Any] = {"color": CURVES[rank], "linestyle": DASHES[rank], "linewidth": factor * STROKES[rank]}
-        if line.secondary:
-            style |= {"linestyle": (0, (2, 1.2)), "linewidth": factor * 0.7}
-        zorder = 4 + (main.index(line.label) if not line.secondary else 0) / 9
-        (artist,) = ax.plot(*line.points.T, **style, zorder=zorder, scalex=False, scaley=False)
+    for k, line in enumerate(theory):
+        look = looks[line.label] | {"linewidth": factor * looks[line.label]["linewidth"], "zorder": 4 + k / 99}
+        (artist,) = ax.plot(*line.points.T, **look, label=line.label, scalex=False, scaley=False)
         if not line.secondary:  # a white halo keeps the main curves visible on dark cells
-            artist.set_path_effects([Stroke(linewidth=style["linewidth"] + 0.7, foreground="white"), Normal()])
-        handles.setdefault(line.label, Line2D([], [], **style, label=line.label))
+            artist.set_path_effects([Stroke(linewidth=look["linewidth"] + 0.7, foreground="white"), Normal()])
+        handles.setdefault(line.label, artist)
     return list(handles.values())
 
 
@@ -298,7 +244,7 @@ def transition(diagram: Diagram) -> slice:
     Every slice is constant outside. The slice covers the whole axis for numbers, for words, for the style `view: full`,
     and if little would be left out. A missing cell counts as a change, so that a sweep keeps its axis while it runs.
     """
-    along, panels = diagram.along, [diagram.panels[i] for i in diagram.drawn]
+    along, panels = diagram.along, diagram.panels
     values = panels[0].y if along.transposed else panels[0].x
     whole = slice(0, len(values))
     if diagram.sweep.report.style.view == "full" or not diagram.proportion or Axis(values).kind == "even":

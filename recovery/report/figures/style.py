@@ -17,7 +17,7 @@ from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.mathtext import MathTextParser
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
 from recovery.config.header import LENGTH, StyleSpec
@@ -76,9 +76,11 @@ ORDERED = ("plasma", 0.2, 0.9)
 """Colour map, and its part, for lines of a coordinate that has an order."""
 SHADES = "cividis"
 """Colour map of the figures of training records."""
-CURVES = ("#e3242b", "black", "#6a3d9a", "#d95f02")
-"""Colours of theory curves."""
+CURVES = ("#e3242b", "#000001", "#6a3d9a", "#d95f02")
+"""Colours of theory curves. The second is not quite black, because pages replace it on the dark theme."""
 DASHES: tuple[Any, ...] = ("-", (0, (4, 2.5)), (0, (1, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+SECONDARY = (0, (2, 1.2))
+"""Dashes of a curve that brackets another curve."""
 STROKES = (1.3, 0.9, 1.1, 1.1)
 """Line widths of theory curves. Colour, dash and width all differ, so that two coinciding curves are both visible."""
 
@@ -144,6 +146,18 @@ def ordered(values: Sequence[Any]) -> bool:
     return len(values) > 2 and all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
 
 
+def theory_looks(lines: Sequence[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
+    """Return label -> colour, dash and width of each theory curve, given as (label, whether it brackets another)."""
+    main = list(dict.fromkeys(label for label, secondary in lines if not secondary))
+    ranks = {label: main.index(label) % len(CURVES) if label in main else 0 for label, _ in lines}
+    dashes = {label: DASHES[k] if label in main else SECONDARY for label, k in ranks.items()}
+    widths = {label: STROKES[k] if label in main else 0.7 for label, k in ranks.items()}
+    return {
+        label: {"color": CURVES[k], "linestyle": dashes[label], "linewidth": widths[label]}
+        for label, k in ranks.items()
+    }
+
+
 def shades(count: int, scale: str, low: float = 0.0, high: float = 1.0) -> list[str]:
     """Return `count` colours, evenly spaced from `low` to `high` on a colour map."""
     return [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[scale](np.linspace(low, high, count))]
@@ -177,16 +191,9 @@ def wrapped(text: str, size: float, room: float) -> list[str]:
 
 def text_width(text: str, size: float) -> float:
     """Return the width in inches of one line of text in a font size."""
-    return _text_width(text, size, str(matplotlib.rcParams["font.family"][0]))
-
-
-@lru_cache(maxsize=4096)
-def _text_width(text: str, size: float, family: str) -> float:
-    if not re.search(r"[^\s\u200b]", text):  # nothing has no outlines
-        return 0.0
-    shown = text.replace(NO_BREAK_SPACE, " ")
-    outlines = TextPath((0, 0), shown, size=size, prop=FontProperties(family=[family]))
-    return float(outlines.get_extents().width) / 72
+    shown, font = text.replace(NO_BREAK_SPACE, " "), FontProperties(size=size)
+    width, _, _ = text_to_path.get_text_width_height_descent(shown, font, bool(is_math_text(shown)))
+    return float(width) / 72
 
 
 MATH = Script(own=plain, marked=str)
@@ -216,12 +223,8 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     if which == "x":
         size = font_size("xtick.labelsize")
         if axis.kind != "even":
-            spec, room = ax.get_subplotspec(), ax.get_window_extent().width / ax.figure.dpi
-            if spec is not None:
-                around = AROUND_PANELS * font_size("font.size") / SIZES["font.size"]
-                share = (ax.figure.bbox.width / ax.figure.dpi - around) / spec.get_gridspec().ncols
-                room = min(room, share)
-            ticks = _without_overlap(ticks, axis, room, size)
+            # labels and a colour bar leave a panel less room than it has before the layout
+            ticks = _without_overlap(ticks, axis, 0.8 * ax.get_window_extent().width / ax.figure.dpi, size)
         elif sum(text_width(label, size) for _, label in ticks) > WIDEST_LABELS:
             ax.tick_params(axis="x", rotation=30)
     drawn.set_ticks([at for at, _ in ticks], [label for _, label in ticks])

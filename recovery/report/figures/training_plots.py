@@ -96,7 +96,7 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
     names = [value[0] for value in values] if len(values[0]) == 1 else values
     looks = line_styles(names if few else range(len(cells)))
     styles = [{"color": look["color"], "linestyle": look["linestyle"]} for look in looks]
-    with sheet(2, title, style, aspect=0.74, share="none") as page:
+    with sheet(2, title, style, aspect=0.74, share=(False, False)) as page:
         for i, (name, words) in enumerate((("loss", "loss"), ("sum_norm", "norm of the neurons' sum"))):
             ax = page.axes[i]
             for run in runs[:MOST_LINES]:
@@ -153,7 +153,7 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
     Paired are neurons that nearly cancel (`pairing`; P2, Figure 3).
     """
     chosen = firsts(runs)[: MOST_PANELS // 2]
-    with sheet(2 * len(chosen), title, style, aspect=0.85, columns=2, share="none") as page:
+    with sheet(2 * len(chosen), title, style, aspect=0.85, columns=2, share=(False, False)) as page:
         for k, run in enumerate(chosen):
             inner, outer = run.record["inner"], run.record["outer"]
             partner, error = pairing(inner[-1], outer[-1])
@@ -265,7 +265,7 @@ def _panels(
 ) -> Figure:
     """Draw one panel for the first run of each grid cell."""
     chosen = firsts(runs)
-    with sheet(len(chosen), title, style, aspect=0.9, columns=min(len(chosen), 3), share="none") as page:
+    with sheet(len(chosen), title, style, aspect=0.9, columns=min(len(chosen), 3), share=(False, False)) as page:
         for i, run in enumerate(chosen):
             panel(page.axes[i], run)
             page.name(i, run.cell)

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from recovery.report.diagram import PLAIN, Axis, Scale, shared_parts
-from recovery.report.figures.style import LINES, ORDERED, ordered, shades, ticks_of
+from recovery.report.figures.style import CURVES, LINES, ORDERED, ordered, shades, theory_looks, ticks_of
 from recovery.types import Array
 
 Json = dict[str, Any]
 
 INK, SOFT, EDGE, HALO = "#1b1f24", "#57606a", "#d0d7de", "#fffffe"
 """Text, soft text, borders, and the halo around a theory line on the light theme."""
-CURVES = ("#e3242b", "#000001", "#6a3d9a", "#d95f02")
 DARK = {INK: "#e6edf3", SOFT: "#9aa5b1", EDGE: "#333b45", HALO: "#000000"}
 DARK |= zip(CURVES, ("#ff5d62", "#ffffff", "#d2a8ff", "#ffa657"), strict=True)
 DARK |= zip(LINES, ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442"), strict=True)
@@ -23,7 +22,6 @@ such as those of a map, must not be one of them."""
 DARK_SHADES = ("gnuplot2", 0.45, 0.95)
 STOPS = 17
 """Number of colours of a colour scale; Vega interpolates linearly between them."""
-DASHES, SECONDARY = ([1, 0], [5, 3], [1.5, 2], [7, 2, 2, 2]), [3, 2]
 KEY: Json = {"title": None, "orient": "top", "direction": "vertical", "labelLimit": 380}
 POINT_KEY: Json = {**KEY, "symbolOpacity": 1, "symbolStrokeWidth": 1.2, "symbolSize": 60, "symbolStrokeColor": INK}
 LINE_KEY: Json = {**KEY, "symbolOpacity": 1, "symbolStrokeWidth": 2, "symbolSize": 500, "symbolType": "stroke"}
@@ -92,14 +90,11 @@ def dark_colours(count: int) -> dict[str, str]:
 
 def strokes(lines: Sequence[tuple[str, bool]]) -> Json:
     """Return colour and dash of theory curves, given as (label, whether it brackets another curve)."""
-    main = list(dict.fromkeys(label for label, secondary in lines if not secondary))
-    rank = {label: main.index(label) % len(CURVES) if label in main else 0 for label, _ in lines}
-    looks = {
-        "stroke": [CURVES[k] for k in rank.values()],
-        "strokeDash": [DASHES[k] if label in main else SECONDARY for label, k in rank.items()],
-    }
+    found = theory_looks(lines)
+    dashes = [[1, 0] if one["linestyle"] == "-" else list(one["linestyle"][1]) for one in found.values()]
+    looks = {"stroke": [one["color"] for one in found.values()], "strokeDash": dashes}
     common = {"field": "label", "type": "nominal", "legend": LINE_KEY}
-    return {name: common | {"scale": {"domain": list(rank), "range": of}} for name, of in looks.items()}
+    return {name: common | {"scale": {"domain": list(found), "range": of}} for name, of in looks.items()}
 
 
 def rounded(value: float, digits: int = 4) -> float:

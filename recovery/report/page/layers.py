@@ -13,20 +13,17 @@ from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import (
     PLAIN,
     PRINTED,
-    UNFINISHED,
     Axis,
     Diagram,
     Panel,
     pooled_words,
     theory_along,
-    undecided_words,
-    unfinished_words,
 )
 from recovery.report.figures.map import crossing_label, half_crossings
 from recovery.report.page.encodings import HALO, KEY, POINT_KEY, Json, rounded, strokes
 from recovery.report.statistics.means import printed_numbers
 
-STROKE, CROSS = "M-0.7,0.7L0.7,-0.7", "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7"
+SYMBOLS = {"stroke": "M-0.7,0.7L0.7,-0.7", "cross": "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7", "diamond": "diamond"}
 PATH: Json = {"detail": {"field": "part"}, "order": {"field": "k"}}
 
 
@@ -68,17 +65,11 @@ def map_layers(
         dashed, halo = {**path, "strokeDash": strokes_["strokeDash"]}, _stored("lines", {"filter": "!datum.secondary"})
         result.append(_layer(halo, "line", dashed, stroke=HALO, strokeWidth=4))
         result.append(_layer(_stored("lines"), "line", {**path, **strokes_}, strokeWidth=2))
-    table, totals = shown.table, shown.totals
-    points, shapes = list[Json](), dict[str, str]()
-    for words, symbol, marked in (
-        (unfinished_words(totals["failed"], totals["missing"]), STROKE, table["failed"] + table["missing"] > 0),
-        (UNFINISHED, CROSS, table["ok"] == 0),
-        (undecided_words(int(table["undecided"].sum())), "diamond", table["undecided"] > 0),
-    ):
-        shapes |= {words: symbol} if marked.any() else {}
-        here = panel.cells[marked.loc[panel.cells.index]]
+    points, shapes = list[Json](), {mark.words: SYMBOLS[mark.shape] for mark in shown.marks}
+    for mark in shown.marks:
+        here = panel.cells[mark.cells.loc[panel.cells.index]]
         places = zip(Axis(panel.x).at[here["ix"]].tolist(), Axis(panel.y).at[here["iy"]].tolist(), strict=True)
-        points += [{"x": x, "y": y, "mark": words} for x, y in places]
+        points += [{"x": x, "y": y, "mark": mark.words} for x, y in places]
     if own:
         shapes |= {crossing_label(own, k): "circle" for k in range(len(own.diagram.panels)) if half_crossings(own, k)}
         joined, bars, crossings = _thresholds(own, i)
@@ -108,27 +99,29 @@ def _thresholds(analysis: Analysis, i: int) -> tuple[list[Json], list[Json], lis
     return joined, bars, points
 
 
-def line_layers(own: Analysis | None, i: int, look: Json, bars: str, joined: bool, ratios: bool) -> list[Json]:
-    """Return the layers of measured lines with their intervals. own: the analysis whose pooled threshold is drawn along
-    n/d (`ratios`), or else whose theory is drawn along x, if any; look: the encodings of x, y, color and tooltip; bars:
-    the legend text of the intervals; joined: whether neighbouring points are joined."""
+def line_layers(
+    shown: Diagram | None, pooled: Analysis | None, i: int, look: Json, bars: str, joined: bool
+) -> list[Json]:
+    """Return the layers of measured lines with their intervals. shown: the diagram whose theory is drawn, if any;
+    pooled: the analysis whose threshold n/d is drawn, if any; look: the encodings of x, y, color and tooltip; bars: the
+    legend text of the intervals; joined: whether neighbouring points are joined."""
     known = [{"filter": f"datum.panel === {i} && isValid(datum.v)"}, {"calculate": json.dumps(bars), "as": "bar"}]
     cells, colours, result = _stored("cells", *known), {"color": look["color"]}, list[Json]()
     point, key = {**_at(look, "v"), **colours}, POINT_KEY | {"symbolType": "M0,-1L0,1"}
     faint = {"field": "bar", "type": "ordinal", "legend": key, "scale": {"type": "ordinal", "range": [0.6]}}
-    if own and ratios and (band := _band(own, i)):
+    if pooled and (band := _band(pooled, i)):
         grey = {"field": "label", "type": "nominal", "legend": KEY, "scale": {"range": ["#9a9a9a"]}}
         span = {"x": {"field": "x", **look["x"]}, "x2": {"field": "x2"}, "fill": grey}
         result.append(_layer(band, "rect", span, opacity=0.4))
-    if own and not ratios and (theory := _theory(own.diagram, own.diagram.panels[i], look["y"]["scale"]["domain"])):
+    if shown and (theory := _theory(shown, shown.panels[i], look["y"]["scale"]["domain"])):
         looks = strokes([(row["label"], False) for row in theory])
         result.append(_layer(theory, "line", {**_at(look), **PATH, **looks}, strokeWidth=1.4))
     ends = {**_at(look, "low"), "y2": {"field": "high"}, **colours, "opacity": faint}
     result.append(_layer(cells, "rule", ends, strokeWidth=1.2))
     result += [_layer(cells, "line", point, strokeWidth=1.2)] if joined else []
     result.append(_layer(cells, "point", {**point, "tooltip": look["tooltip"]}, filled=True, size=34, opacity=1))
-    if own and not ratios and (printed := _printed(own.diagram, own.diagram.panels[i])):
-        cross = {"field": "label", "type": "nominal", "legend": POINT_KEY, "scale": {"range": [CROSS]}}
+    if shown and (printed := _printed(shown, shown.panels[i])):
+        cross = {"field": "label", "type": "nominal", "legend": POINT_KEY, "scale": {"range": [SYMBOLS["cross"]]}}
         where = {**_at(look), **colours, "shape": cross}
         result.append(_layer(printed, "point", where, size=50, strokeWidth=1.4, opacity=1))
     return result

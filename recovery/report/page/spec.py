@@ -22,14 +22,12 @@ from recovery.report.diagram import (
     Diagram,
     Quantity,
     TheoryLine,
-    have_one_scale,
     lettered,
-    levels,
     lines,
     scale_of,
-    scales_of,
 )
 from recovery.report.figures.bars import Bars
+from recovery.report.figures.line_plots import by_ratio
 from recovery.report.page.encodings import CONFIG, Json, colour, height, position, rounded, series
 from recovery.report.page.layers import line_layers, map_layers
 from recovery.types import Array
@@ -54,27 +52,20 @@ class Chart:
     analysis: Analysis
     form: str
 
-    @property
+    @cached_property
     def diagram(self) -> Diagram:
-        """The diagram."""
-        return self.analysis.diagram
+        """The diagram, along n/d for `ratios`."""
+        return by_ratio(self.analysis.diagram) if self.form == "ratios" else self.analysis.diagram
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """The grid cells in the order of the panels; over n/d, `ix` is the index of the ratio."""
-        cells = pd.concat([panel.cells.assign(panel=i) for i, panel in enumerate(self.diagram.panels)])
-        if self.form == "ratios":
-            cells["n/d"] = np.round(cells["n"].astype(float) / cells["d"].astype(float), 9)
-            cells["ix"] = np.unique(cells["n/d"], return_inverse=True)[1]
-        return cells
+        """The grid cells in the order of the panels."""
+        return pd.concat([panel.cells.assign(panel=i) for i, panel in enumerate(self.diagram.panels)])
 
     @cached_property
     def axes(self) -> tuple[str, Axis, str | None, list[Any]]:
         """The name and the values of the x axis, then of the y axis or of the lines."""
         layout, panel = self.diagram.layout, self.diagram.panels[0]
-        if self.form == "ratios":
-            sizes = levels(self.diagram.frame, self.diagram.sweep, "d")
-            return "n/d", Axis(np.unique(self.cells["n/d"]).tolist()), "d", sizes
         return layout.x, Axis(panel.x), layout.y, list(panel.y)
 
     @cached_property
@@ -94,8 +85,7 @@ class Chart:
                 "y2": y.edges[cells["iy"] + 1],
             }
         else:
-            rank = cells["iy"] if by == diagram.layout.y else cells[by].map(values.index)
-            keys["series"] = [words[k] for k in rank]
+            keys["series"] = [words[k] for k in cells["iy"]]
         # the trial that is repeated is a failed one of the cell, if there is one
         order = np.argsort(diagram.cells.finished, kind="stable")
         codes, first = np.unique(diagram.cells.code[order], return_index=True)
@@ -166,32 +156,30 @@ class Chart:
         facts |= {"v": bars.label, "low": bars.heads[0], "high": bars.heads[1]} | {name: name for name in counts}
         facts |= {"ok": "finished", "failed": "failed", "missing": "missing", "replay": "repeat a trial"}
         look = self._plane | {"tooltip": [{"field": name, "title": words} for name, words in facts.items()]}
-        resolve = SHARED
         if self.form == "map":
-            scales, theory = scales_of(shown, panels), [(line.label, line.secondary) for line in self._lines]
-            resolve = SHARED | ({} if have_one_scale(scales) else {"fill": "independent"})
-            looks = {scale: look | {"fill": colour(scale)} for scale in scales}
-            layers = [map_layers(shown, own, panels[i], i, looks[one], theory) for i, one in enumerate(scales)]
+            theory = [(line.label, line.secondary) for line in self._lines]
+            look |= {"fill": colour(scale_of(shown))}
+            layers = [map_layers(shown, own, panel, i, look, theory) for i, panel in enumerate(panels)]
         else:
             values = None if shown.proportion else np.concatenate(numbers)
             look["y"], x = height(bars.label, values, scale_of(shown).logarithmic), self.axes[1].values
-            joined = len(x) > 2 and not isinstance(x[0], str)
-            layers = [line_layers(own, i, look, bars.words, joined, self.form == "ratios") for i in range(len(panels))]
+            joined, pooled = len(x) > 2 and not isinstance(x[0], str), own if self.form == "ratios" else None
+            lines_of = shown if own else None
+            layers = [line_layers(lines_of, pooled, i, look, bars.words, joined) for i in range(len(panels))]
         spec = {"concat": [self._panel(shown, own, i, layers[i]) for i in range(len(panels))]}
         return {"label": quantity.label, "columns": columns, "facts": facts} | {
-            "spec": spec | {"resolve": {"scale": resolve}}
+            "spec": spec | {"resolve": {"scale": SHARED}}
         }
 
     def _panel(self, shown: Diagram, own: Analysis | None, i: int, layers: list[Json]) -> Json:
         """Return the chart of a panel: its title with its letter, its threshold, and its layers."""
-        panel, drawn = self.diagram.panels[i], self.diagram.drawn
-        words = self.diagram.script.where(panel.where)
-        title: Json = {"text": lettered(drawn.index(i), len(drawn), words) if i in drawn else words}
+        panels = self.diagram.panels
+        title: Json = {"text": lettered(i, len(panels), self.diagram.script.where(panels[i].where))}
         if own and (threshold := own.caption(i)):
             title["subtitle"] = threshold
-        values = shown.table.loc[panel.cells.index]
-        if not len(values) or (values["value"].isna().all() and values["ok"].any()):
-            note = NOT_MEASURED if len(values) else "no trials yet"
+        values = shown.table.loc[panels[i].cells.index]
+        empty = len(values) > 0 and values["value"].isna().all() and values["ok"].any()
+        if note := NOT_MEASURED if empty else panels[i].note:
             mark = {"type": "text", "fontSize": 14, "color": CONFIG["title"]["color"]}
             layers = [*layers, {"data": {"values": [{}]}, "mark": mark, "encoding": {"text": {"value": note}}}]
         return {"title": title, "width": 340, "height": 245 if self.form == "map" else 205, "layer": layers}

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 from recovery.interval import LEVEL
@@ -25,11 +24,6 @@ from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, 
 from recovery.report.statistics import exact_interval
 from recovery.report.statistics.means import FAR, MeanTable, claimed_tables
 from recovery.text import printable, spreadsheet_text
-
-ROWS = 50_000
-"""Rows of a table converted to CSV at once: a million rows at once would need three times their memory."""
-PIECE = 20_000
-"""Entries of a column joined to JSON at once. Python's own encoder is several times slower."""
 
 ALL = "all"
 """The word for every measured column."""
@@ -103,14 +97,9 @@ def csv_text(table: pd.DataFrame) -> str:
     table = table.rename(columns=spreadsheet_text)
     for name in table.select_dtypes(exclude="number"):
         table[name] = [spreadsheet_text(value) if isinstance(value, str) else value for value in table[name]]
-    schema = pa.Schema.from_pandas(table, preserve_index=False)
     buffer = BytesIO()
-    with csv.CSVWriter(buffer, schema) as file:
-        for start in range(0, len(table), ROWS):
-            some = table.iloc[start : start + ROWS]
-            file.write(pa.Table.from_pandas(some, schema=schema, preserve_index=False))
-    del table
-    return str(buffer.getbuffer(), "utf-8")
+    csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), buffer)
+    return buffer.getvalue().decode()
 
 
 def as_latex(analyses: list[Analysis], columns: Sequence[str] = ()) -> str:
@@ -153,13 +142,12 @@ def as_json(analyses: list[Analysis]) -> str:
     A threshold has the keys estimate, low, high and level; other intervals have their name before `_low` and `_high`,
     as in `change_low`.
     """
-    return f"[{', '.join(map(_document, analyses))}]\n"
+    return json.dumps([_document(analysis) for analysis in analyses], allow_nan=False, default=str) + "\n"
 
 
-def _document(analysis: Analysis) -> str:
-    diagram = analysis.diagram
-    layout = diagram.layout
-    document = {
+def _document(analysis: Analysis) -> dict[str, Any]:
+    diagram, layout = analysis.diagram, analysis.diagram.layout
+    return {
         "sweep": diagram.name,
         "title": diagram.title,
         "results": Path(diagram.grid.path).as_posix(),
@@ -170,11 +158,9 @@ def _document(analysis: Analysis) -> str:
         "totals": diagram.totals,
         "thresholds": records(pd.DataFrame(analysis.thresholds())),
         "claims": [asdict(claim) for claim in analysis.claims],
-        "lines": [asdict(line) for line in analysis.lines],
         "sweep_json": dict(diagram.grid.sweep),
+        "cells": columns_of(cell_table(diagram, diagram.measured)),
     }
-    text = json.dumps(document, allow_nan=False, default=str)
-    return f'{text[:-1]}, "cells": {json_columns(cell_table(diagram, diagram.measured))}}}'
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -191,34 +177,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def json_columns(table: pd.DataFrame) -> str:
-    """Return an object with one list per column, as `pandas.DataFrame` reads it; infinities are text, NaN is null."""
-    fields = [f"{json.dumps(str(name))}: [{_joined(_strings(table[name]).fill_null('null'))}]" for name in table]
-    return "{" + ", ".join(fields) + "}"
-
-
-def _strings(column: "pd.Series[Any]") -> Any:
-    """Return a column as Arrow text: numbers unchanged, infinities and other values as JSON text."""
-    array = pa.array(column, from_pandas=True)
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    if pa.types.is_integer(array.type):
-        return pc.cast(array, pa.string())
-    if pa.types.is_floating(array.type):
-        text = pc.cast(array, pa.string())
-        for value, name in ((np.inf, "inf"), (-np.inf, "-inf")):
-            here = pc.equal(array, value)
-            if pc.any(here).as_py():
-                text = pc.if_else(here, json.dumps(name), text)
-        return text
-    words = pc.dictionary_encode(pc.cast(array, pa.string()))
-    return pa.array([json.dumps(word) for word in words.dictionary.to_pylist()], pa.string()).take(words.indices)
-
-
-def _joined(strings: Any) -> str:
-    """Join all entries of a text array by commas, in pieces, because an Arrow text is limited to 2 GiB."""
-    pieces = [strings.slice(start, PIECE) for start in range(0, len(strings), PIECE)]
-    lists = [pa.ListArray.from_arrays(pa.array([0, len(piece)], pa.int32()), piece) for piece in pieces]
-    return ", ".join(pc.binary_join(one, ", ")[0].as_py() for one in lists)
+def columns_of(table: pd.DataFrame) -> dict[str, list[Any]]:
+    """Return one list per column, of values as those of `records`."""
+    plain = table.astype(object).where(table.notna(), None)
+    return {str(name): [_plain(value) for value in plain[name]] for name in plain}
 
 
 CHOSEN = "chosen"
