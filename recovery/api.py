@@ -33,11 +33,10 @@ from recovery.store import Grid, read as read_grid
 
 if TYPE_CHECKING:
     from altair import ConcatChart
-    from xarray import Dataset
 
 
 class Results:
-    """The stored results of a sweep with their report: `frame`, `sweep`, `cells()`, `to_xarray()`, `thresholds()`,
+    """The stored results of a sweep with their report: `frame`, `sweep`, `cells()`, `thresholds()`,
     `claims()`, `plot()`, `chart()`. A notebook shows it as a picture with tables."""
 
     def __init__(self, grid: Grid) -> None:
@@ -66,22 +65,6 @@ class Results:
             return table
         low, high = exact_interval(table["yes"], table["no"])
         return table.assign(low=low, high=high)
-
-    def to_xarray(self, value: str | None = None, *, rows: bool = False) -> "Dataset":
-        """Return the columns of `cells` as arrays over the varying coordinates, such as n and d; NaN without a cell.
-
-        rows: return the columns of `frame` instead, over these coordinates and `replicate`.
-
-        Raises `ParameterError` if xarray is not installed.
-        """
-        try:
-            import xarray  # noqa: F401  (pandas imports it)
-        except ImportError as error:
-            raise ParameterError("to_xarray needs the package xarray: pip install xarray") from error
-        diagram = self.analysis(value).diagram
-        table, keys = (self.frame, ["replicate"]) if rows else (self.cells(value), [])
-        data: Dataset = table.set_index([*diagram.layout.keys, *keys]).to_xarray()
-        return data.assign_attrs(name=diagram.name, title=diagram.title, value=diagram.quantity.label)
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:
         """Return one row per threshold, with its interval: first those that are pooled over the slices of a panel, such

@@ -7,7 +7,6 @@ from recovery.config.load import (
     find as find,
     load as load,
     load_shipped as load_shipped,
-    read_config as read_config,
     shipped as shipped,
 )
 from recovery.config.refinement import divided as divided, refined as refined

@@ -29,7 +29,7 @@ class Checks:
     """Checks of cells, one after the other; problems are placed at the axis values of a cell's point."""
 
     tree: Tree
-    known: dict[tuple[Component, ...], Callable[[int, int], Any] | str] = field(default_factory=dict)
+    known: dict[tuple[Component, ...], Callable[[int, int], Any] | BaseException] = field(default_factory=dict)
     """The laws of a cell -> cost(n, d), or the reason why there is none."""
 
     def cost(self, parts: Parts, point: Point) -> float:
@@ -74,19 +74,16 @@ class Checks:
         return not beyond
 
     def _cost_of(self, parts: Parts) -> Callable[[int, int], Any]:
-        """Return cost(n, d) for cells that equal this one in every other field.
-
-        Raises `ParameterError` if user code cannot be imported.
-        """
+        """Return cost(n, d) for cells that equal this one in every other field. User code may raise anything."""
         laws = tuple([parts[name] for name in _LAWS])
         if laws not in self.known:
             try:
                 self.known[laws] = _cost_function(parts)
-            except (Exception, SystemExit) as error:  # importing user code may raise anything
-                self.known[laws] = str(error) if isinstance(error, RecoverError) else f"{type(error).__name__}: {error}"
+            except (Exception, SystemExit) as error:
+                self.known[laws] = error
         found = self.known[laws]
-        if isinstance(found, str):
-            raise ParameterError(found)
+        if isinstance(found, BaseException):
+            raise found
         return found
 
 

@@ -1,7 +1,7 @@
 """Load a sweep from a config file, a shipped name, YAML text or a mapping, with overrides; and a file of claims."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from recovery.config.components import COMPONENTS, Context, Single, user_code_in
 from recovery.config.header import HEADER
 from recovery.config.names import claim_uses, report_unknown_names
 from recovery.config.reader import as_overrides, as_text, read, read_text, read_value
-from recovery.config.sweep import Sweep, composed
+from recovery.config.sweep import Sweep, allow_imports, composed
 from recovery.config.tree import ConfigError, Place, Problem, Tree, as_shown, refusal, zip_groups
 from recovery.methods.columns import Columns
 from recovery.text import choices, did_you_mean
@@ -25,31 +25,22 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-@dataclass(frozen=True)
-class ConfigSource:
-    """A config that was read, before anything is composed or imported."""
-
-    tree: Tree
-    context: Context
-
-    @property
-    def names_user_code(self) -> bool:
-        """Whether composing the config may import user code."""
-        return bool(user_code_in(self.tree.value)) or any(user_names(self.tree.value.get("report")))
-
-    def sweep(self) -> Sweep:
-        """Compose and validate all cells, and return the sweep. Raises `ConfigError` with every problem."""
-        return composed(self.tree, self.context)
-
-
-def read_config(
+def load(
     config: str | Path | Mapping[str, Any],
     overrides: Sequence[str] | Mapping[str, Any] = (),
     until: str | None = None,
     *,
     refine: bool = True,
-) -> ConfigSource:
-    """Read a config as `load` does, without composing it. Raises `ConfigError` if it cannot be read."""
+    elsewhere: Callable[[Callable[[], Sweep]], Sweep] | None = None,
+) -> Sweep:
+    """Return the sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
+
+    overrides: one or several `PATH=VALUE`, or a mapping. until: the rule of `sampling: {kind: until}`, which replaces
+    the config's `sampling`. refine: False keeps a rule from adding values to the axis. Every cell is composed and
+    validated, and user code is imported for it. Relative paths start in the config's folder, or in the current folder.
+    elsewhere: calls the function that composes a sweep with user code, in another process. Raises `ConfigError` with
+    every problem of the config and the overrides.
+    """
     folder = Path.cwd()
     if isinstance(config, Mapping):
         tree = read_text(as_text(config, indent=1), "config")
@@ -68,24 +59,11 @@ def read_config(
         tree.put(("sampling", "refine"), False, Place(1, 0, 0, "--no-refine"))
     for rank, text in enumerate(as_overrides(overrides), start=1):
         override(tree, text, rank)
-    return ConfigSource(tree, Context(folder))
-
-
-def load(
-    config: str | Path | Mapping[str, Any],
-    overrides: Sequence[str] | Mapping[str, Any] = (),
-    until: str | None = None,
-    *,
-    refine: bool = True,
-) -> Sweep:
-    """Return the sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
-
-    overrides: one or several `PATH=VALUE`, or a mapping. until: the rule of `sampling: {kind: until}`, which replaces
-    the config's `sampling`. refine: False keeps a rule from adding values to the axis. Every cell is composed and
-    validated, and user code is imported for it. Relative paths start in the config's folder, or in the current folder.
-    Raises `ConfigError` with every problem of the config and the overrides.
-    """
-    return read_config(config, overrides, until, refine=refine).sweep()
+    compose = partial(composed, tree, Context(folder))
+    if elsewhere and (user_code_in(tree.value) or any(user_names(tree.value.get("report")))):
+        allow_imports(folder)
+        return elsewhere(compose)
+    return compose()
 
 
 def load_shipped() -> list[Sweep]:
@@ -105,8 +83,7 @@ def find(path_or_name: str | Path) -> Path:
         return configs[str(path_or_name)]
     if path.is_dir():
         raise refusal(str(path), "is a folder; give a YAML file")
-    others = [path.with_suffix(ending) for ending in (".yaml", ".yml", ".json") if path.with_suffix(ending) != path]
-    if beside := [str(other) for other in others if other.is_file()]:
+    if beside := [str(other) for end in (".yaml", ".yml", ".json") if (other := path.with_suffix(end)).is_file()]:
         raise refusal(str(path_or_name), f"no such file; did you mean {beside[0]!r}?")
     word = str(path_or_name).removesuffix(".yaml")
     inside = [name for name in configs if word in name] if word else []

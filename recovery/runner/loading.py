@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery.backends import Backend
-from recovery.config import Cell, ConfigError, read_config, user_code_in
+from recovery.config import Cell, ConfigError, load as load_config, user_code_in
 from recovery.config.sweep import Sweep, allow_imports, from_document
 from recovery.config.tree import refusal
 from recovery.errors import ParameterError, RecoverError
@@ -21,11 +21,7 @@ def load(
     refine: bool = True,
 ) -> Sweep:
     """Load a config, with user code in another process. Raises `ConfigError`; `ParameterError` if that process ends."""
-    source = read_config(config, overrides, until, refine=refine)
-    if not source.names_user_code:
-        return source.sweep()
-    allow_imports(source.context.folder)
-    return _composed_elsewhere(source.sweep)
+    return load_config(config, overrides, until, refine=refine, elsewhere=_composed_elsewhere)
 
 
 def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 import zipfile
 from functools import partial
 from hashlib import blake2b
@@ -212,28 +211,3 @@ def test_notebook_reads_plots_and_tabulates(quoted: Path) -> None:
     assert list(grid.thresholds().query("pooled")["estimate"]) == pytest.approx([2.0], abs=0.3)
     assert grid.plot("absolute_distance").axes
     assert "failed" in repr(grid)
-
-
-def test_cells_as_labelled_arrays(quoted: Path) -> None:
-    grid = recovery.read(quoted)
-    arrays, cells = grid.to_xarray(), grid.cells().set_index(["n", "d"])
-    assert set(arrays["value"].dims) == {"n", "d"}
-    assert arrays.attrs["name"] == grid.sweep["name"]
-    for (n, d), cell in cells.iterrows():
-        found = arrays.sel(n=n, d=d)
-        assert (float(found["yes"]), float(found["low"])) == (cell["yes"], cell["low"])
-
-
-def test_rows_as_labelled_arrays(quoted: Path) -> None:
-    grid = recovery.read(quoted)
-    arrays = grid.to_xarray(rows=True)
-    assert set(arrays["status"].dims) == {"n", "d", "replicate"}
-    for _, row in grid.frame.iterrows():
-        found = arrays.sel(n=row["n"], d=row["d"], replicate=row["replicate"])
-        assert (str(found["trial_id"].item()), float(found["seconds"])) == (row["trial_id"], row["seconds"])
-
-
-def test_xarray_that_is_not_there_is_named(quoted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(recovery.RecoverError, match="pip install xarray"):
-        recovery.read(quoted).to_xarray()
