@@ -285,11 +285,6 @@ class Balls:
         solved = solve(self.metric(chosen), gradients, "the columns of the data")
         return [dot(b, c) for b, c in zip(gradients.transpose().tolist(), solved.transpose().tolist(), strict=True)]
 
-    def projection(self, rows: Index, z: Sequence[arb]) -> arb:
-        """Return the squared length of the projection of z, on these rows, on their range."""
-        part = [z[i] if i in set(rows.tolist()) else arb(0) for i in range(len(z))]
-        return self._projected(rows, (self.X.transpose() * column(part)).entries(), part)
-
     def _projected(self, rows: Index, b: Sequence[arb], z: Sequence[arb]) -> arb:
         """Return b^T Q^+ b, b = X^T z, with Q of these rows: ||z||^2 on the rows if these are independent."""
         d = self.model.X.shape[1]

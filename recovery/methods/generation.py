@@ -23,7 +23,7 @@ from recovery.conditions.search import search_pattern
 from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
-from recovery.methods.cascade import BEFORE_SOLVING, State, decide, proved_by, undecided
+from recovery.methods.cascade import State, decide, proved_by, undecided
 from recovery.methods.convex import PlantedProgram, ProgramKind, solve
 from recovery.methods.judgement import optimal, settle
 from recovery.methods.method import Measurement
@@ -80,22 +80,15 @@ class Generation:
     lam: a dual with A_S^T lam = u that stays below 1 off the planted neurons over all patterns, or None; of a search
     without proof, one that no neuron found violates.
     bounds: on the dual norms over all patterns, from the last attempt at a proof; None without an attempt.
-    least_nodes: the nodes that a proof needs at least, if these exceed the limit; no columns are generated then.
     """
 
     patterns: Mask
     lam: Array | None = None
     bounds: Bounds | None = None
-    least_nodes: int | None = None
 
     @property
     def reason(self) -> str:
         """Reason why there is no proof."""
-        if self.least_nodes is not None:
-            return (
-                f"a proof over all patterns needs at least 2^{self.least_nodes.bit_length() - 1} cones, more than "
-                "patterns.nodes allows; patterns.kind searched gives a verdict without a proof"
-            )
         if self.bounds is None:
             return "no dual was found that stays below 1 at all neurons found"
         lower, upper = self.bounds.lower, self.bounds.upper
@@ -117,8 +110,6 @@ def generate(problem: PlantedProgram, beam: int | None = None, *, proof: bool = 
     if planted is None or planted.lam is None:
         return Generation(pricing.found())
     lam = planted.lam
-    if proof and (least := pricing.least_nodes(lam)) > pricing.nodes:
-        return Generation(pricing.found(), least_nodes=least)
     last = len(pricing.margins) - int(pricing.keeps_last_margin)
     for step in range(1, MOST_ROUNDS + 1):
         priced = pricing.price(lam, pricing.margins[margin])
@@ -166,16 +157,11 @@ def over_all_patterns(problem: PlantedProgram, judge: Judge, beam: int | None = 
     grown, found = grown_program(problem, beam)
     if (proved := _proved(grown, found)) is not None:
         return proved.row(grown, drawn=False)
-    if found.least_nodes is not None:
-        state = decide(grown, BEFORE_SOLVING, State())
-        if state.decision.verdict == "undecided":
-            state.decision = undecided(found.reason)
-    else:
-        state = judge(grown)
-        if state.decision.verdict in ("not_unique", "undecided") and found.lam is None and grown.small:
-            # column generation may have had no dual to start from; solving the program over all patterns needs none
-            grown, optimum = optimum_over_all(grown, "auto")
-            state = decide(grown, (settle,), replace(optimum, decision=state.decision))
+    state = judge(grown)
+    if state.decision.verdict in ("not_unique", "undecided") and found.lam is None and grown.small:
+        # column generation may have had no dual to start from; solving the program over all patterns needs none
+        grown, optimum = optimum_over_all(grown, "auto")
+        state = decide(grown, (settle,), replace(optimum, decision=state.decision))
     decision = state.decision
     if decision.verdict == "recovered":
         state.decision, state.found = undecided(found.reason), decision.proof or state.found

@@ -22,7 +22,7 @@ from recovery.programs.program import Program
 from recovery.types import Array, Mask
 
 NODES = 2_000_000
-"""Cones of the proof over all patterns. Their number is about 2^d."""
+"""Limit of the nodes of the proof over all patterns."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def optimum(
 
     beta: weight decay; None asks for the interpolating network of least norm. patterns: `sampled` solves over `count`
     drawn activation patterns (by default 2 n); `searched` adds patterns until a search finds none that lowers the
-    objective; `all` then proves that no other pattern does, which takes about 2^d cones, at most `nodes`. Raises
+    objective; `all` then proves that no other pattern does, by branch and bound of at most `nodes` nodes. Raises
     `ParameterError` for data of other shapes and for architectures without exact programs.
     """
     X, y = _checked(X, y)

@@ -17,7 +17,7 @@ import scipy
 
 from recovery.conditions.ascent import ascend
 from recovery.conditions.beam import beam_search
-from recovery.conditions.oracle import Bounds, count_roots, dual_terms, exact_dual, gated_dual
+from recovery.conditions.oracle import Bounds, dual_terms, exact_dual, gated_dual
 from recovery.conditions.search import circle_points
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram
@@ -61,11 +61,6 @@ class Pricing(ABC):
         self.problem, self.program = problem, problem.program.balanced()
         self.groups, self.nodes = self.program.groups, problem.instance.setting.patterns.nodes
         self.rng, self.planted = problem.instance.streams.training, planted_dual(problem, self.program)
-
-    def least_nodes(self, lam: Array) -> int:
-        """Return a lower bound on the nodes of a proof for this dual."""
-        del lam
-        return 0
 
     @abstractmethod
     def price(self, lam: Array, margin: float) -> Bounds | None:
@@ -133,7 +128,7 @@ class CellPricing(Pricing):
             worst = beam_search(groups.base, *dual_terms(groups, lam), width=self.beam, known=known)
             if worst is not None and worst.value > PROVED_BELOW:
                 return Bounds(worst.value, np.inf, worst.point, 0)
-        bounds = gated_dual(groups, lam, limit=PROVED_BELOW, known=known, nodes=self.nodes, stop=True)
+        bounds = gated_dual(groups, lam, known=known, nodes=self.nodes)
         skip = float(np.linalg.norm(groups.base.T @ lam)) if groups.linear and 0 not in support else 0.0
         return replace(bounds, lower=max(bounds.lower, skip), upper=max(bounds.upper, skip))
 
@@ -182,9 +177,6 @@ class NeuronPricing(Pricing):
             points = points[:, self.multipliers > 0]
         patterns: Mask = self.groups.base @ points[:, points.any(axis=0)] >= 0
         return np.hstack([patterns, self.ties])
-
-    def least_nodes(self, lam: Array) -> int:
-        return max(count_roots(self.groups, lam, sign) for sign in (1.0, -1.0))
 
     def price(self, lam: Array, margin: float) -> Bounds | None:
         limit = margin if self.images.shape[1] else PROVED_BELOW

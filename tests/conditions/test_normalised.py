@@ -1,5 +1,7 @@
 """The oracles of neurons normalised after the ReLU, against every cell of small arrangements and dense search."""
 
+from functools import partial
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -88,17 +90,26 @@ def test_dense_search_finds_nothing_above_the_bound(n: int, d: int) -> None:
 
 def test_a_limit_ends_the_search_where_it_decides() -> None:
     groups, lam, _ = gaussian(20, 4, 1)
-    for oracle in (lambda **options: exact_dual(groups, lam, 1.0, **options), lambda **o: gated_dual(groups, lam, **o)):
-        full = oracle(limit=0.0, nodes=10**6)
-        above = oracle(limit=1.01 * full.lower, nodes=10**6)
-        assert above.below(1.01 * full.lower)
-        assert above.cones < full.cones
-        stopped = oracle(limit=0.5 * full.lower, nodes=10**6, stop=True)
-        assert stopped.lower > 0.5 * full.lower
-        assert not stopped.below(full.lower)
-        cut = oracle(limit=0.0, nodes=1)
+    full = exact_dual(groups, lam, 1.0, limit=0.0, nodes=10**6)
+    above = exact_dual(groups, lam, 1.0, limit=1.01 * full.lower, nodes=10**6)
+    assert above.below(1.01 * full.lower)
+    assert above.cones < full.cones
+    stopped = exact_dual(groups, lam, 1.0, limit=0.5 * full.lower, nodes=10**6, stop=True)
+    assert stopped.lower > 0.5 * full.lower
+    assert not stopped.below(full.lower)
+
+
+def test_too_few_nodes_leave_true_bounds() -> None:
+    groups, lam, _ = gaussian(20, 4, 1)
+    for oracle in (
+        lambda nodes: exact_dual(groups, lam, 1.0, limit=0.0, nodes=nodes),
+        partial(gated_dual, groups, lam),
+    ):
+        full, cut = oracle(nodes=10**6), oracle(nodes=1)
         assert cut.lower <= full.lower + 1e-9
         assert cut.upper >= full.lower
+    many, lam, _ = gaussian(100, 6, 1)
+    assert gated_dual(many, lam, nodes=10**9).upper == pytest.approx(float(np.linalg.norm(lam)))
 
 
 def test_a_planted_cell_is_left_out() -> None:
@@ -109,7 +120,7 @@ def test_a_planted_cell_is_left_out() -> None:
     own = groups.base @ np.linalg.lstsq(groups.base[own[:, 0]], np.ones(own.sum()))[0][:, None] >= 0
     lam = np.maximum(groups.base @ np.linalg.lstsq(groups.base[own[:, 0]], lam[own[:, 0]])[0], 0.0)
     own, lam = lam[:, None] > 0, lam / np.linalg.norm(lam)
-    for oracle in (lambda **o: exact_dual(groups, lam, 1.0, limit=0.0, **o), lambda **o: gated_dual(groups, lam, **o)):
+    for oracle in (partial(exact_dual, groups, lam, 1.0, limit=0.0), partial(gated_dual, groups, lam)):
         assert oracle(nodes=10**6).lower == pytest.approx(1.0, abs=1e-9)
         assert oracle(known=own, nodes=10**6).upper < 1.0 - 1e-7
 

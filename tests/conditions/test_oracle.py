@@ -77,19 +77,18 @@ def test_a_limit_ends_the_search_where_it_decides() -> None:
     stopped = largest_neuron(X, lam, limit=0.5 * full.lower, stop=True)
     assert stopped.lower > 0.5 * full.lower
     assert not stopped.below(full.lower)
-    cut = largest_neuron(X, lam, nodes=300)
-    assert cut.cones == 300
+    cut = largest_neuron(X, lam, nodes=3)
+    assert cut.cones == 3
     assert cut.upper >= full.lower
 
 
-@pytest.mark.parametrize("d", [8, 70])
-def test_more_roots_than_nodes_are_not_searched(d: int) -> None:
+def test_a_search_that_ends_early_leaves_true_bounds() -> None:
     rng = np.random.default_rng(5)
-    X, lam = rng.standard_normal((2 * d, d)), np.abs(rng.standard_normal(2 * d))
-    cut = largest_neuron(X, lam, nodes=2**8 - 1)
-    assert cut.cones == 0
-    ascents = rng.standard_normal((d, 200))
-    assert cut.upper >= float((lam @ np.maximum(X @ (ascents / np.linalg.norm(ascents, axis=0)), 0.0)).max())
+    for d in (8, 70):
+        X, lam = rng.standard_normal((2 * d, d)), np.abs(rng.standard_normal(2 * d))
+        cut = largest_neuron(X, lam, nodes=2**8 - 1)
+        ascents = rng.standard_normal((d, 200))
+        assert cut.upper >= float((lam @ np.maximum(X @ (ascents / np.linalg.norm(ascents, axis=0)), 0.0)).max())
 
 
 def test_a_known_cell_is_left_out() -> None:

@@ -1,133 +1,113 @@
 """Proofs of recoveries over all patterns: leaves against exact rationals; false trees and claims are refused."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 
-from recovery.conditions.balls import Unproved
-from recovery.conditions.branching import BOUND, branch
-from recovery.conditions.oracle import Turned, turn
+from recovery.conditions.balls import Unproved, largest
+from recovery.conditions.branching import BOUND, KNOWN
+from recovery.conditions.exact_model import Model
+from recovery.conditions.oracle import TOLERANCE, Difference, difference
 from recovery.errors import RecoverError
-from recovery.extras.proofs import bound_tree as tree
-from recovery.extras.proofs.bound_tree import leaf_bounds, prove_bound
+from recovery.extras.proofs.everywhere import bounds_of_tree, prove_unique_everywhere, search_tree
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, Architecture
-from recovery.types import Array, Rng
+from recovery.types import Array, Index, Mask, Rng
 from tests.conditions.test_oracle import KINDS, by_enumeration, drawn
 
 EXACT = MinNorm(program="exact")
 GATED = MinNorm(program="gated")
 
 
-def turned_of(seed: int, n: int = 7, d: int = 3) -> Turned:
+def difference_of(seed: int, n: int = 7, d: int = 3) -> Difference:
     rng = np.random.default_rng([3, seed])
-    turned = turn(rng.standard_normal((n, d)), rng.standard_normal(n))
-    assert turned is not None
-    return turned
+    f = difference(rng.standard_normal((n, d)), rng.standard_normal(n))
+    assert f is not None
+    return f
 
 
-def squared_length(turned: Turned, s: Array, opened: Array, y: Array, a: Array, mu: Array) -> Fraction:
-    """Compute ||z||^2 in rationals."""
-    up, down = [[[Fraction(x) for x in row] for row in part.tolist()] for part in (turned.up, turned.down)]
-    z = [Fraction(x) for x in turned.c.tolist()]
-    for k, sign in enumerate(s.tolist()):
-        steep = Fraction(mu[k]) + sum(
-            max(int(sign) * row[k], Fraction(0)) for row, o in zip(up, opened, strict=True) if o
-        )
-        z[k] += int(sign) * steep
-    for k in range(len(z)):
-        z[k] += sum(Fraction(b) * row[k] for b, row, o in zip(y.tolist(), up, opened, strict=True) if not o)
-        z[k] -= sum(Fraction(b) * row[k] for b, row in zip(a.tolist(), down, strict=True))
-    return sum((x * x for x in z), Fraction(0))
+def proved(f: Difference, tree: tuple[Index, Array], floor: float, known: Mask) -> float:
+    """The bound of a tree on f, whose coefficients are the floats, off the known cells (k, m)."""
+    terms = [[arb(f.scale) * a for a in row] for row in np.vstack([f.up, -f.down]).tolist()]
+    linear = [arb(f.scale) * a for a in f.c.tolist()]
+    return largest(bounds_of_tree(f, tree, floor, terms, linear, known))
 
 
-@pytest.mark.parametrize("size", [1.0, 1e12])
-def test_the_length_of_a_leaf_is_never_rounded_down(size: float) -> None:
-    for seed in range(40):
-        turned, rng = turned_of(seed), np.random.default_rng(seed)
-        m, q, r = len(turned.up), len(turned.down), turned.r
-        S, on = rng.choice([-1.0, 1.0], (5, r)), rng.random((5, m)) < 0.5
-        opened, a = rng.random((5, m)) < 0.4, rng.random((5, q))
-        y = np.where(on, 1.0, 0.0) + np.where(on, 1.0, -1.0) * size * rng.random((5, m))
-        mu = size * rng.random((5, r))
-        bounds = leaf_bounds(turned, S, on, opened, y, a, mu)
-        for bound, *numbers in zip(bounds.tolist(), S, opened, y, a, mu, strict=True):
-            true = squared_length(turned, *numbers)
-            assert true <= Fraction(bound) ** 2 <= true * (1 + Fraction(1, 10**10)) + Fraction(size) ** 2 / 10**25
+def bound_of(f: Difference, known: Mask | None, limit: float, nodes: int) -> float:
+    floor = f.floor(limit)
+    return proved(f, search_tree(f, known, floor, nodes), floor, f.cells(known))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bound_over_all_leaves_is_above_every_cell(kind: str) -> None:
     for seed in range(6):
         rng = np.random.default_rng([3, seed])
-        X = drawn(kind, rng)
-        turned = turn(X, rng.standard_normal(len(X)))
-        if turned is None:
+        X, weights = drawn(kind, rng), rng.standard_normal(12)
+        weights = weights[: len(X)]
+        f = difference(X, weights)
+        if f is None:
             assert not X.any()
             continue
-        rows = np.vstack([np.pad(turned.up, ((0, 0), (0, turned.c.size - turned.up.shape[1]))), turned.down])
-        weights = np.repeat([1.0, -1.0], [len(turned.up), len(turned.down)])
-        known = np.empty((0, len(turned.up)), dtype=np.bool_)
         try:
-            wanted = by_enumeration(rows, weights, turned.c)
+            wanted = by_enumeration(X, weights)
         except RecoverError:  # rounding determines which cells exist
             continue
-        assert wanted - 1e-13 <= prove_bound(turned, known, wanted + 1e-7, 10**6) <= wanted + 2e-7
-        if wanted > 1e-3:
+        slack = 3 * TOLERANCE * f.scale
+        assert wanted - 1e-13 * f.scale <= bound_of(f, None, wanted + slack, 10**6) <= wanted + 2 * slack
+        if wanted > 1e-3 * f.scale:
             with pytest.raises(Unproved, match="the dual norm over all patterns reaches"):
-                prove_bound(turned, known, wanted - 1e-4, 10**6)
+                bound_of(f, None, wanted - 1e-4 * f.scale, 10**6)
 
 
-def tampered(how: str):  # type: ignore[no-untyped-def]
-    def branched(*arguments):  # type: ignore[no-untyped-def]
-        value, point, bound, count, left, ends, leaves = branch(*arguments)
-        m = len(arguments[0])
-        if how == "short":
-            ends = ends[:-1]
-        elif how == "long":
-            ends = np.append(ends, ends[-1])
-        elif how == "unsplit":
-            ends, leaves = np.full(2 ** arguments[3][0], BOUND, np.int32), leaves[: 2 ** arguments[3][0]]
-        elif how == "twice":
-            ends = np.concatenate([ends[:1], ends[:1], ends[1:]])
-        elif how == "cell":
-            ends = np.where(ends == BOUND, m + 1, ends)
-        elif how == "known":
-            first = int(np.argmax(ends == BOUND))
-            ends, leaves = np.where(np.arange(len(ends)) == first, m + 2, ends), leaves[1:]
-        elif how == "numbers":
-            leaves = leaves.copy()
-            leaves[0, -1] = -1e-3
-        elif how == "fewer":
-            leaves = leaves[:-1]
-        return value, point, bound, count, left, ends, leaves
-
-    return branched
+def tampered(how: str, tree: tuple[Index, Array], m: int) -> tuple[Index, Array]:
+    ends, numbers = tree
+    first = int(np.argmax(ends == BOUND))
+    wrong = numbers.copy()
+    wrong[0, 0 if how == "y" else m] = {"y": 0.5, "a": -1e-3, "more": 1.001}.get(how, np.nan)
+    return {
+        "": (ends, numbers),
+        "short": (ends[:-1], numbers),
+        "long": (np.append(ends, ends[-1]), numbers),
+        "unsplit": (np.full(1, BOUND), numbers[:1]),
+        "twice": (np.concatenate([ends[:1], ends[:1], ends[1:]]), numbers),
+        "known": (np.where(np.arange(len(ends)) == first, KNOWN, ends), numbers[1:]),
+        "fewer": (ends, numbers[:-1]),
+    }.get(how, (ends, wrong))
 
 
-@pytest.mark.parametrize("how", ["", "short", "long", "unsplit", "twice", "cell", "known", "numbers", "fewer"])
-def test_a_false_tree_proves_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    turned = turned_of(1, 12, 4)
-    problem, every = (
-        (turned.up, turned.down, turned.c, (turned.r, 0, 2**turned.r)),
-        np.empty((0, len(turned.up)), dtype=np.bool_),
-    )
-    highest, point = branch(*problem, every, 0.0, 1e-8, 10**6, False, False)[:2]
-    known = (turned.up @ point > 0)[None]
-    limit = branch(*problem, known, 0.0, 1e-8, 10**6, False, False)[0] + 1e-8
-    assert limit < 0.999 * highest  # so that a leaf is the known cell
-    monkeypatch.setattr(tree, "branch", tampered(how))
+@pytest.mark.parametrize(
+    "how", ["", "short", "long", "unsplit", "twice", "known", "fewer", "y", "a", "more", "not a number"]
+)
+def test_a_false_tree_proves_nothing(how: str) -> None:
+    f = difference_of(1, 12, 4)
+    value, point = f.search(None, 0.0, 10**6, stop=False)[:2]
+    known = np.zeros((12, 1), dtype=np.bool_)
+    known[f.rising, 0] = f.up @ point > 0
+    floor = f.search(known, 0.0, 10**6, stop=False)[0] + TOLERANCE
+    assert floor < 0.999 * value  # so that a leaf is the known cell
+    tree = search_tree(f, known, floor, 10**6)
+    assert {BOUND, KNOWN} < set(tree[0].tolist())
     try:
-        bound = prove_bound(turned, known, limit, 10**6)
+        bound = proved(f, tampered(how, tree, len(f.up)), floor, f.cells(known)) / f.scale
     except Unproved:
         bound = np.inf
-    assert (bound <= limit + 2e-8) if not how else bound > limit + 2e-8
+    assert (bound <= floor + 2 * TOLERANCE) if not how else bound > floor + 2 * TOLERANCE
+
+
+def test_a_planted_neuron_on_a_hyperplane_is_not_proved_unique() -> None:
+    """The row (0, 1) is orthogonal to the neuron (1, 0), so that two patterns share its cost."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.2], [-0.5, -1.0]])
+    model = Model(
+        ARCHITECTURES["relu"], X, X @ np.array([[1.0], [0.0]]) >= 0, np.array([[1.0], [0.0]]), np.ones(1), (0,)
+    )
+    with pytest.raises(Unproved, match="close to the hyperplane of row 2"):
+        prove_unique_everywhere(model, np.array([1.0, 0.0, 0.0, 0.0]), 10**4)
 
 
 @dataclass(frozen=True)
@@ -207,7 +187,7 @@ def test_a_leaky_network_and_more_neurons() -> None:
 
 
 def test_the_limit_of_nodes_is_reported() -> None:
-    turned = turned_of(0, 14, 4)
-    known = np.empty((0, len(turned.up)), dtype=np.bool_)
+    f = difference_of(0, 24, 4)
+    largest = f.search(None, 0.0, 10**6, stop=False)[0] * f.scale
     with pytest.raises(Unproved, match="limit of nodes"):
-        prove_bound(turned, known, 0.1, 1)
+        bound_of(f, None, 1.0001 * largest, 1)

@@ -5,6 +5,7 @@
 
 import contextlib
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from recovery.conditions.branching import BOUND, KNOWN
 from recovery.conditions.exact_model import Balls, Model, model_of
 from recovery.conditions.oracle import exact_dual
 from recovery.extras.proofs.normalised import (
+    ImageTree,
     bound_of_tree,
     prove_unique_off_images,
     prove_unique_on_ranges,
@@ -28,7 +30,7 @@ from recovery.methods.generation import grown_program
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.orthonormal import projection_norms
-from recovery.types import Array, Index
+from recovery.types import Array
 from tests.attack.verdicts import TRIED, Case, Fixed, judge, optimum
 
 RELU_NORM = ARCHITECTURES["relu_norm"]
@@ -83,25 +85,26 @@ def test_what_is_proved_bounds_every_cell_and_violated_duals_are_not_proved(meth
     assert min(proved, refused) >= 3
 
 
-def tampered(how: str, m: int, ends: Index, ys: Array) -> tuple[Index, Array]:
+def tampered(how: str, tree: ImageTree) -> ImageTree:
+    ends, ys = tree.ends, tree.ys
     first, at = int(np.argmax(ends == BOUND)), np.arange(len(ends))
-    if how == "short":
-        return ends[:-1], ys
-    if how == "long":
-        return np.append(ends, BOUND), np.vstack([ys, ys[-1:]])
-    if how == "unsplit":
-        return np.full(1, BOUND), ys[:1]
-    if how == "twice":
-        return np.concatenate([ends[:1], ends]), ys
-    if how == "known":
-        return np.where(at == first, m + KNOWN, ends), ys[1:]
-    if how == "bounded":
-        return np.where(ends == m + KNOWN, BOUND, ends), np.zeros((np.count_nonzero(ends <= 0), m))
-    if how == "fewer":
-        return ends, ys[:-1]
-    if how == "not a number":
-        return ends, np.full_like(ys, np.nan)
-    return ends, {"zero": 0.0 * ys, "larger": ys + 1.0, "": ys}[how]
+    changed = {
+        "short": (ends[:-1], ys),
+        "long": (np.append(ends, BOUND), np.vstack([ys, ys[-1:]])),
+        "unsplit": (np.full(1, BOUND), ys[:1]),
+        "twice": (np.concatenate([ends[:1], ends]), ys),
+        "known": (np.where(at == first, KNOWN, ends), ys[1:]),
+        "bounded": (
+            np.where(ends == KNOWN, BOUND, ends),
+            np.zeros((np.count_nonzero(ends < 0), ys.shape[1])),
+        ),
+        "fewer": (ends, ys[:-1]),
+        "not a number": (ends, np.full_like(ys, np.nan)),
+        "zero": (ends, 0.0 * ys),
+        "larger": (ends, ys + 1.0),
+        "": (ends, ys),
+    }[how]
+    return replace(tree, ends=changed[0], ys=changed[1])
 
 
 @pytest.mark.parametrize(
@@ -112,11 +115,11 @@ def test_a_false_tree_proves_nothing(how: str) -> None:
     model, lam = model_and_dual(16, 3, 1, EXACT)
     assert lam is not None
     sign = int(model.signs[0])
-    ends, ys = search_images(model, lam, sign, 10**6)
-    assert {BOUND, model.X.shape[0] + KNOWN} < set(ends.tolist())
+    tree = search_images(model, lam, sign, 10**6)
+    assert {BOUND, KNOWN} <= set(tree.ends.tolist())
     bound = np.inf
     with contextlib.suppress(Unproved):
-        bound = bound_of_tree(Balls(model), lam, sign, *tampered(how, len(model.X), ends, ys))
+        bound = bound_of_tree(Balls(model), lam, sign, tampered(how, tree))
     assert (bound < 1.0) is (how == "")
 
 

@@ -2,129 +2,127 @@
 
 With lam such that M^T lam = u exactly (`unique_optimum`) and sigma = 1, -1, every unplanted neuron v must satisfy
     f(v) = sigma lam.act(X v) = sum_i t_i (x_i.v)_+ + c.v < ||v||,   t = sigma (1 - slope) lam, c = sigma slope X^T lam.
-`bound_tree` bounds f_float, whose coefficients are floats: t_i x_i = scale (B^T up_i) + a rest whose length balls
-bound. With `lost`, the sum of all rests over scale, any v of length 1 satisfies
-    f(v) <= scale (||B|| max {f_float(w): ||w|| <= 1} + lost),
-where ||B||^2 <= 1 + ||B B^T - I||_F. On the planted cell of a group g, the linear functional of the floats is within
-scale lost of u_g, so f(v) <= u_g.v + 2 scale lost: below 1 where ||v - u_g|| > k, k^2 = 4 scale lost (1 + 2^-10).
-Within that distance no row changes sign if |x_i.u_g| > k ||x_i|| for all rows; then f(v) = u_g.v, which is 1 only at
-v = u_g. Lengths are those of the architecture; if it normalises before the ReLU, rows of X L^-T with X^T X = L L^T
-have these lengths.
+Lengths are those of the architecture; if it normalises before the ReLU, rows of X L^-T with X^T X = L L^T have them.
+The search of `recovery.conditions.branching` returns y and a for each leaf of its tree, and the proof relies on nothing
+else from it: if y_i >= 1 where x_i.v >= 0, y_i <= 0 where x_i.v <= 0, 0 <= a_j <= 1, t_i >= 0 and t_j <= 0, then
+    f(v) <= (c + sum over open rows of t_i x_i / 2 + sum of y_i t_i x_i + sum of a_j t_j x_j).v + sum of |t_i x_i.v| / 2
+(`recovery.conditions.cones`, `leaves`). Rows whose weights are zero up to rounding add their lengths, `rest` in sum.
+On the planted cell of a group g, f(v) <= u_g.v + rest for ||v|| = 1: below 1 where ||v - u_g||^2 > 2 rest. Nearer to
+u_g no row changes sign if |x_i.u_g|^2 > 2 rest ||x_i||^2 for all rows; then f(v) = u_g.v, which is 1 only at v = u_g.
 """
-
-from functools import cached_property
 
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.conditions.balls import Unproved, at_rising_precision, cholesky, dot, largest, length, matrix, middle
-from recovery.conditions.exact_dual import corrected
+from recovery.conditions.balls import Unproved, at_rising_precision, below_one, dot, largest, length, middle
+from recovery.conditions.cell_search import bound_over_sides
 from recovery.conditions.exact_model import Balls, Model
-from recovery.conditions.oracle import Turned, turn
-from recovery.extras.proofs.bound_tree import prove_bound
+from recovery.conditions.oracle import TOLERANCE, Difference, difference
+from recovery.conditions.planes import spreads
+from recovery.extras.proofs.dual_sums import DualSums
+from recovery.extras.proofs.leaves import bounds_of_leaves, check_search, grown_tree
 from recovery.extras.proofs.unique_optimum import check_signs
-from recovery.types import Array, Mask
+from recovery.types import Array, Index, Mask
+
+ABOVE = 1e-11
+"""Added to mu, which is then certainly above max q / tau."""
 
 
 def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:
     """Return an upper bound below 1 on the dual norms of all neurons off the planted cells, and of an unplanted skip
     connection.
 
-    nodes: limit of cones per sign. Not for neurons normalised after the ReLU. Raises `Unproved`.
+    nodes: limit of nodes per sign. Not for neurons normalised after the ReLU. Raises `Unproved`.
     """
     return max(_bound(model, lam, sign, nodes) for sign in (1, -1))
 
 
 def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
     own = model.planted_patterns(sign)
-    turned = at_rising_precision(lambda: _Problem(Balls(model), lam, sign).floats())
-    steepest = 0.0 if turned is None else prove_bound(turned, turned.cells(own), turned.floor(1.0), nodes)
-    return at_rising_precision(lambda: _Problem(Balls(model), lam, sign).bound(turned, steepest, own))
+    f = at_rising_precision(lambda: _floats(_checked(Balls(model), lam, sign)))
+    floor = 0.0 if f is None else f.floor(1.0)
+    tree = None if f is None else search_tree(f, own, floor, nodes)
+
+    def bound() -> float:
+        sums = _checked(Balls(model), lam, sign)
+        bounds, rest = [sums.skip()], arb(0)
+        if f is not None and tree is not None:
+            kept = [*f.rising, *f.falling]
+            terms = [[sums.weights[i] * a for a in sums.rows[i]] for i in range(len(sums.rows))]
+            rest = sum((length(dot(terms[i], terms[i])) for i in set(range(len(terms))) - set(kept)), arb(0))
+            if not all(sums.weights[i] >= 0 for i in f.rising) or not all(sums.weights[i] <= 0 for i in f.falling):
+                raise Unproved("rounding decides the sign of a row of the dual")
+            leaves = bounds_of_tree(f, tree, floor, [terms[i] for i in kept], sums.linear, f.cells(own))
+            bounds += [bound + rest for bound in leaves]
+        _check_own(sums, rest, own)
+        return below_one(largest(bounds))
+
+    return at_rising_precision(bound)
 
 
-class DualSums:
-    """The rows and weights of f, for a dual moved such that M^T lam = u exactly, in ball arithmetic; sign: sigma."""
-
-    def __init__(self, balls: Balls, lam: Array, sign: int = 1) -> None:
-        self.balls, self.sign = balls, sign
-        self.dual = corrected(balls, lam)
-
-    @cached_property
-    def rows(self) -> list[list[arb]]:
-        """Rows of X in coordinates in which ||v|| is the architecture's length of a neuron v."""
-        if not self.balls.model.architecture.normalizes_before:
-            return self.balls.rows
-        chosen = self.balls.base_columns
-        X = arb_mat([[row[j] for j in chosen] for row in self.balls.rows])
-        return cholesky(self.balls.metric(chosen)).solve(X.transpose()).transpose().tolist()
-
-    @cached_property
-    def weights(self) -> list[arb]:
-        """t (n,), the weights of the rows in f."""
-        return [self.sign * (1 - arb(self.balls.model.architecture.slope)) * a for a in self.dual]
-
-    @cached_property
-    def linear(self) -> list[arb]:
-        """c (d,), the linear part of f."""
-        slope = self.sign * arb(self.balls.model.architecture.slope)
-        return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
-
-    def skip(self) -> arb:
-        """Return the dual norm of a skip connection that is not planted, otherwise 0."""
-        if not self.balls.model.linear or 0 in self.balls.model.support:
-            return arb(0)
-        return length(self.balls.dual_squares([0], [self.dual])[0])
+def _checked(balls: Balls, lam: Array, sign: int) -> DualSums:
+    balls.check_cones()
+    check_signs(balls.model)
+    return DualSums(balls, lam, sign)
 
 
-class _Problem(DualSums):
-    """The function f of the module for one sign, in ball arithmetic."""
+def _floats(sums: DualSums) -> Difference | None:
+    weights = np.array([0.0 if t.contains(0) else float(t.mid()) for t in sums.weights])
+    return difference(np.array([*map(middle, sums.rows)]), weights, middle(sums.linear))
 
-    def __init__(self, balls: Balls, lam: Array, sign: int) -> None:
-        balls.check_cones()
-        check_signs(balls.model)
-        super().__init__(balls, lam, sign)
 
-    def floats(self) -> Turned | None:
-        return turn(np.array([*map(middle, self.rows)]), middle(self.weights), middle(self.linear))
+def _check_own(sums: DualSums, rest: arb, own: Mask) -> None:
+    """Check that no row changes sign near a planted neuron. Raises `Unproved`."""
+    balls, model = sums.balls, sums.balls.model
+    weights = balls.weights()
+    for g in model.neuron_groups:
+        if not (model.patterns[:, g, None] == own).all(axis=0).any():
+            continue
+        z, square = balls.images(weights[g]), balls.square(g, weights[g])
+        for i in np.flatnonzero(model.X.any(axis=1)):
+            if not z[i] * z[i] > 2 * rest * square * dot(sums.rows[i], sums.rows[i]):
+                raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")
 
-    def bound(self, turned: Turned | None, steepest: float, own: Mask) -> float:
-        """Bound f off the planted cells, and the skip connection, from above by a bound on f_float. Raises `Unproved`
-        unless below 1."""
-        value = self.skip()
-        if turned is not None:
-            lost = self._lost(turned)
-            B = matrix(turned.basis)
-            rest = B * B.transpose() - matrix(np.eye(len(turned.basis)))
-            stretch = (1 + length(dot(rest.entries(), rest.entries()))).sqrt()
-            value = arb(max(largest([value]), largest([arb(turned.scale) * (stretch * arb(steepest) + lost)])))
-            self._check_own(arb(turned.scale) * lost, own)
-        if not value < 1:
-            raise Unproved(f"the bound on the dual norm over all patterns is {value.str(8, radius=False)}, not below 1")
-        return largest([value])
 
-    def _lost(self, turned: Turned) -> arb:
-        """Return the sum of the lengths of the rests that floats do not represent, divided by scale."""
-        B, scale = matrix(turned.basis), arb(turned.scale)
-        n, d = len(self.rows), len(self.linear)
-        floats = np.zeros((n + 1, len(turned.basis)))
-        floats[:n][turned.rising], floats[:n][turned.falling], floats[n] = turned.up, -turned.down, turned.c
-        float_rows = (matrix(floats) * B).tolist()
-        total = arb(0)
-        for i, t in enumerate([*self.weights, None]):
-            true = self.linear if t is None else [t * a for a in self.rows[i]]
-            rest = [true[j] / scale - float_rows[i][j] for j in range(d)]
-            total += length(dot(rest, rest))
-        return total
+def search_tree(f: Difference, known: Mask | None, floor: float, nodes: int) -> tuple[Index, Array]:
+    """Return how each node of the search for a value above `floor` ended, and y, a of its leaves.
 
-    def _check_own(self, lost: arb, own: Mask) -> None:
-        """Check that no row changes sign near a planted neuron. Raises `Unproved`."""
-        balls, model = self.balls, self.balls.model
-        near = 4 * lost * (1 + arb(2) ** -10)
-        weights = balls.weights()
-        for g in model.neuron_groups:
-            if not (model.patterns[:, g, None] == own).all(axis=0).any():
-                continue
-            z, square = balls.images(weights[g]), balls.square(g, weights[g])
-            for i in np.flatnonzero(model.X.any(axis=1)):
-                if not z[i] * z[i] > near * square * dot(self.rows[i], self.rows[i]):
-                    raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")
+    known (n, k): the planted patterns. Raises `Unproved` if there is such a value, or if `nodes` do not suffice.
+    """
+    value, _, bound, _, _, ends, numbers = f.search(known, floor, nodes, stop=True, record=True)
+    check_search(value, bound, floor + TOLERANCE, f.scale)
+    return ends, numbers
+
+
+def bounds_of_tree(
+    f: Difference, tree: tuple[Index, Array], floor: float, terms: list[list[arb]], linear: list[arb], known: Mask
+) -> list[arb]:
+    """Return bounds on f over the leaves of `search_tree`, except those of known cells (k, m). Raises `Unproved`.
+
+    terms: t_i x_i of the rising rows, then of the falling rows; linear: c.
+    """
+    goal = floor + TOLERANCE + ABOVE
+    m, numbers = len(f.up), tree[1]
+    sides, bounded = grown_tree(tree[0], m, len(numbers))
+    if not ((sides[~bounded, None] > 0) == known).all(axis=2).any(axis=1).all() or not sides[~bounded].all():
+        raise Unproved("a cell is reported as known but is not")
+    sides = sides[bounded]
+    factors = np.where(np.pad(sides == 0, ((0, 0), (0, len(f.down)))), 0.5, numbers)
+    y, a = factors[:, :m], factors[:, m:]
+    allowed = np.where(sides > 0, y >= 1, (sides == 0) | (y <= 0)).all() and ((a >= 0) & (a <= 1)).all()
+    if not allowed or not np.isfinite(factors).all():
+        raise Unproved("the numbers of a leaf break their limits")
+    bounds: list[arb] = []
+    for opened in np.unique(sides == 0, axis=0):
+        chosen = np.flatnonzero(((sides == 0) == opened).all(axis=1))
+        halves, left = spreads(f.up[opened] / 2), [[a / 2 for a in terms[i]] for i in np.flatnonzero(opened)]
+        for leaf in chosen:
+            z = f.c + factors[leaf] @ np.vstack([f.up, -f.down])
+            above, mu, tau = bound_over_sides(z, halves[0][0], halves[1][0], np.empty(len(z)), goal)
+            if not opened.any() and above > goal:
+                factors[leaf] = f.cell_numbers(sides[leaf] > 0)
+            sums = arb_mat([factors[leaf].tolist()]) * arb_mat(terms) if terms else arb_mat(1, len(linear))
+            v = [a + b for a, b in zip(sums.entries(), linear, strict=True)]
+            scaled = [(f.scale * (mu + ABOVE), f.scale * tau)]
+            bounds += bounds_of_leaves([v], left, f.up[opened], scaled)
+    return bounds

@@ -2,10 +2,7 @@
 
 Let lam satisfy M^T lam = u exactly (`unique_optimum`), and let u_g = (X w_g)_+ / ||(X w_g)_+|| for a planted group g.
 
-Gated program: every unplanted cell D must have a projection ||P_D lam|| < 1 on the range of D X. A leaf of the tree
-over the signs of rows (`cell_tree`), with rows `on` and rows without a sign, is closed by
-    ||P_on lam||^2 + sum of lam_i^2 over the rows without a sign < 1,
-because further rows add at most their part of lam to a projection. With as many rows as columns, ||lam_on|| may serve.
+Gated program: the norms of all cells are bounded (`unique_optimum`). They are enumerated, and counted in integers.
 
 Exact program: for sigma = 1, -1, every unplanted neuron v must have sigma lam.a < ||a||, a = (X v)_+. The search of
 `recovery.conditions.normalised` returns y for each leaf of its tree, whose rows are on, off or open. Ball arithmetic
@@ -16,6 +13,8 @@ sign that they have in a planted pattern D, so that
 with equality only if D X v is a multiple of u_g. If D X has the rank of X and no row is orthogonal to w_g, then v is a
 multiple of w_g.
 """
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from flint import arb, arb_mat
@@ -30,16 +29,15 @@ from recovery.conditions.balls import (
     middle,
     nearest_solution,
 )
-from recovery.conditions.branching import BOUND
+from recovery.conditions.branching import BOUND, branch
 from recovery.conditions.exact_model import Balls, Model
-from recovery.conditions.normalised import branch_normalised
-from recovery.conditions.oracle import RANK, ROUNDING, TOLERANCE
-from recovery.extras.proofs.bound_tree import grown_trees
-from recovery.extras.proofs.cell_tree import CellTree
-from recovery.extras.proofs.everywhere import DualSums
-from recovery.extras.proofs.unique_optimum import check_signs
+from recovery.conditions.oracle import ROUNDING, TOLERANCE, image_rows
+from recovery.extras.proofs.dual_sums import DualSums, cleared
+from recovery.extras.proofs.leaves import check_search, grown_tree
+from recovery.extras.proofs.unique_optimum import check_signs, prove_unique
+from recovery.instances.arrangements import count_cells, enumerate_cells
 from recovery.programs.orthonormal import orthonormal_base
-from recovery.types import Array, Codes, Index, Mask
+from recovery.types import Array, Index, Mask
 
 GOAL = 1.0 - 1e-9
 """Target of floating-point bounds: below 1 by more than rounding, and far less than the margins of verdicts."""
@@ -50,47 +48,16 @@ KEPT = 1e-10
 def prove_unique_on_ranges(model: Model, lam: Array, nodes: int) -> float:
     """Return an upper bound below 1 on the dual norms of the gated program off its planted cells.
 
-    nodes: limit of the size of the tree. Raises `Unproved`.
+    nodes: limit of the number of cells. Raises `Unproved`.
     """
-    live, lam = np.flatnonzero(model.X.any(axis=1)), _cleared(lam)
-    dual = at_rising_precision(lambda: middle(DualSums(Balls(model), lam).dual))
-    order = live[np.argsort(-np.abs(dual[live]), kind="stable")]
-    search = _Ranges(model, order, model.patterns[order][:, model.neuron_groups].T, dual[order])
-    search.run(nodes)
-    return at_rising_precision(lambda: _bound_of_ranges(DualSums(Balls(model), lam), search.closed, order))
-
-
-class _Ranges(CellTree):
-    """The tree over the signs of the rows `order`, with their part of lam; closed: signs of the closed leaves."""
-
-    def __init__(self, model: Model, order: Index, planted: Mask, lam: Array) -> None:
-        super().__init__(model.X[order], planted)
-        self.base, self.lam = orthonormal_base(model.X)[0][order], lam
-        self.rest = np.append(np.cumsum(lam[::-1] ** 2)[::-1], 0.0)
-        self.closed: list[Codes] = []
-
-    def close(self, sides: Codes) -> bool:
-        on, rest = np.flatnonzero(sides > 0), self.rest[len(sides)]
-        closed = self.lam[on] @ self.lam[on] + rest <= GOAL or self.value(sides) ** 2 + rest <= GOAL
-        if closed:
-            self.closed.append(sides)
-        return bool(closed)
-
-    def value(self, sides: Codes) -> float:
-        on = np.flatnonzero(sides > 0)
-        part, target = self.base[on], self.lam[on]
-        return float(np.linalg.norm(part @ np.linalg.lstsq(part, target, rcond=RANK)[0]))
-
-
-def _bound_of_ranges(sums: DualSums, closed: list[Codes], order: Index) -> float:
-    """Return an upper bound on the dual norms of the closed leaves and of the skip connection. Raises `Unproved`."""
-    balls, squares = sums.balls, [sums.skip() ** 2]
-    for sides in closed:
-        on = np.sort(order[np.flatnonzero(sides > 0)])
-        rest = dot(*[[sums.dual[i] for i in order[len(sides) :]]] * 2)
-        square = rest + dot(*[[sums.dual[i] for i in on]] * 2)
-        squares.append(square if square < 1 else rest + balls.projection(on, sums.dual))
-    return below_one(float(np.sqrt(largest(squares))))
+    cells, live = enumerate_cells(model.X)[0], model.X.any(axis=1)
+    if cells.shape[1] > nodes:
+        raise Unproved("the search over all patterns reached the limit of nodes")
+    if cells.shape[1] < count_cells(model.X):
+        raise Unproved("some cells are too thin to be enumerated")
+    known = model.patterns[live, int(model.linear) :]
+    others = [cell for cell in cells.T if cell[live].any() and not (known == cell[live, None]).all(axis=0).any()]
+    return prove_unique(replace(model, patterns=np.column_stack([model.patterns, *others])), cleared(lam))
 
 
 def prove_unique_off_images(model: Model, lam: Array, nodes: int) -> float:
@@ -98,11 +65,10 @@ def prove_unique_off_images(model: Model, lam: Array, nodes: int) -> float:
 
     nodes: limit of nodes per sign. Raises `Unproved`.
     """
-    lam = _cleared(lam)
 
     def bound(sign: int) -> float:
         found = search_images(model, lam, sign, nodes)
-        return at_rising_precision(lambda: bound_of_tree(Balls(model), lam, sign, *found))
+        return at_rising_precision(lambda: bound_of_tree(Balls(model), lam, sign, found))
 
     return max(bound(1), bound(-1))
 
@@ -125,38 +91,45 @@ def _checked(balls: Balls, lam: Array, sign: int) -> DualSums:
     return DualSums(balls, lam, sign)
 
 
-def search_images(model: Model, lam: Array, sign: int, nodes: int) -> tuple[Index, Array]:
-    """Return the tree of one sign: how each of its nodes ended, and y (k, m) of its leaves with a bound.
+@dataclass(frozen=True)
+class ImageTree:
+    """The search of one sign: how each node ended, and y (k, n) of its leaves with a bound.
 
-    Raises `Unproved` if a ratio is above 1, or if `nodes` do not suffice.
+    order: the non-zero rows, first those at which nodes may split; there are `splits` of them.
     """
+
+    order: Index
+    splits: int
+    ends: Index
+    ys: Array
+
+
+def search_images(model: Model, lam: Array, sign: int, nodes: int) -> ImageTree:
+    """Return the tree of one sign. Raises `Unproved` if a ratio is above 1, or if `nodes` do not suffice."""
     live = np.flatnonzero(model.X.any(axis=1))
     weights = at_rising_precision(lambda: middle(_checked(Balls(model), lam, sign).weights))[live]
     scale = float(np.linalg.norm(weights))
     if scale == 0.0:
-        return np.full(1, BOUND), np.zeros((1, len(live)))
-    base, floor = orthonormal_base(model.X)[0][live], max(GOAL / scale - TOLERANCE - ROUNDING, 0.0)
-    known = np.ascontiguousarray(model.planted_patterns(sign)[live].T)
-    value, _, bound, _, ends, ys = branch_normalised(base, weights / scale, known, floor, TOLERANCE, nodes, True, True)
-    if not np.isfinite(bound):
-        if value > floor + TOLERANCE:
-            raise Unproved(f"the dual norm over all patterns reaches {value * scale:.9g}")
-        raise Unproved("the search over all patterns reached the limit of nodes")
-    return ends, scale * ys
+        return ImageTree(live, 0, np.full(1, BOUND), np.zeros((1, len(live))))
+    order = np.concatenate([live[weights > 0], live[weights <= 0]])
+    given = image_rows(orthonormal_base(model.X)[0][live], weights / scale, model.planted_patterns(sign)[live])
+    floor = max(GOAL / scale - TOLERANCE - ROUNDING, 0.0)
+    value, _, bound, _, _, ends, numbers = branch(*given, floor, TOLERANCE, nodes, True, True)
+    check_search(value, bound, floor + TOLERANCE, scale)
+    return ImageTree(order, len(given[0]), ends, scale * numbers[:, : len(live)])
 
 
-def bound_of_tree(balls: Balls, lam: Array, sign: int, ends: Index, ys: Array) -> float:
+def bound_of_tree(balls: Balls, lam: Array, sign: int, tree: ImageTree) -> float:
     """Return an upper bound below 1 on the ratios off the planted neurons, by the tree of `search_images`, and on the
     skip connection. Raises `Unproved`."""
-    live = np.flatnonzero(balls.model.X.any(axis=1))
-    sums, X, known = DualSums(balls, lam, sign), balls.model.X[live], balls.model.planted_patterns(sign)[live].T
-    rows, weights = [sums.rows[i] for i in live], [sums.weights[i] for i in live]
-    sides, bounded = grown_trees(ends, 0, 1, len(live))[1], ends[(ends == BOUND) | (ends > len(live))] == BOUND
-    if len(ys) != np.count_nonzero(bounded):
-        raise Unproved("the number of leaves does not match the tree")
+    order, m = tree.order, tree.splits
+    sums, X, known = DualSums(balls, lam, sign), balls.model.X[order], balls.model.planted_patterns(sign)[order].T
+    rows, weights = [sums.rows[i] for i in order], [sums.weights[i] for i in order]
+    split, bounded = grown_tree(tree.ends, m, len(tree.ys))
+    sides = np.pad(split, ((0, 0), (0, len(order) - m)))
     for side in sides[~bounded]:
         _check_known(weights, side, known)
-    leaves = zip(sides[bounded], ys, strict=True)
+    leaves = zip(sides[bounded], tree.ys, strict=True)
     squares = [sums.skip() ** 2, *(_leaf(X, rows, weights, side, y) for side, y in leaves)]
     return below_one(float(np.sqrt(largest(squares))))
 
@@ -184,8 +157,3 @@ def _leaf(X: Array, rows: list[list[arb]], lam: list[arb], side: Index, y: Array
         raise Unproved("the multipliers of a leaf depend on rounding")
     sums = [lam[i] + exact[i] for i in np.flatnonzero(side >= 0).tolist()]
     return dot(*[[a for a in sums if not a < 0]] * 2)
-
-
-def _cleared(lam: Array) -> Array:
-    """Set entries that are zero up to rounding to zero: rows that no planted neuron sees then keep lam_i = 0."""
-    return np.where(np.abs(lam) > RANK * np.linalg.norm(lam), lam, 0.0)

@@ -1,0 +1,56 @@
+"""The dual value of a neuron as a sum over rows, in ball arithmetic."""
+
+from functools import cached_property
+
+import numpy as np
+from flint import arb, arb_mat
+
+from recovery.conditions.balls import cholesky, dot, length
+from recovery.conditions.exact_dual import corrected
+from recovery.conditions.exact_model import Balls
+from recovery.types import Array
+
+ZERO = 1e-12
+"""Entries of a dual up to this, relative to its norm, are set to zero."""
+
+
+def cleared(lam: Array) -> Array:
+    """Set entries that are zero up to rounding to zero: rows that no planted neuron sees then keep lam_i = 0."""
+    return np.where(np.abs(lam) > ZERO * np.linalg.norm(lam), lam, 0.0)
+
+
+class DualSums:
+    """The rows and weights of sigma lam.act(X v) = sum_i t_i (x_i.v)_+ + c.v, with M^T lam = u exactly.
+
+    t = sigma (1 - slope) lam, c = sigma slope X^T lam; sign: sigma. Raises `Unproved`.
+    """
+
+    def __init__(self, balls: Balls, lam: Array, sign: int = 1) -> None:
+        self.balls, self.sign = balls, sign
+        self.dual = corrected(balls, cleared(lam))
+
+    @cached_property
+    def rows(self) -> list[list[arb]]:
+        """Rows of X in coordinates in which ||v|| is the architecture's length of a neuron v."""
+        if not self.balls.model.architecture.normalizes_before:
+            return self.balls.rows
+        chosen = self.balls.base_columns
+        X = arb_mat([[row[j] for j in chosen] for row in self.balls.rows])
+        return cholesky(self.balls.metric(chosen)).solve(X.transpose()).transpose().tolist()
+
+    @cached_property
+    def weights(self) -> list[arb]:
+        """t (n,), the weights of the rows."""
+        return [self.sign * (1 - arb(self.balls.model.architecture.slope)) * a for a in self.dual]
+
+    @cached_property
+    def linear(self) -> list[arb]:
+        """c (d,), the linear part."""
+        slope = self.sign * arb(self.balls.model.architecture.slope)
+        return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
+
+    def skip(self) -> arb:
+        """Return the dual norm of a skip connection that is not planted, otherwise 0."""
+        if not self.balls.model.linear or 0 in self.balls.model.support:
+            return arb(0)
+        return length(self.balls.dual_squares([0], [self.dual])[0])
