@@ -3,8 +3,8 @@
 Nodes split at rows x_i of `up`, not at rows z_j of `down`. The largest value is that of
     f(u) = c.u + sum_i (x_i.u)_+ - sum_j (z_j.u)_+,   ||u|| <= 1,   bounded by `recovery.conditions.cones`, or of
     c.a / ||a||,  a = (x_1.u, ..., z_1.u, ...)_+, c_i > 0 for x_i only,   by `recovery.conditions.normalised`.
-A node has a side of each x_i: 1 (x_i.u >= 0), -1 (x_i.u <= 0) or 0 (open). It keeps the numbers that give its bound, and
-its children start from them.
+A node has a side of each x_i: 1 (x_i.u >= 0), -1 (x_i.u <= 0) or 0 (open). It keeps the numbers that give its bound,
+and its children start from them.
 
 With `record` the search also returns how each node ended, in the order of the search, and the numbers of every leaf. An
 independent proof uses these numbers and nothing else (`recovery.extras.proofs.everywhere`, `normalised`).

@@ -8,7 +8,7 @@ and (orth-NIC-L) for `relu_norm_skip`. Source: P1, Definitions 2 to 6.
 
 P1 uses the pseudo-inverse without requiring A_S^T lam = u. That equation has no solution if two planted patterns differ
 in fewer than d rows, and the printed value can then be below 1 although the planted weights are not optimal. Here the
-condition is then not `identified` and does not hold, except for `printed`.
+condition is then not `identified` and does not hold.
 
 Required for every linear neuron at once, a condition is uniform (strong): ||X^T D_j X (X^T X)^{-1}||_2 < 1.
 """
@@ -125,7 +125,7 @@ class PlantedDual:
         """Whether there is a skip connection that is not planted."""
         return self.own.linear and self.patterns.shape[1] > 0
 
-    def judged(self, name: str, patterns: Mask, printed: bool = False) -> Condition:
+    def judged(self, name: str, patterns: Mask) -> Condition:
         """Return the condition over patterns (n, p) that are not planted, and the skip connection if not planted."""
         assert self.lam is not None
         unsure = np.zeros(patterns.shape[1], dtype=np.bool_)
@@ -141,14 +141,9 @@ class PlantedDual:
         exact = ExactMargins(Model(self.architecture, self.X, together, self.neurons, self.signs, owner))
 
         def margin(j: int) -> float | None:
-            if printed and not np.isfinite(self.doubt):
-                return None
             return exact(0 if j == patterns.shape[1] else self.own.count + j)
 
-        doubt = (
-            self.doubt if np.isfinite(self.doubt) or not printed else PROJECTION * (1 + float(values.max(initial=0)))
-        )
-        return _judged(name, values, np.where(unsure, np.inf, doubt), margin)
+        return _judged(name, values, np.where(unsure, np.inf, self.doubt), margin)
 
 
 def neural_isometry(
@@ -159,20 +154,19 @@ def neural_isometry(
     patterns: Mask,
     *,
     linear: bool,
-    printed: bool = False,
 ) -> Condition:
     """Evaluate the condition for recovering planted neurons over the patterns (n, p) that differ from theirs.
 
     directions (d, k) and signs (k,): of the neurons, which have the activation of the architecture, or with `linear` of
-    one linear neuron. printed: use pinv(A_S^T) u even where A_S^T lam = u has no solution. Raises `ParameterError` for
-    a linear neuron without a skip connection. Source: P1, Definitions 2 to 6.
+    one linear neuron. Raises `ParameterError` for a linear neuron without a skip connection. Source: P1, Definitions 2
+    to 6.
     """
     name = architecture.condition(len(signs), linear=linear)
-    planted = planted_dual(architecture, X, directions, signs, linear=linear, printed=printed)
+    planted = planted_dual(architecture, X, directions, signs, linear=linear)
     if planted.lam is None:
         return _not_identified(name, planted)
     others = np.flatnonzero(~_among(patterns, planted.patterns))
-    found = planted.judged(name, patterns[:, others], printed)
+    found = planted.judged(name, patterns[:, others])
     column = None if found.attained_by in (None, len(others)) else int(others[found.attained_by])
     return replace(found, attained_by=column)
 
@@ -250,13 +244,11 @@ def search_isometry(
     return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda best: best.value)
 
 
-def planted_dual(
-    architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool, printed: bool = False
-) -> PlantedDual:
+def planted_dual(architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool) -> PlantedDual:
     """Return the dual of the planted neurons, given as in `neural_isometry`.
 
-    printed: lam is pinv(A_S^T) u even where no solution exists. In the coordinates of the base u_g = r_i w_i/||w_i||;
-    for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
+    In the coordinates of the base u_g = r_i w_i/||w_i||; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises
+    `ParameterError`.
     """
     architecture.require("isometry")
     if linear and not architecture.skip:
@@ -278,13 +270,9 @@ def planted_dual(
     if len(np.unique(own.patterns[:, first:], axis=1).T) < len(signs) or not W[first:].any(axis=1).all():
         return found
     candidate = planted_candidate(own, W, np.flatnonzero(W.any(axis=1)))
-    doubt = _doubt(own, candidate)
-    if printed:
-        lam = np.linalg.pinv(candidate.block.T) @ candidate.directions[candidate.present]
-        return replace(found, lam=lam, doubt=doubt if candidate.lam is not None else np.inf)
     if candidate.lam is None or not candidate.distinct:
         return replace(found, certain=not candidate.distinct or candidate.error > UNSOLVED)
-    return replace(found, lam=candidate.lam, doubt=doubt)
+    return replace(found, lam=candidate.lam, doubt=_doubt(own, candidate))
 
 
 def _doubt(own: Groups, planted: Candidate) -> float:
