@@ -6,13 +6,17 @@ are computed in fractions. With normalisation after the ReLU the norm of the ima
 the image is tied.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from math import sqrt
 
 import numpy as np
 import scipy
+from flint import arb
 
-from recovery.programs.orthonormal import RANK_TOLERANCE
+from recovery.conditions.balls import Unproved, at_rising_precision, column, matrix, middle, nearest_solution
 from recovery.types import Array, Index, Mask
 
 EPS = float(np.finfo(float).eps)
@@ -76,18 +80,40 @@ def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> boo
     active: Mask = patterns & live[:, None]
     # if the rows are independent, some v has F v = image on them for any image. Dependent rows have such a v only by
     # coincidence, so they are skipped
-    image = np.where(active[:, own], F @ w, 0.0)
     for g in np.flatnonzero(np.all(active | ~active[:, [own]], axis=0)):
         rows = active[:, g]
-        if g == own or rows.sum() > F.shape[1] or not _independent(F[rows]):
-            continue
-        if not cones or reaching_weights(F, rows, live & ~rows, image) is not None:
-            return True
+        if g != own and rows.sum() <= F.shape[1]:
+            with suppress(Unproved):
+                at_rising_precision(partial(_prove_reached, F, active[:, own], rows, w, cones=cones))
+                return True
     return False
 
 
-def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array | None:
-    """Return the v with F v = image on `rows` that is farthest below zero on the rows `beside`; None if none is."""
+def _prove_reached(F: Array, own: Mask, rows: Mask, w: Array, *, cones: bool) -> None:
+    X, v = matrix(F), column(arb(a) for a in w.tolist())
+    image = [z if on else arb(0) for z, on in zip((X * v).entries(), own.tolist(), strict=True)]
+    prove_weights(F, rows, image, cones=cones)
+
+
+def prove_weights(F: Array, rows: Mask, image: Sequence[arb], *, cones: bool) -> None:
+    """Prove that some v has F v = image on independent `rows`, with cones F v < 0 on other rows. Raises `Unproved`.
+
+    Rows of zeros do not count.
+    """
+    beside: Mask = F.any(axis=1) & ~rows
+    start = _weights_below(F, rows, beside, middle(image)) if cones else np.zeros(F.shape[1])
+    given = column(arb(a) for a in start.tolist())
+    wanted = column(image[i] for i in np.flatnonzero(rows))
+    v = nearest_solution(matrix(F[rows]), wanted, given, "the rows of a pattern")
+    if cones and not all(z < 0 for z in (matrix(F[beside]) * v).entries()):
+        raise Unproved("other weights with the image leave the cone")
+
+
+def _weights_below(F: Array, rows: Mask, beside: Mask, image: Array) -> Array:
+    """Return the v with F v = image on `rows` that is farthest below zero on the rows `beside`, up to rounding.
+
+    Raises `Unproved` if none is found.
+    """
     d = F.shape[1]
     sizes = np.linalg.norm(F, axis=1)
     program = scipy.optimize.linprog(
@@ -99,11 +125,6 @@ def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array 
         b_eq=image[rows] / sizes[rows],
         bounds=[(None, None)] * d + [(None, 1.0)],
     )
-    if program.x is None or (beside.any() and program.x[-1] <= RANK_TOLERANCE):
-        return None
+    if program.x is None:
+        raise Unproved("no other weights have the image")
     return np.asarray(program.x[:d])
-
-
-def _independent(rows: Array) -> bool:
-    s = np.linalg.svd(rows / np.linalg.norm(rows, axis=1, keepdims=True), compute_uv=False)
-    return bool(s[-1] > RANK_TOLERANCE)

@@ -16,7 +16,7 @@ def is_maximal(X: np.ndarray, pattern: np.ndarray) -> bool:
 
 
 def assumed(X: np.ndarray, w: np.ndarray) -> bool:
-    """The assumptions of Proposition 22: D is maximal, w leads the eigenvectors of X^T D X, and has positive activations."""
+    """The assumptions of Proposition 22: D is maximal, w a leading eigenvector of X^T D X, its activations positive."""
     pattern = X @ w >= 0
     G = X[pattern].T @ X[pattern]
     leads = np.linalg.norm(G @ w) >= (1 - 1e-12) * np.linalg.norm(G, 2) * np.linalg.norm(w)

@@ -6,6 +6,7 @@ W + delta interpolates exactly, in ball arithmetic, and its sum of norms can be 
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,6 @@ from recovery.conditions.balls import (
     Unproved,
     beside,
     column,
-    dot,
     independent_columns_of,
     largest,
     length,
@@ -23,9 +23,9 @@ from recovery.conditions.balls import (
     nearest_solution,
 )
 from recovery.conditions.exact_model import Balls, proved
-from recovery.conditions.ties import reaching_weights
+from recovery.conditions.ties import prove_weights
 from recovery.programs.integers import integer_rows
-from recovery.types import Array, Mask
+from recovery.types import Array
 
 Parts = dict[tuple[int, int], list[arb]]
 """(group, sign) -> weight on the features."""
@@ -177,27 +177,11 @@ def _is_reached(balls: Balls, own: int, images: list[arb], exact: bool) -> bool:
     inside = np.flatnonzero(~np.any(model.patterns[:, own, None] & ~model.patterns, axis=0))
     for g in np.setdiff1d(inside, [own]):
         rows = model.patterns[:, g] & model.X.any(axis=1)
-        if rows.sum() <= model.X.shape[1] and _has_weights(balls, rows, wanted, exact):
-            return True
+        if rows.sum() <= model.X.shape[1]:
+            with suppress(Unproved):
+                prove_weights(model.X, rows, wanted, cones=exact)
+                return True
     return False
-
-
-def _has_weights(balls: Balls, active: Mask, wanted: list[arb], exact: bool) -> bool:
-    """Return whether some v has X v = wanted on the independent rows `active`, and if `exact` X v < 0 on the others."""
-    X = balls.model.X
-    rows, beside = np.flatnonzero(active), X.any(axis=1) & ~active
-    start: Array | None = np.zeros(X.shape[1])
-    if exact:
-        start = reaching_weights(X, active, beside, middle(wanted))
-    if start is None:
-        return False
-    B = arb_mat([balls.rows[i] for i in rows])
-    begin = column(arb(a) for a in start.tolist())
-    try:
-        v = nearest_solution(B, column(wanted[i] for i in rows), begin, "the rows of a pattern")
-    except Unproved:
-        return False
-    return not exact or all(dot(balls.rows[i], v.entries()) < 0 for i in np.flatnonzero(beside))
 
 
 def _check_either_cone(balls: Balls, g: int, w: list[arb]) -> None:

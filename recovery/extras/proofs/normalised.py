@@ -2,7 +2,7 @@
 
 Let lam satisfy M^T lam = u exactly (`unique_optimum`), and let u_g = (X w_g)_+ / ||(X w_g)_+|| for a planted group g.
 
-Gated program: the norms of all cells are bounded (`unique_optimum`). They are enumerated, and counted in integers.
+Gated program: the norms of all cells are bounded (`unique_optimum`). They are enumerated in integers, however thin.
 
 Exact program: for sigma = 1, -1, every unplanted neuron v must have sigma lam.a < ||a||, a = (X v)_+. The search of
 `recovery.conditions.normalised` returns y for each leaf of its tree, whose rows are on, off or open. Ball arithmetic
@@ -35,7 +35,7 @@ from recovery.conditions.oracle import ROUNDING, TOLERANCE, image_rows
 from recovery.extras.proofs.dual_sums import DualSums, cleared
 from recovery.extras.proofs.leaves import check_search, grown_tree
 from recovery.extras.proofs.unique_optimum import check_signs, prove_unique
-from recovery.instances.arrangements import count_cells, enumerate_cells
+from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.orthonormal import orthonormal_base
 from recovery.types import Array, Index, Mask
 
@@ -50,11 +50,9 @@ def prove_unique_on_ranges(model: Model, lam: Array, nodes: int) -> float:
 
     nodes: limit of the number of cells. Raises `Unproved`.
     """
-    cells, live = enumerate_cells(model.X)[0], model.X.any(axis=1)
+    cells, live = enumerate_cells(model.X, artefacts=True)[0], model.X.any(axis=1)
     if cells.shape[1] > nodes:
         raise Unproved("the search over all patterns reached the limit of nodes")
-    if cells.shape[1] < count_cells(model.X):
-        raise Unproved("some cells are too thin to be enumerated")
     known = model.patterns[live, int(model.linear) :]
     others = [cell for cell in cells.T if cell[live].any() and not (known == cell[live, None]).all(axis=0).any()]
     return prove_unique(replace(model, patterns=np.column_stack([model.patterns, *others])), cleared(lam))
