@@ -54,11 +54,11 @@ def proof_cost(program: ProgramKind, setting: Setting) -> float:
     """Estimate the seconds of one proof over all patterns, as in `Method.cost`.
 
     Gated programs, for n = 1.5d to 5d and d = 4 to 16: four more rows double the time, at every d, up to the time that
-    all patterns take. Exact programs: proportional to the 2^d roots of the search. Both end after `nodes` nodes.
+    all patterns take, or `nodes` nodes. Exact programs: most proofs need a few nodes, up to d = 40.
     """
     n, d, nodes = setting.n, setting.d, setting.patterns.nodes
     if program == "exact":
-        return 1e-2 + 2.5e-6 * min(2.0 ** min(d, 60), nodes)
+        return 1e-2 + 1e-7 * n * d**2
     cells = cell_count(n, min(d, 60))
     return 5e-4 + min(1e-4 * 2.0 ** min(n / 4, 60.0), 5e-6 * min(3 * cells, nodes))
 
