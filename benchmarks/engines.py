@@ -1,14 +1,12 @@
-"""Cost per trial of each backend on 2 workers of this machine, and the effect of many writers on one folder.
+"""Cost per trial of each backend on 2 workers of this machine.
 
-python -m benchmarks.engines [--trials N] [--writers W] [--parts P]      writes engines.md
+python -m benchmarks.engines [--trials N]      writes engines.md
 
 Each engine runs N trials of a method that computes nothing. What a trial costs is the time between the first and the
 last, over N; the rest is start and end. The load of the machine before it is in its row. Wall time: `processes` runs
-before and after the others, and its two rows show the noise. Columns "planned" are computed: start and end plus the
-trials at that cost. SLURM is one node, this machine, started here where it is installed; its two workers are
-two tasks of an array. Then: the efficiency of two workers on trials that wait; what one more task costs, and what a
-task of a thousand does before its first trial, by the size of the plan. Then W processes write P parts each into one
-folder, as the sweeps of as many machines do, and it is read and compacted.
+before and after the others, and its two rows show the noise. SLURM is one node, this machine, started here where it is
+installed; its two workers are two tasks of an array. Then: the efficiency of two workers on trials that wait; what one
+more task costs, and what a task of a thousand does before its first trial, by the size of the plan.
 """
 
 import os
@@ -20,11 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import ClassVar
-
-import pyarrow as pa
 
 from benchmarks import arguments, machine, table, written
 from recovery.instances.draw import Instance
@@ -32,19 +27,14 @@ from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.store import read
-from recovery.store.compaction import compact
-from recovery.store.folder import Folder
-from recovery.store.parts import list_parts, read_parts, write_part
 from tests.runner.slurm import PROGRAMS, one_node
 
 ENGINES = ("processes", "threading", "slurm", "processes")
 SLURM = all(map(shutil.which, PROGRAMS))
-PLANNED = (1_000, 100_000, 10_000_000)
+PLANNED = (1_000, 100_000, 1_000_000)
 TASKS = 32
 """Tasks of a SLURM array with 1 trial per task."""
 SHARD = "500/1000"
-ROWS = 20
-"""Rows per part."""
 MOST_WORDS = 400
 """Characters of the final message of a sweep that are printed."""
 WAITS = (0.01, 0.1)
@@ -110,11 +100,10 @@ def engine_row(engine: str, folder: Path, trials: int) -> list[str]:
             wall = seconds_of(recover, "sweep", path, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
     except subprocess.CalledProcessError as error:
         said = " ".join(error.stderr.split()).replace("|", "/")
-        return [engine, load, f"ended with status {error.returncode}: {said[-MOST_WORDS:]}", *[""] * 4]
+        return [engine, load, f"ended with status {error.returncode}: {said[-MOST_WORDS:]}", ""]
     span = first_to_last(out, trials)
     cost = span / (trials - 1)
-    plan = (f"{wall - span + cost * count:,.0f}" for count in PLANNED)
-    return [engine, load, f"{wall - span:.1f}", f"{1e3 * cost:.2f}", *plan]
+    return [engine, load, f"{wall - span:.1f}", f"{1e3 * cost:.2f}"]
 
 
 def first_to_last(out: Path, trials: int) -> float:
@@ -158,37 +147,6 @@ def array_rows(folder: Path) -> Iterator[list[str]]:
         yield [f"task {SHARD} of {trials:,} trials, to its plan: s, and MiB at most", f"{wall:.1f}, {most:,.0f}"]
 
 
-def write_some(folder: Path, rows: pa.Table, writer: int, parts: int) -> None:
-    """Write rows a part at a time, as a sweep of another machine does."""
-    at = rows.schema.get_field_index("trial_id")
-    for part in range(parts):
-        ids = pa.array([f"{writer:04x}{part:06x}{row:06x}" for row in range(len(rows))])
-        write_part(folder, rows.set_column(at, "trial_id", ids))
-
-
-def folder_rows(folder: Path, writers: int, parts: int) -> Iterator[list[str]]:
-    """Yield what many writers do to one folder."""
-    out = Folder(folder / "many")
-    recover("sweep", config(folder, ROWS), "--out", folder / "many", "--quiet")
-    rows = pa.concat_tables([part for _, part in read_parts(out.trials)])
-    fork = get_context("fork").Process
-    processes = [fork(target=write_some, args=(out.trials, rows, writer, parts)) for writer in range(writers)]
-    clock = time.perf_counter()
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    wall = time.perf_counter() - clock
-    count = len(list_parts(out.trials))
-    assert count >= writers * parts
-    yield [f"parts that {writers} processes wrote, of {ROWS} rows", f"{count}"]
-    yield ["parts a minute, each with its fsync", f"{60 * writers * parts / wall:,.0f}"]
-    yield [f"`recover status` of {count} parts, s", f"{seconds_of(recover, 'status', folder / 'many'):.1f}"]
-    compaction = seconds_of(compact, out)
-    yield [f"`recover compact`: {count} parts to {len(list_parts(out.trials))}, s", f"{compaction:.1f}"]
-    yield ["`recover status` after it, s", f"{seconds_of(recover, 'status', folder / 'many'):.1f}"]
-
-
 def engine_rows(folder: Path, trials: int) -> Iterator[list[str]]:
     """Yield a row per engine, each in a folder of its own."""
     for i, engine in enumerate(ENGINES):
@@ -198,16 +156,14 @@ def engine_rows(folder: Path, trials: int) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    given = arguments(__doc__, trials=1000, writers=64, parts=50)
+    given = arguments(__doc__, trials=1000)
     lines = [f"{machine()} Two workers; {given.trials} trials that compute nothing; wall time.", ""]
-    planned = (f"{count:,} trials, planned, s" for count in PLANNED)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        columns = ("engine", "load before", "start and end, s", "ms a trial", *planned)
+        columns = ("engine", "load before", "start and end, s", "ms a trial")
         lines += [*table(columns, engine_rows(folder, given.trials)), ""]
         lines += [*table(("`processes`", "efficiency"), waiting_rows(folder)), ""]
-        lines += [*table(("many tasks", ""), array_rows(folder)), ""]
-        lines += table(("one folder", ""), folder_rows(folder, given.writers, given.parts))
+        lines += table(("many tasks", ""), array_rows(folder))
     written(__file__, lines)
 
 
