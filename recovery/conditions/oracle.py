@@ -53,10 +53,6 @@ class Bounds:
     point: Array
     cones: int
 
-    def below(self, limit: float) -> bool:
-        """Return whether the maximum is proved to be at most `limit`."""
-        return self.upper <= limit
-
 
 def exact_dual(
     groups: Groups, lam: Array, sign: float, *, limit: float, known: Mask | None = None, nodes: int, stop: bool = False

@@ -6,7 +6,6 @@ are computed in fractions. With normalisation after the ReLU the norm of the ima
 the image is tied.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -72,9 +71,10 @@ def neighbours(F: Array, w: Array, own: Mask) -> Mask:
 
 
 def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> bool:
-    """Return whether another group has the image (F w)_+ of `own`: active on all its rows, its active rows independent.
+    """Return whether another group is proved to have the image (F w)_+ of `own`: it is active on all its rows, and its
+    active rows are independent.
 
-    With cones, its weights v must also have F v <= 0 on all other rows, which a linear program decides.
+    With cones, its weights v must also have F v < 0 on all other rows.
     """
     live: Mask = np.asarray(F.any(axis=1))
     active: Mask = patterns & live[:, None]
@@ -90,21 +90,15 @@ def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> boo
 
 
 def _prove_reached(F: Array, own: Mask, rows: Mask, w: Array, *, cones: bool) -> None:
-    X, v = matrix(F), column(arb(a) for a in w.tolist())
-    image = [z if on else arb(0) for z, on in zip((X * v).entries(), own.tolist(), strict=True)]
-    prove_weights(F, rows, image, cones=cones)
+    """Prove that some v has F v = F w on `own` and F v = 0 on the other of the independent `rows`. Raises `Unproved`.
 
-
-def prove_weights(F: Array, rows: Mask, image: Sequence[arb], *, cones: bool) -> None:
-    """Prove that some v has F v = image on independent `rows`, with cones F v < 0 on other rows. Raises `Unproved`.
-
-    Rows of zeros do not count.
+    With cones it also has F v < 0 on all other rows that are not zero.
     """
+    image = (matrix(np.where(own[:, None], F, 0.0)) * column(arb(a) for a in w.tolist())).entries()
     beside: Mask = F.any(axis=1) & ~rows
     start = _weights_below(F, rows, beside, middle(image)) if cones else np.zeros(F.shape[1])
-    given = column(arb(a) for a in start.tolist())
     wanted = column(image[i] for i in np.flatnonzero(rows))
-    v = nearest_solution(matrix(F[rows]), wanted, given, "the rows of a pattern")
+    v = nearest_solution(matrix(F[rows]), wanted, column(arb(a) for a in start.tolist()), "the rows of a pattern")
     if cones and not all(z < 0 for z in (matrix(F[beside]) * v).entries()):
         raise Unproved("other weights with the image leave the cone")
 

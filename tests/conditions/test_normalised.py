@@ -92,11 +92,11 @@ def test_a_limit_ends_the_search_where_it_decides() -> None:
     groups, lam, _ = gaussian(20, 4, 1)
     full = exact_dual(groups, lam, 1.0, limit=0.0, nodes=10**6)
     above = exact_dual(groups, lam, 1.0, limit=1.01 * full.lower, nodes=10**6)
-    assert above.below(1.01 * full.lower)
+    assert above.upper <= 1.01 * full.lower
     assert above.cones < full.cones
     stopped = exact_dual(groups, lam, 1.0, limit=0.5 * full.lower, nodes=10**6, stop=True)
     assert stopped.lower > 0.5 * full.lower
-    assert not stopped.below(full.lower)
+    assert stopped.upper > full.lower
 
 
 def test_too_few_nodes_leave_true_bounds() -> None:

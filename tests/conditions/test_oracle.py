@@ -72,11 +72,11 @@ def test_a_limit_ends_the_search_where_it_decides() -> None:
     X, lam = rng.standard_normal((24, 8)), rng.standard_normal(24)
     full = largest_neuron(X, lam)
     above = largest_neuron(X, lam, limit=1.1 * full.lower)
-    assert above.below(1.1 * full.lower)
+    assert above.upper <= 1.1 * full.lower
     assert above.cones < full.cones
     stopped = largest_neuron(X, lam, limit=0.5 * full.lower, stop=True)
     assert stopped.lower > 0.5 * full.lower
-    assert not stopped.below(full.lower)
+    assert stopped.upper > full.lower
     cut = largest_neuron(X, lam, nodes=3)
     assert cut.cones == 3
     assert cut.upper >= full.lower

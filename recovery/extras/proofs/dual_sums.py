@@ -5,9 +5,10 @@ from functools import cached_property
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.conditions.balls import cholesky, dot, length
+from recovery.conditions.balls import Unproved, cholesky, dot, length
 from recovery.conditions.exact_dual import corrected
 from recovery.conditions.exact_model import Balls
+from recovery.extras.proofs.unique_optimum import check_signs
 from recovery.types import Array
 
 ZERO = 1e-12
@@ -54,3 +55,21 @@ class DualSums:
         if not self.balls.model.linear or 0 in self.balls.model.support:
             return arb(0)
         return length(self.balls.dual_squares([0], [self.dual])[0])
+
+
+def checked_sums(balls: Balls, lam: Array, sign: int) -> DualSums:
+    """Return the sums of the exact program. Raises `Unproved` unless planted neurons are in cones of one sign each."""
+    balls.check_cones()
+    check_signs(balls.model)
+    return DualSums(balls, lam, sign)
+
+
+def check_own(sums: DualSums, rest: arb) -> None:
+    """Check that no row changes sign within sqrt(2 rest) of a planted neuron of length 1. Raises `Unproved`."""
+    balls, model = sums.balls, sums.balls.model
+    weights = balls.weights()
+    for g in model.neuron_groups:
+        z, square = balls.images(weights[g]), balls.square(g, weights[g])
+        for i in np.flatnonzero(model.X.any(axis=1)):
+            if not z[i] * z[i] > 2 * rest * square * dot(sums.rows[i], sums.rows[i]):
+                raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")

@@ -19,9 +19,8 @@ from recovery.conditions.cell_search import bound_over_sides
 from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.oracle import TOLERANCE, Difference, difference
 from recovery.conditions.planes import spreads
-from recovery.extras.proofs.dual_sums import DualSums
+from recovery.extras.proofs.dual_sums import DualSums, check_own, checked_sums
 from recovery.extras.proofs.leaves import bounds_of_leaves, check_search, grown_tree
-from recovery.extras.proofs.unique_optimum import check_signs
 from recovery.types import Array, Index, Mask
 
 ABOVE = 1e-11
@@ -39,12 +38,12 @@ def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:
 
 def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
     own = model.planted_patterns(sign)
-    f = at_rising_precision(lambda: _floats(_checked(Balls(model), lam, sign)))
+    f = at_rising_precision(lambda: _floats(checked_sums(Balls(model), lam, sign)))
     floor = 0.0 if f is None else f.floor(1.0)
     tree = None if f is None else search_tree(f, own, floor, nodes)
 
     def bound() -> float:
-        sums = _checked(Balls(model), lam, sign)
+        sums = checked_sums(Balls(model), lam, sign)
         bounds, rest = [sums.skip()], arb(0)
         if f is not None and tree is not None:
             kept = [*f.rising, *f.falling]
@@ -54,34 +53,15 @@ def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
                 raise Unproved("rounding decides the sign of a row of the dual")
             leaves = bounds_of_tree(f, tree, floor, [terms[i] for i in kept], sums.linear, f.cells(own))
             bounds += [bound + rest for bound in leaves]
-        _check_own(sums, rest, own)
+        check_own(sums, rest)
         return below_one(largest(bounds))
 
     return at_rising_precision(bound)
 
 
-def _checked(balls: Balls, lam: Array, sign: int) -> DualSums:
-    balls.check_cones()
-    check_signs(balls.model)
-    return DualSums(balls, lam, sign)
-
-
 def _floats(sums: DualSums) -> Difference | None:
     weights = np.array([0.0 if t.contains(0) else float(t.mid()) for t in sums.weights])
     return difference(np.array([*map(middle, sums.rows)]), weights, middle(sums.linear))
-
-
-def _check_own(sums: DualSums, rest: arb, own: Mask) -> None:
-    """Check that no row changes sign near a planted neuron. Raises `Unproved`."""
-    balls, model = sums.balls, sums.balls.model
-    weights = balls.weights()
-    for g in model.neuron_groups:
-        if not (model.patterns[:, g, None] == own).all(axis=0).any():
-            continue
-        z, square = balls.images(weights[g]), balls.square(g, weights[g])
-        for i in np.flatnonzero(model.X.any(axis=1)):
-            if not z[i] * z[i] > 2 * rest * square * dot(sums.rows[i], sums.rows[i]):
-                raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")
 
 
 def search_tree(f: Difference, known: Mask | None, floor: float, nodes: int) -> tuple[Index, Array]:

@@ -6,7 +6,6 @@ W + delta interpolates exactly, in ball arithmetic, and its sum of norms can be 
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,7 @@ from recovery.conditions.balls import (
     nearest_solution,
 )
 from recovery.conditions.exact_model import Balls, proved
-from recovery.conditions.ties import prove_weights
+from recovery.conditions.ties import reaches
 from recovery.programs.integers import integer_rows
 from recovery.types import Array
 
@@ -161,27 +160,11 @@ def prove_duplicate(balls: Balls, exact: bool) -> float:
                 return 1.0
             except Unproved as unproved:
                 reason = str(unproved)
-        if alone and model.architecture.normalizes_after and _is_reached(balls, own, images, exact):
+        # normalised neurons with equal images have equal norms
+        after = alone and model.architecture.normalizes_after
+        if after and reaches(model.X, model.patterns, np.array(w), own, cones=exact):
             return 1.0
     raise Unproved(reason)
-
-
-def _is_reached(balls: Balls, own: int, images: list[arb], exact: bool) -> bool:
-    """Return whether a group active on the rows of `own` and on more, all independent, has the image of the neuron w.
-
-    If it has, the cost is the same.
-
-    images: X w. The group's weights v solve D_g X v = D X w; the exact program also requires X v <= 0 on other rows.
-    """
-    model, wanted = balls.model, balls.gated(own, images)
-    inside = np.flatnonzero(~np.any(model.patterns[:, own, None] & ~model.patterns, axis=0))
-    for g in np.setdiff1d(inside, [own]):
-        rows = model.patterns[:, g] & model.X.any(axis=1)
-        if rows.sum() <= model.X.shape[1]:
-            with suppress(Unproved):
-                prove_weights(model.X, rows, wanted, cones=exact)
-                return True
-    return False
 
 
 def _check_either_cone(balls: Balls, g: int, w: list[arb]) -> None:

@@ -32,9 +32,9 @@ from recovery.conditions.balls import (
 from recovery.conditions.branching import BOUND, branch
 from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.oracle import ROUNDING, TOLERANCE, image_rows
-from recovery.extras.proofs.dual_sums import DualSums, cleared
+from recovery.extras.proofs.dual_sums import DualSums, check_own, checked_sums, cleared
 from recovery.extras.proofs.leaves import check_search, grown_tree
-from recovery.extras.proofs.unique_optimum import check_signs, prove_unique
+from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.orthonormal import orthonormal_base
 from recovery.types import Array, Index, Mask
@@ -74,19 +74,11 @@ def prove_unique_off_images(model: Model, lam: Array, nodes: int) -> float:
 def _checked(balls: Balls, lam: Array, sign: int) -> DualSums:
     """Return the sums of a dual. Raises `Unproved` unless planted neurons have unique images and are in no other
     cell."""
-    model = balls.model
-    balls.check_cones()
-    check_signs(model)
-    weights = balls.weights()
-    for g in model.neuron_groups:
-        if len(balls.coordinates(g)) < len(balls.base_columns):
-            raise Unproved("a planted neuron has too few active rows: others have its activations")
-        z = balls.images(weights[g])
-        for i in np.flatnonzero(model.X.any(axis=1)):
-            side = model.sign(g) if model.patterns[i, g] else -model.sign(g)
-            if not side * z[i] > 0:
-                raise Unproved(f"the product of a planted neuron with row {i + 1} is zero up to rounding")
-    return DualSums(balls, lam, sign)
+    sums = checked_sums(balls, lam, sign)
+    if any(len(balls.coordinates(g)) < len(balls.base_columns) for g in balls.model.neuron_groups):
+        raise Unproved("a planted neuron has too few active rows: others have its activations")
+    check_own(sums, arb(0))
+    return sums
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ orthonormal.
 """
 
 import numpy as np
-from flint import arb, arb_mat, fmpz_mat
+from flint import arb, arb_mat
 
 from recovery.conditions.balls import Unproved, column, dot, largest, length, matrix, nearest_solution, solve
 from recovery.conditions.exact_model import Balls, proved
 from recovery.instances.all_ones import AllOnes
 from recovery.instances.hulls import separate
-from recovery.programs.integers import integer_rows
-from recovery.types import Array
+from recovery.programs.integers import exact_rank, integer_rows
 
 
 @proved
@@ -121,10 +120,6 @@ def prove_normalised(balls: Balls, *, unique: bool) -> float:
     active = [k for k in live if z[k] > 0]
     if not active or any(not z[k] > 0 and not z[k] < 0 for k in live):
         raise Unproved("a row is orthogonal to the planted neuron up to rounding")
-    if unique != (_rank(model.X[active]) == _rank(model.X[live])):
+    if unique != (exact_rank(integer_rows(model.X[active])) == exact_rank(integer_rows(model.X[live]))):
         raise Unproved("the ranks of the active rows and of all rows say the opposite")
     return 1.0
-
-
-def _rank(A: Array) -> int:
-    return int(fmpz_mat([list(row) for row in integer_rows(A)]).rank())
