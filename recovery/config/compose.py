@@ -11,6 +11,7 @@ from recovery.config.coordinates import Coordinates, unify
 from recovery.config.points import BROKEN, AxisValue, Block, Point
 from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
 from recovery.config.trials import AXES, Cell
+from recovery.types import Scalar
 from recovery.user import is_user_name
 
 _EXAMPLES = {
@@ -59,13 +60,32 @@ class Composer:
                 texts = tuple([part.text for part in sound.values()])
                 if texts not in found:
                     cost = checks.cost(sound, point) if self.context.imports else 1.0
-                    found[texts] = Cell(self.seed, sound, coordinates.of(point, sound), cost, number)
+                    found[texts] = Cell(
+                        self.seed, sound, coordinates.of(point, sound, coordinates.fields), cost, number
+                    )
             start += block.count
         if lacks_architecture:
             self._missing("architecture")
         cells = list(found.values())
         unify([cell.coordinates for cell in cells])
         return cells
+
+    def combinations(self, blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[Scalar, ...]]:
+        """Return the values that these coordinates take together, in the order of the config.
+
+        Only the components that the coordinates describe are composed. Points without one are left out.
+        """
+        coordinates, rows = Coordinates(blocks), list[dict[str, Scalar]]()
+        if not coordinates.fields.keys() >= set(names):
+            return []
+        described = {coordinates.fields[name] for name in names} & COMPONENTS.keys()
+        for block in blocks:
+            inside = {name: _inside(name, block.paths) for name in described}
+            for point in block.points():
+                parts = _sound({name: self._part(name, point, paths) for name, paths in inside.items()})
+                rows += [] if parts is None else [coordinates.of(point, parts, names)]
+        unify(rows)
+        return list(dict.fromkeys(tuple(row.values()) for row in rows))
 
     def made(self, name: str) -> list[Component]:
         """Return every component of the science field `name` that could be built."""

@@ -1,6 +1,6 @@
 """Coordinates: the flat, short values by which rows name their grid cell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,9 +32,9 @@ class Coordinates:
         self.fields = {name: name.partition(".")[0] if name in axes else TAGGED.get(name, name) for name in names}
         self._labels = {path: labels for path in axes if (labels := _mapping_labels(path, self.blocks))}
 
-    def of(self, point: Point, parts: Mapping[str, Component]) -> dict[str, Scalar]:
-        """Return the coordinates of the cell at a point with these components."""
-        return {name: self._value(name, point, parts) for name in self.fields}
+    def of(self, point: Point, parts: Mapping[str, Component], names: Iterable[str]) -> dict[str, Scalar]:
+        """Return the coordinates of these names of the cell at a point with these components."""
+        return {name: self._value(name, point, parts) for name in names}
 
     def _value(self, name: str, point: Point, parts: Mapping[str, Component]) -> Scalar:
         field = self.fields[name]

@@ -41,25 +41,21 @@ class Sweep(Sections):
 
     axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. slicing:
     the slices in which adaptive sampling looks for the threshold. backend: where trials run by default; it is not
-    stored in the document.
+    stored in the document. combinations: the values that the coordinates of these names take together, in the order of
+    the config.
     """
 
     axes: tuple[str, ...] = field(kw_only=True)
     computed: tuple[str, ...] = field(kw_only=True)
     slicing: Slicing = field(kw_only=True)
     document: dict[str, Any] = field(repr=False, kw_only=True)
+    combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False, kw_only=True)
     compose: Callable[[], Sequence[Cell]] = field(repr=False, kw_only=True)
 
     @cached_property
     def cells(self) -> Sequence[Cell]:
         """Every grid cell once; the first axis changes slowest."""
         return self.compose()
-
-    def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
-        """Return the values that the coordinates of these names take together, in the order of the config."""
-        known = all(name in cell.coordinates for cell in self.cells[:1] for name in names)
-        rows = (tuple([cell.coordinates[name] for name in names]) for cell in self.cells)
-        return list(dict.fromkeys(rows)) if known else []
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Trials:
         """Return every trial, cell by cell. An adaptive sweep has the trials of its first round and those of `counts`.
@@ -115,7 +111,7 @@ def composed(tree: Tree, context: Context) -> Sweep:
         report_undecidable(tree, uses, sections.claims, axes, cells, columns)
         report_endless(tree, sections, slicing(report, blocks), cells, columns)
     tree.refuse()
-    return _assembled(sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
+    return _assembled(tree, sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
 
 
 def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
@@ -125,7 +121,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     data file is read. Raises `ConfigError`.
     """
     tree = Tree(plain_document(document), "document")
-    context = Context(Path(document.get("folder", ".")), document.get("files", {}), imports=checked)
+    context = replace(_stored_context(document), imports=checked)
     sections, _ = _sections(tree)
     blocks = parse(tree)
     tree.refuse()
@@ -137,7 +133,11 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
         tree.refuse()
         return cells
 
-    return _assembled(sections, blocks, document, compose)
+    return _assembled(tree, sections, blocks, document, compose)
+
+
+def _stored_context(document: Mapping[str, Any]) -> Context:
+    return Context(Path(document.get("folder", ".")), document.get("files", {}))
 
 
 def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,6 +184,7 @@ def _sections(tree: Tree) -> tuple[Sections, dict[int, Claim]]:
 
 
 def _assembled(
+    tree: Tree,
     sections: Sections,
     blocks: list[Block],
     document: dict[str, Any],
@@ -198,6 +199,7 @@ def _assembled(
         computed=computed_axes(blocks),
         slicing=slicing(sections.report, blocks),
         document=document,
+        combinations=partial(Composer(tree, sections.seed, _stored_context(document)).combinations, blocks),
         compose=compose,
     )
 

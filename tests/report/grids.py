@@ -10,6 +10,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from recovery.methods.columns import COLUMNS, columns_document
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
@@ -70,7 +71,8 @@ def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | N
     config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}} | document
     table = pa.Table.from_pandas(rows, preserve_index=False)
     count = len(rows) if trials is None else trials
-    sweep = {"name": "drawn", "digest": "0", "config": config, "trials": count, "provenance": {}}
+    columns = columns_document(COLUMNS)
+    sweep = {"name": "drawn", "digest": "0", "config": config, "trials": count, "columns": columns, "provenance": {}}
     return Grid(Path(path), sweep, table)
 
 
