@@ -95,7 +95,7 @@ def test_too_few_rows_recover_nothing(n: int, d: int, name: str, method: MinNorm
 @pytest.mark.parametrize(
     ("name", "planted", "n", "d", "method", "limit"),
     [
-        ("relu_skip", Linear(), 24, 6, EXACT, 64),
+        ("relu", Relu(k=1), 24, 6, EXACT, 1),
         ("relu_skip", Linear(), 24, 6, GATED, 1),
         ("relu_norm", NormalizedRelu(k=2), 24, 3, EXACT, 1),
         ("relu_norm", NormalizedRelu(k=2), 30, 3, GATED, 1),
