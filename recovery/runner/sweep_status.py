@@ -1,10 +1,10 @@
 """Status of a stored sweep: counts, the recent rate, the time left, and stale rows. Only reads the folder."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,12 +14,10 @@ from recovery.store.folder import Folder
 from recovery.store.row_schema import FAILURES
 from recovery.store.stored_rows import StoredRows
 from recovery.text import printable
-from recovery.types import Array
 from recovery.user import fingerprint, folders_of, user_names
 
 WINDOW = timedelta(minutes=5)
-MICROSECOND = timedelta(microseconds=1)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""A sweep runs if a trial began this short a time ago, and the recent rate is of trials since."""
 MOST_ERRORS = 5
 COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "made_by")
 
@@ -54,9 +52,24 @@ class SweepStatus:
         return self.planned - self.stored
 
     @property
+    def failed(self) -> int:
+        return self.stored - self.statuses.get("ok", 0)
+
+    @property
+    def idle(self) -> float | None:
+        """The seconds since the last stored trial began, at least 0 if clocks differ."""
+        return None if self.last_row is None else max((datetime.now(UTC) - self.last_row).total_seconds(), 0.0)
+
+    @property
     def seconds_left(self) -> float | None:
-        """The seconds that the missing trials take at the recent rate."""
-        return None if self.rate is None else self.missing / self.rate
+        """The seconds that the missing trials take at the recent rate; None if the sweep does not run."""
+        idle = self.idle
+        return None if not self.rate or idle is None or idle > WINDOW.total_seconds() else self.missing / self.rate
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The status as plain data."""
+        return {**asdict(self), "missing": self.missing, "seconds_left": self.seconds_left}
 
 
 def sweep_status(path: Path) -> SweepStatus:
@@ -65,11 +78,10 @@ def sweep_status(path: Path) -> SweepStatus:
     config, rows = grid.sweep["config"], grid.table
     rate = last = None
     if len(rows):
-        began = _numbers(rows["started_at"].cast(pa.int64()))
-        last = EPOCH + int(began.max()) * MICROSECOND
-        late = began >= began.max() - WINDOW // MICROSECOND
-        span = max(float(np.ptp(began[late])) * 1e-6, float(_numbers(rows["seconds"])[late].max()))
-        rate = int(late.sum()) / max(span, 1e-6)
+        last = pc.max(rows["started_at"]).as_py()
+        late = rows.filter(pc.greater_equal(rows["started_at"], last - WINDOW))
+        span = (last - pc.min(late["started_at"]).as_py()).total_seconds()
+        rate = len(late) / max(span, pc.max(late["seconds"]).as_py() or 0.0, 1e-6)
     planned, current = grid.sweep["trials"], None
     if config.get("sampling", {}).get("kind") == "until":
         first = grid.sweep["cells"] * config.get("replicates", 1)
@@ -92,12 +104,6 @@ def sweep_status(path: Path) -> SweepStatus:
     )
 
 
-def _numbers(column: pa.ChunkedArray) -> Array:
-    """Return the numbers of a column, 0 for null, without Arrow's methods that import pandas, which is slow."""
-    filled = pc.coalesce(column, pc.xor(pc.is_null(column), pc.is_null(column)).cast(column.type))
-    return np.concatenate([np.from_dlpack(chunk) for chunk in filled.chunks])
-
-
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
     """Return the most frequent errors as in `SweepStatus.errors`."""
     failed = rows.filter(pc.is_in(rows["status"], pa.array(FAILURES)))
@@ -108,11 +114,6 @@ def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
         (row["trial_id_count"], *(printable(row[kind] or "") for kind in kinds), printable(row["trial_id_min"]))
         for row in groups[:MOST_ERRORS].to_pylist()
     ]
-
-
-def age(moment: datetime) -> float:
-    """Return the seconds since `moment`, at least 0 if clocks differ."""
-    return max((datetime.now(UTC) - moment).total_seconds(), 0.0)
 
 
 def stale_rows(grid: Grid) -> str:
