@@ -25,7 +25,6 @@ PAPERS = ("P1", "P2", "P3", "P4")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one per core]")
 @click.option("--replicates", type=click.IntRange(min=1), metavar="N", help="At most N draws per cell.")
 @click.option("--max-time", type=options.Seconds(), help="Stop after this time: 90 (seconds), 30m, 2h; exit status 75.")
-@click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
 @click.option("--gallery-only", is_flag=True, help="Run nothing; draw the stored rows.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
 def command(
@@ -34,7 +33,6 @@ def command(
     jobs: int | None,
     replicates: int | None,
     max_time: float | None,
-    dry_run: bool,
     gallery_only: bool,
     quiet: bool,
 ) -> None:
@@ -66,9 +64,6 @@ def command(
         try:
             with Stop(max_time) as stop:
                 plans, failed = planned(names, out, replicates, stop)
-                if dry_run:
-                    print_forecasts(plans, settings)
-                    sys.exit(int(failed))
                 some_failed, early = run_all(plans, settings, stop, quiet)
                 failed |= some_failed
         except StopRequested as request:
@@ -113,7 +108,7 @@ def chosen(papers: Sequence[str]) -> list[str]:
 def planned(names: Sequence[str], out: Path, replicates: int | None, stop: Stop) -> tuple[list[Plan], bool]:
     """Return the plans of the figures that can run, and whether others cannot."""
     from recovery.errors import RecoverError
-    from recovery.extras.reproduction import figure_plan
+    from recovery.extras.gallery import figure_plan
 
     plans: list[Plan] = []
     for name in names:
@@ -123,20 +118,6 @@ def planned(names: Sequence[str], out: Path, replicates: int | None, stop: Stop)
         except RecoverError as error:
             click.echo(f"{name}: {error}", err=True)
     return plans, len(plans) < len(names)
-
-
-def print_forecasts(plans: Sequence[Plan], settings: Options) -> None:
-    """Print the forecast of each figure and their sum."""
-    from recovery.runner.forecast import forecast
-    from recovery.text import duration
-
-    seconds, trials = 0.0, 0
-    for plan in plans:
-        one = forecast(plan, settings)
-        about = f", {one}" if one.trials else f": all {len(plan.trials)} are stored in {plan.folder.path}"
-        click.echo(f"{plan.sweep.name:20}{one.trials:>7} trials to run{about}")
-        seconds, trials = seconds + one.seconds, trials + one.trials
-    click.echo(f"{trials} trials to run, about {duration(seconds)} with {settings.engine.jobs} jobs")
 
 
 def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -> tuple[bool, str]:

@@ -20,7 +20,7 @@ extensions = [
     "sphinx_click",
 ]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "deflist", "html_image"]
 myst_heading_anchors = 3
 highlight_language = "text"
 html_theme = "pydata_sphinx_theme"

@@ -7,22 +7,21 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
+from html import escape
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 from tabulate import tabulate
 
-from recovery.config import Even, load
+from recovery.config import Even, from_document, load
 from recovery.errors import RecoverError
-from recovery.extras.reproduction import figure_plan
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
-from recovery.runner.plan import Plan
+from recovery.runner.plan import Plan, plan
 from recovery.store import read
+from recovery.store.folder import Folder
 from recovery.text import duration
 from recovery.types import Index
 
@@ -46,8 +45,8 @@ INCONCLUSIVE = (
 )
 PICTURES = "pictures"
 DOTS = 220
-SMALL = (400, 280)
-"""Width and height of a thumbnail in pixels: twice its size on the site, for high-resolution screens."""
+THUMBNAIL = 200
+"""Width of a thumbnail in pixels."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +99,22 @@ class Shown:
     remark: str = ""
 
 
+def figure_plan(name: str, out: Path, most: int | None = None) -> Plan:
+    """Plan at most `most` replicates per grid cell (None: all), but not fewer than the folder was planned with before.
+
+    Raises `StoreError` if the folder `out` belongs to another sweep.
+    """
+    sweep, folder = load(name), Folder(out)
+    before = from_document(folder.load()["config"]).replicates if folder.exists() else 0
+    wanted = max(min(most or sweep.replicates, sweep.replicates), before)
+    if wanted != sweep.replicates and isinstance(sweep.sampling, Even):
+        sweep = load(name, [f"replicates={wanted}"])
+    return plan(sweep, out)
+
+
 def verdict_counts(*claims: Sequence[ClaimResult]) -> Counter[str]:
     """Return the number of claims with each verdict."""
     return Counter(claim.verdict for part in claims for claim in part)
-
-
-def counted(verdicts: Counter[str]) -> str:
-    """Count the claims in words, as `3 supported, 1 contradicted`."""
-    return ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
 
 
 def show(name: str, place: Path) -> Shown:
@@ -130,27 +137,11 @@ def show(name: str, place: Path) -> Shown:
         pictures = []
         for suffix, drawing in drawings(analysis).items():
             file = f"{PICTURES}/{'-'.join(filter(None, [name, suffix]))}.png"
-            png = render(drawing.draw(), "png", DOTS)
-            (place / file).write_bytes(png)
-            (place / thumbnail_path(file)).write_bytes(thumbnail(png))
+            (place / file).write_bytes(render(drawing.draw(), "png", DOTS))
             pictures.append((file, drawing.words))
         return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))
     except RecoverError as error:
         return Shown(*head, size, remark=str(error))
-
-
-def thumbnail_path(picture: str) -> str:
-    """Return the path of a picture's thumbnail, relative to the gallery."""
-    return f"{PICTURES}/small/{Path(picture).name}"
-
-
-def thumbnail(png: bytes) -> bytes:
-    """Return a picture fitted into `SMALL` pixels on a white background, as PNG."""
-    whole, picture, buffer = Image.open(BytesIO(png)).convert("RGB"), Image.new("RGB", SMALL, "white"), BytesIO()
-    whole.thumbnail(SMALL, Image.Resampling.LANCZOS)
-    picture.paste(whole, ((SMALL[0] - whole.width) // 2, (SMALL[1] - whole.height) // 2))
-    picture.save(buffer, "png", optimize=True)
-    return buffer.getvalue()
 
 
 def paper_of(name: str) -> str:
@@ -161,7 +152,7 @@ def paper_of(name: str) -> str:
 
 def write_gallery(names: Sequence[str], place: Path) -> list[Shown]:
     """Draw these shipped configs from their results folders `place`/NAME, and write pages and pictures into `place`."""
-    (place / PICTURES / "small").mkdir(parents=True, exist_ok=True)
+    (place / PICTURES).mkdir(parents=True, exist_ok=True)
     shown = [show(name, place) for name in names]
     for file, text in gallery_pages(shown, place).items():
         (place / file).write_text(text, encoding="utf-8")
@@ -265,12 +256,10 @@ def _thumbnails(drawn: Sequence[Shown]) -> str:
     cells = []
     for one in drawn:
         (picture, words), *_ = one.pictures
-        lines = [
-            f"[![{words}]({thumbnail_path(picture)})](#{one.name})",
-            f"[{one.name}](#{one.name})",
-            counted(verdict_counts(one.claims)) or "no claims",
-        ]
-        cells.append("<br>".join(lines))
+        image = f'<img src="{picture}" width="{THUMBNAIL}" alt="{escape(words)}">'
+        verdicts = verdict_counts(one.claims)
+        counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
+        cells.append(f"[{image}](#{one.name})<br>[{one.name}](#{one.name})<br>{counted or 'no claims'}")
     rows = [cells[start : start + IN_A_ROW] for start in range(0, len(cells), IN_A_ROW)]
     return _table([""] * min(IN_A_ROW, len(cells)), rows) if cells else ""
 

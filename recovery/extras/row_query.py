@@ -13,6 +13,7 @@ from recovery.config import Trials, from_document
 from recovery.errors import ReportError
 from recovery.expressions import Expression, ExpressionError, parse
 from recovery.report.diagram import as_numbers, is_number
+from recovery.report.formats import write
 from recovery.report.texts import csv_text
 from recovery.runner.loading import sweep_of
 from recovery.runner.plan import plan
@@ -74,13 +75,6 @@ def table_of(rows: pd.DataFrame, results: Path, requested: Sequence[str] = ()) -
 
 def written(rows: pd.DataFrame, out: Path) -> Path:
     """Write all columns of the rows; return the path. Raises `ReportError` for an unknown file type, or if it fails."""
-    try:
-        if out.suffix == ".csv":
-            out.write_bytes(csv_text(rows).encode())
-        elif out.suffix == ".parquet":
-            rows.to_parquet(out, index=False)
-        else:
-            raise ReportError(f"{out}: no format ends in {out.suffix or 'nothing'}; allowed: .csv, .parquet")
-    except OSError as error:
-        raise ReportError(f"cannot write {out}: {error.strerror or error}") from error
-    return out
+    if out.suffix not in (".csv", ".parquet"):
+        raise ReportError(f"{out}: no format ends in {out.suffix or 'nothing'}; allowed: .csv, .parquet")
+    return write(out, csv_text(rows).encode() if out.suffix == ".csv" else rows.to_parquet(index=False))

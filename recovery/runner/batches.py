@@ -1,5 +1,6 @@
 """The order of trials, their batches of a fraction of a second, and their division into shards."""
 
+import heapq
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -99,18 +100,14 @@ class Batches:
 def shard_numbers(costs: Array, count: int) -> Index:
     """Return the shard of each trial, from 1 to `count`; the shards have balanced costs.
 
-    A trial that costs at least a fair share of the remaining work has a shard for itself. The others are distributed in
-    turn, the most expensive first, so that the costs of two shards differ by at most one trial's. The result depends on
-    the costs alone, so shards agree whenever they start.
+    Each trial, the most expensive first, goes to the shard that has the least cost, so that the costs of two shards
+    differ by at most one trial's. The result depends on the costs alone, so shards agree whenever they start.
     """
-    order = np.argsort(-costs, kind="stable")
-    sorted_, rest = costs[order], np.cumsum(costs[order][::-1])[::-1]
-    alone = 0
-    while alone < min(count - 1, len(order)) and sorted_[alone] * (count - alone) >= rest[alone]:
-        alone += 1
-    place = np.arange(len(order))
-    numbers = np.empty(len(order), np.intp)
-    numbers[order] = 1 + np.where(place < alone, place, alone + (place - alone) % (count - alone))
+    numbers = np.empty(len(costs), np.intp)
+    least = [(0.0, shard) for shard in range(1, count + 1)]
+    for place in np.argsort(-costs, kind="stable").tolist():
+        total, numbers[place] = least[0]
+        heapq.heapreplace(least, (total + costs[place], int(numbers[place])))
     return numbers
 
 
