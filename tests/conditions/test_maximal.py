@@ -108,3 +108,11 @@ def test_a_normalised_neuron_is_reached_by_independent_rows():
         assert reaches(F, patterns, w, 0, cones=False)
         assert reaches(F, patterns, w, 0, cones=True) == inside
         assert not reaches(F, patterns[:, :1], w, 0, cones=False)
+
+
+@pytest.mark.parametrize("e", [1e-3, 1e-6, 0.0, -1e-12, -1e-9])
+def test_other_weights_in_a_thin_cone_are_found_and_none_outside_it(e: float) -> None:
+    """v = (1, 0, a) has the image of w; the rows below ask a < 0 and a > -e."""
+    patterns = np.array([[1, 1], [0, 1], [0, 0], [0, 0]], dtype=bool)
+    F = np.vstack([np.eye(3), [-e, 0.0, -1.0]])
+    assert reaches(F, patterns, np.array([1.0, -1.0, -1.0]), 0, cones=True) == (e > 0)
