@@ -3,7 +3,7 @@
     python -m benchmarks.claims [--grids 200] --out COUNTS.csv      counts only, for another checkout
     python -m benchmarks.claims --before COUNTS.csv [--after COUNTS.csv]      the table, beside earlier counts
 
-Laws of numbers have two grid cells of 10 or 40 trials. Laws of events have the chance curves of `benchmarks.truths`,
+Laws of numbers have two grid cells of 10 or 40 trials. Laws of events have the chance curves of `benchmarks.laws`,
 10 values of n, 3 of d and 10 or 40 trials. The wrong claims of numbers are 0.8 standard deviations off.
 """
 
@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from benchmarks import arguments, table, written
-from benchmarks.truths import CURVES
+from benchmarks.laws import TRUTHS
 from recovery.report.claims.analysis import results
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates
@@ -38,6 +38,7 @@ NUMBERS: dict[str, tuple[Draw, float, float, float, float]] = {
     "Pareto, index 2.5": (lambda rng, k: rng.pareto(2.5, k), 2 / 3, 2**0.4 - 1, 0, (20 / 9) ** 0.5),
 }
 """Law -> draw, mean, median, a number below all values, standard deviation."""
+CURVES = {law.name: law.chance for law in TRUTHS[:8]}
 N, D = np.arange(10, 101, 10), np.array([10, 20, 30])
 
 
@@ -92,7 +93,7 @@ def of_events(law: str, trials: int, rng: np.random.Generator) -> dict[str, tupl
     rows = frame(N, D, trials, ("a", "b"))
     n, d, first = rows["n"].to_numpy(float), rows["d"].to_numpy(float), (rows["method"] == "a").to_numpy()
     of = {"of": "recovered"}
-    chance = np.clip(CURVES[law](n, d, 2.0), 0.0, 1.0)
+    chance = np.clip(CURVES[law](n / d, d, 2.0), 0.0, 1.0)
     order: dict[str, Any] = of | {"kind": "order", "axis": "method", "values": ["a", "b"]}
     threshold: dict[str, Any] = of | {"kind": "threshold", "ratio": "n/d", "tolerance": 0.05}
     rows["recovered"] = rng.random(len(rows)) < chance
@@ -101,7 +102,7 @@ def of_events(law: str, trials: int, rng: np.random.Generator) -> dict[str, tupl
         for keep in (1.0, 0.7)
     )
     at = {"where": {"n": 60, "d": 30}} | of
-    here = float(np.clip(CURVES[law](np.array([60.0]), np.array([30.0]), 2.0), 0, 1)[0])
+    here = float(np.clip(CURVES[law](np.array([2.0]), np.array([30.0]), 2.0), 0, 1)[0])
     part, pair = rows[first], (here, min(here + 0.35, 1.0))
     claims = [threshold | {"value": x} for x in (2.0, 2.6)]
     claims += [at | {"kind": "value", "at_least": p} for p in pair]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from scipy.special import expit, ndtr
 
 from benchmarks import arguments, resumed, table, written
-from benchmarks.truths import OFF, SIZES, N
+from benchmarks.laws import EVEN, SIZES, WHOLE
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates
 from recovery.store import Grid
@@ -98,8 +98,10 @@ LAWS: dict[str, Law] = {
 
 def diagram(law: str, replicates: int, seed: int) -> Diagram:
     """Return a diagram of drawn values."""
-    sizes = SIZES if seed % 2 else OFF
-    n, d, replicate = (a.ravel() for a in np.meshgrid(N[1::2] if seed % 4 > 1 else N, sizes, np.arange(replicates)))
+    sizes = EVEN if seed % 2 else np.array(SIZES[10])
+    n, d, replicate = (
+        a.ravel() for a in np.meshgrid(WHOLE[1::2] if seed % 4 > 1 else WHOLE, sizes, np.arange(replicates))
+    )
     rng = np.random.default_rng([list(LAWS).index(law), replicates, seed])
     rows = pd.DataFrame({"n": n.astype(int), "d": d.astype(int), "replicate": replicate.astype(int)})
     same: dict[str, Any] = {"ensemble": "gaussian", "planted": "linear", "architecture": "relu", "method": "min_norm"}

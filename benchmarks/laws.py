@@ -29,6 +29,8 @@ SIZES = {
 }
 N = np.arange(4.0, 2001.0, 4.0)
 """Every size has the n of this lattice up to 5 d, at most 40 of them."""
+EVEN, WHOLE = np.arange(10.0, 101.0, 10.0), np.arange(10.0, 401.0, 10.0)
+"""Ten even sizes, and the n that every size has on the grids of earlier releases (sizes 0)."""
 RATIOS = (1.93, 2.0, 2.03, 2.07)
 
 
@@ -169,7 +171,11 @@ TRUTHS = (
     Law("two steps", mixed(0.35, 0.12, 0.12, 0.4)),
     Law("plateau", limited(0.0, 0.9, 0.25)),
     Law("step", lambda v, d, t: (np.sign(v - t) + 1) / 2),
-    Law("drifting", lambda v, d, t: ndtr((v - t) * np.sqrt(d / v)), lambda d, t: t + 0.3 * np.log10(d / d.mean())),
+    Law(
+        "drifting",
+        lambda v, d, t: ndtr((v - t) * np.sqrt(d / v)),
+        lambda d, t: t + 0.3 * np.log10(d) - 0.3 * (d @ np.log10(d)) / d.sum(),
+    ),
     Law("beta-binomial", lambda v, d, t: ndtr((v - t) * np.sqrt(d / v)), spread=0.1),
     Law("correlated", lambda v, d, t: ndtr((v - t) * np.sqrt(d / v)), shared=True),
     Law("correlated logistic", lambda v, d, t: expit((v - t) / 0.5), shared=True),
@@ -194,9 +200,9 @@ def draw(law: Law, sizes: int, replicates: int, rng: Rng, seed: int) -> Grid:
     """Return a grid of a law; the thresholds lie on the lattice and between its values in turn."""
     every, t = np.array(SIZES[sizes or 10]), RATIOS[seed % len(RATIOS)]
     if not sizes and seed // len(RATIOS) % 2:
-        every = np.arange(10.0, 101.0, 10.0)
+        every = EVEN
     own = np.full(len(every), t) if law.change is None else law.change(every, t)
-    lattices = [N[5 * size >= N] for size in every]
+    lattices = [N[5 * size >= N] if sizes else WHOLE for size in every]
     lattices = [one[:: -(-len(one) // 40)] for one in lattices]
     d, n = np.repeat(every, [len(one) for one in lattices]), np.concatenate(lattices)
     of = np.searchsorted(every, d)

@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import arguments, commit, table, written
-from benchmarks.truths import CURVES, OFF, RATIOS, SIZES, _ratios
+from benchmarks.laws import EVEN, RATIOS, SIZES
+from benchmarks.truths import LAWS
 from recovery.config.refinement import middle
 from recovery.config.sampling import Until
 from recovery.report.diagram import Panel
@@ -63,13 +64,13 @@ def panel(table: pd.DataFrame) -> Panel:
 
 def chances(truth: str, seed: int) -> tuple[Array, Chance, dict[float, float]]:
     """The sizes, the chance of a yes, and the ratio at each size."""
-    ratio, sizes = RATIOS[seed // 2 % len(RATIOS)], SIZES if seed % 2 else OFF
-    curve = CURVES.get(truth, CURVES["wendel"])
-    own = dict(zip(sizes.tolist(), _ratios(sizes, ratio, truth).tolist(), strict=True))
+    law, ratio, sizes = LAWS[truth], RATIOS[seed // 2 % len(RATIOS)], EVEN if seed % 2 else np.array(SIZES[10])
+    ratios = np.full(len(sizes), ratio) if law.change is None else law.change(sizes, ratio)
+    own = dict(zip(sizes.tolist(), ratios.tolist(), strict=True))
 
     def chance(n: Array, d: Array) -> Array:
-        ratios: Any = np.array([own[size] for size in d.tolist()])
-        return np.clip(curve(n, d, ratios), 0.0, 1.0)
+        at = np.array([own[size] for size in d.tolist()])
+        return np.clip(law.chance(n / d, d, at), 0.0, 1.0)
 
     return sizes, chance, own
 

@@ -41,10 +41,10 @@ from recovery.config.claims import TableClaim, ThresholdClaim
 from recovery.interval import LEVEL
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
+from recovery.report.claims.mean_tables import FAR, claimed_table, claimed_tables
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.statistics.growth import growth
-from recovery.report.statistics.means import FAR, claimed_table, claimed_tables
 from recovery.runner.placement import TransitionCurve, estimate
 from recovery.store import read
 from recovery.types import Array
@@ -338,7 +338,7 @@ def _half_way(asked: str, grid: str, k: int) -> str:
     if isinstance(claim, ThresholdClaim):
         about = _analysis(grid).showing(claim.of, claim.probability, claim.what).thresholds_where(claim.where)
         for one in about:
-            interval, ends = one.interval, [(each.y, each.interval.estimate) for each in one.each]
+            interval, ends = one.interval, [(each.y, each.value.estimate) for each in one.each]
             words = f"{interval.estimate:.3f} ({interval.low:.3f} to {interval.high:.3f})"
             if not one.constant:
                 words = " to ".join(f"{at:.3f} at d = {d:g}" for d, at in (ends[0], ends[-1]))

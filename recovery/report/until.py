@@ -95,7 +95,7 @@ class Goal:
 
     def wanted(self, found: Threshold) -> float:
         """Return the factor by which the variance must fall to meet the target; infinite without an interval."""
-        parts = [(one.interval, one.outer) for one in found.each] if found.changes else []
+        parts = [(one.value, one.outer) for one in found.each] if found.changes else []
         parts = parts or [(found.interval, found.outer_interval)]
         if not all(inner.known and inner.bounded for inner, _ in parts):
             return np.inf

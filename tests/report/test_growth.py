@@ -16,8 +16,9 @@ from recovery.types import Array
 
 from .grids import grid, judge, wendel_rows
 
-LEAST = {seeds: int(binom.ppf(1e-3, seeds, 0.95)) for seeds in (12, 40)}
-"""Fewest 95 % intervals that hold the truth, at level .001, by the number of seeds."""
+SEEDS = 12
+LEAST = int(binom.ppf(1e-3, SEEDS, 0.95))
+"""Fewest 95 % intervals that hold the truth, at level .001."""
 SIZES = [10, 30, 100, 300, 1000]
 CLAIM = {"kind": "power", "of": "recovered", "along": "d", "probabilities": [0.1, 0.9], "value": 0.5, "tolerance": 0.3}
 
@@ -55,10 +56,10 @@ def test_the_width_of_wendels_transition_grows_as_his_law_says(falling: bool) ->
     cells = around_wendel()
     chance = wendel(cells["n"].to_numpy(dtype=float), cells["d"])
     found = []
-    for seed in range(40):
+    for seed in range(SEEDS):
         yes = np.random.default_rng([23, seed]).binomial(40, 1 - chance if falling else chance).astype(float)
         found.append(growth_of(cells, yes, 40, 0.1, 0.9).interval(0.95))
-    assert sum(one.low <= truth <= one.high for one in found) >= LEAST[40]
+    assert sum(one.low <= truth <= one.high for one in found) >= LEAST
     assert np.mean([one.estimate for one in found]) == pytest.approx(truth, abs=0.03)
 
 
@@ -69,9 +70,9 @@ def test_the_growth_of_a_threshold_is_the_power_in_the_data(power: float) -> Non
     cells = pd.DataFrame([(d, n) for d in sizes for n in np.unique((ratios * d).round()) if n > 0], columns=["d", "n"])
     half = 2 * cells["d"] * (cells["d"] / 8) ** power
     chance = norm.cdf((cells["n"] - half) / (0.5 * np.sqrt(cells["n"])))
-    yes = [np.random.default_rng([17, seed]).binomial(20, chance).astype(float) for seed in range(12)]
+    yes = [np.random.default_rng([17, seed]).binomial(20, chance).astype(float) for seed in range(SEEDS)]
     found = [growth_of(cells, one, 20, 0.5).interval(0.95) for one in yes]
-    assert sum(one.low <= 1 + power <= one.high for one in found) >= LEAST[12]
+    assert sum(one.low <= 1 + power <= one.high for one in found) >= LEAST
     assert np.mean([one.estimate for one in found]) == pytest.approx(1 + power, abs=0.04)
 
 
@@ -86,7 +87,7 @@ def test_a_size_whose_cells_end_inside_the_transition_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
-        ({"tolerance": 0.5}, "supported"),
+        ({}, "supported"),
         ({"value": 3.0}, "contradicted"),
         ({"tolerance": 0.001}, "inconclusive"),
         ({"probabilities": [0.5], "value": 1.0, "tolerance": 0.1}, "supported"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recovery.config import ConfigError
+from recovery.report.claims.mean_tables import claimed_tables
 from recovery.report.figures.line_plots import PROFILE
-from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts import as_latex
 from recovery.report.texts.tables import mean_rows, mean_title
 

@@ -9,10 +9,10 @@ import scipy
 from recovery.config.claims import BinomialClaim, BoundClaim, Statistic, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
+from recovery.report.claims.mean_tables import claimed_table
 from recovery.report.claims.result import AGREE, RESULTS, Judgement, concluded, replicates, undecided
 from recovery.report.diagram import PLAIN, Diagram, as_numbers
 from recovery.report.statistics import Estimates
-from recovery.report.statistics.means import claimed_table
 from recovery.report.statistics.samples import SAMPLES, Sample
 from recovery.theory import CURVES
 from recovery.types import Array, Mask

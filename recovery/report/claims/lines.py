@@ -8,7 +8,7 @@ import numpy as np
 
 from recovery.interval import Interval
 from recovery.report.diagram import PLAIN, ThresholdAxis, greek
-from recovery.report.statistics import Crossing, SliceValue, Threshold
+from recovery.report.statistics import SliceThreshold, Threshold
 from recovery.text import many
 
 OUTSIDE, UNDETERMINED = "outside the grid", "undetermined"
@@ -52,24 +52,15 @@ class Line:
         return replace(line, remark="; ".join(filter(None, [_possible_change(found), _unfinished(found), falling])))
 
     @classmethod
-    def of_slice(cls, one: Crossing, panel: str, along: ThresholdAxis, value: str = "") -> "Line":
+    def of_slice(cls, one: SliceThreshold, panel: str, along: ThresholdAxis, value: str = "") -> "Line":
         """Return the line of one of the slices that a pooled threshold combines."""
         return _line(value, _slice(panel, along, one.y), along, along.x, one.interval, one.method)
 
     @classmethod
     def of_each(cls, found: Threshold) -> list["Line"]:
         """Return a line per pooled slice, with the value of the slice alone."""
-        return [
-            _line(
-                "",
-                _slice(found.panel.title, found.along, one.y),
-                found.along,
-                found.along.what,
-                one.interval,
-                one.method,
-            )
-            for one in found.each
-        ]
+        title, along = found.panel.title, found.along
+        return [_line("", _slice(title, along, one.y), along, along.what, one.value, one.method) for one in found.each]
 
     @property
     def known(self) -> bool:
@@ -168,12 +159,12 @@ def _unfinished(found: Threshold) -> str:
     return f"{ends} if unfinished trials are counted either way"
 
 
-def _ends(found: Threshold) -> tuple[SliceValue, SliceValue]:
+def _ends(found: Threshold) -> tuple[SliceThreshold, SliceThreshold]:
     """Return the slices with the smallest and with the largest value."""
-    low, high = (end(found.each, key=lambda one: one.interval.estimate) for end in (min, max))
+    low, high = (end(found.each, key=lambda one: one.value.estimate) for end in (min, max))
     return low, high
 
 
 def _span(found: Threshold) -> str:
     """Return `1.1 to 1.3`, the smallest and the largest value of a slice."""
-    return " to ".join(f"{one.interval.estimate:{form_of(found.along)}}" for one in _ends(found))
+    return " to ".join(f"{one.value.estimate:{form_of(found.along)}}" for one in _ends(found))

@@ -76,7 +76,7 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     parts = [(title, line.words, found.interval, found.outer_interval)]
     if found.changes:
         parts = [
-            (one.panel, one.caption, each.interval, each.outer)
+            (one.panel, one.caption, each.value, each.outer)
             for one, each in zip(Line.of_each(found), found.each, strict=True)
         ]
     finer = f"a finer grid of {found.along.x}"

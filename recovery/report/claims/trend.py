@@ -137,6 +137,8 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
     text = f"exponent {inner.estimate:.2f}, {inner.words('.2f')}, {_count(found.lines)}"
     if len(found.lines) == 1:
         text += "; " + " to ".join(f"{value:.3g} at {claim.along} = {y:g}" for y, value in found.lines[0].T[[0, -1]])
+    if found.missing:
+        text += f"; without {'; '.join(found.missing)}"
     return decided([Judged.of("", text, inner, outer, claim.limits, f"more values of {claim.along}")])
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from recovery.interval import LEVEL, percent
+from recovery.report.claims.mean_tables import means_of, shown_tables
 from recovery.report.diagram import INTERVAL, RANGE, STANDARD_ERROR, Diagram
 from recovery.report.statistics import exact_interval
-from recovery.report.statistics.means import means_of, shown_tables
 from recovery.types import Array
 
 

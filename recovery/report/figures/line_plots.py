@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from recovery.report.claims import Analysis
+from recovery.report.claims.mean_tables import printed_numbers, shown_tables
 from recovery.report.diagram import (
     PRINTED,
     Axis,
@@ -34,7 +35,6 @@ from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import interval_handle, write_note
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics import poolable
-from recovery.report.statistics.means import printed_numbers, shown_tables
 from recovery.types import Array
 
 FULL = 0.6

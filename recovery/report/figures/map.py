@@ -21,7 +21,7 @@ from recovery.report.diagram import Axis, Diagram, Panel, Scale, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
-from recovery.report.statistics import Pairs, pair_cells, slices_in_words
+from recovery.report.statistics import Pairs, pair_cells
 from recovery.types import Array
 
 DIFFERENCES = "PuOr_r"
@@ -163,7 +163,7 @@ def crossing_label(analysis: Analysis, i: int) -> str:
     along = analysis.diagram.along
     what = along.percent
     if analysis.pooled and along.by:
-        what += f" at {slices_in_words(analysis.diagram.panels[i], along.by)}"
+        what += f" at each {along.by}"
     return f"{what}, with {interval_words(analysis.levels)}"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from recovery.report.claims import Analysis, contour
+from recovery.report.claims.mean_tables import printed_numbers
 from recovery.report.diagram import (
     PLAIN,
     PRINTED,
@@ -21,7 +22,6 @@ from recovery.report.diagram import (
 )
 from recovery.report.figures.map import crossing_label, half_crossings
 from recovery.report.page.encodings import HALO, KEY, POINT_KEY, Json, rounded, strokes
-from recovery.report.statistics.means import printed_numbers
 
 SYMBOLS = {"stroke": "M-0.7,0.7L0.7,-0.7", "cross": "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7", "diamond": "diamond"}
 PATH: Json = {"detail": {"field": "part"}, "order": {"field": "k"}}

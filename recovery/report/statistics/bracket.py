@@ -5,6 +5,7 @@ between two neighbouring cells. The bracket holds every gap between cells that t
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log
 
 import numpy as np
@@ -30,8 +31,8 @@ class Bracket:
         for i in range(counts.slices):
             one = counts.slice(i)
             # the isotonic fit below a cap is the capped isotonic fit, so two passes give the fits of all crossings
-            left = _likelihoods(one.k, one.n, probability)
-            right = _likelihoods((one.n - one.k)[::-1], one.n[::-1], 1 - probability)[::-1]
+            left = isotonic(one.k, one.n, probability)[1]
+            right = isotonic((one.n - one.k)[::-1], one.n[::-1], 1 - probability)[1][::-1]
             value += 2 * (left + right)[np.searchsorted(one.v, ends[:-1], side="right")]
         return cls(ends, value.max() - value, float(value.max()))
 
@@ -63,31 +64,20 @@ def equal_crossings(counts: Counts, probability: float, dispersion: float) -> fl
     return float(scipy.special.chdtrc(counts.slices - 1, lost)) if counts.slices > 1 else 1.0
 
 
-def _likelihoods(k: Array, n: Array, most: float) -> Array:
-    """Return the log likelihood of rising fractions of at most `most` for the first 0, 1, 2, ... cells.
+def isotonic(k: Array, n: Array, most: float = 1.0) -> tuple[list[slice], Array]:
+    """Return the blocks of cells with equal fractions in the isotonic fit, and the log likelihood of rising fractions
+    of at most `most` for the first 0, 1, 2, ... cells.
 
     Pools adjacent violators; fractions are compared by cross-multiplication, because equal ones must pool exactly.
     """
-    blocks, found = list[tuple[float, float, float]](), [0.0]
-    for won, total in zip(k.tolist(), n.tolist(), strict=True):
-        while blocks and blocks[-1][0] * total >= won * blocks[-1][1]:
-            more, others, _ = blocks.pop()
+    blocks, found = list[tuple[int, float, float, float]](), [0.0]
+    for start, (won, total) in enumerate(zip(k.tolist(), n.tolist(), strict=True)):
+        while blocks and blocks[-1][1] * total >= won * blocks[-1][2]:
+            start, more, others, _ = blocks.pop()
             won, total = won + more, total + others
         p = min(won / total, most)
         likelihood = (won * log(p) if won else 0.0) + ((total - won) * log(1 - p) if total > won else 0.0)
-        blocks.append((won, total, likelihood + (blocks[-1][2] if blocks else 0.0)))
-        found.append(blocks[-1][2])
-    return np.array(found)
-
-
-def blocks(k: Array, n: Array) -> list[slice]:
-    """Return the blocks of cells with equal fractions in the isotonic fit."""
-    starts, sums = list[int](), list[tuple[float, float]]()
-    for i, (won, total) in enumerate(zip(k.tolist(), n.tolist(), strict=True)):
-        start = i
-        while sums and sums[-1][0] * total >= won * sums[-1][1]:
-            more, others = sums.pop()
-            won, total, start = won + more, total + others, starts.pop()
-        sums.append((won, total))
-        starts.append(start)
-    return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(k)], strict=True)]
+        blocks.append((start, won, total, likelihood + (blocks[-1][3] if blocks else 0.0)))
+        found.append(blocks[-1][3])
+    ends = [*(start for start, *_ in blocks), len(k)]
+    return [slice(*pair) for pair in pairwise(ends)], np.array(found)

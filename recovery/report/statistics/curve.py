@@ -2,9 +2,9 @@
 
 P(success) = Phi(z + b u + (g u + h u^2 / 2) log(y/y0) + f(u)) with u = s (v - t) (y/y0)^k. Here t is the threshold,
 Phi(z) its probability, y a slice, y0 their geometric mean; g and h let the shape change with y. f bends the curve: f(0)
-= f'(0) = 0, and f'' is piecewise linear with independent heights N(0, BEND^2) at knots. The penalty is the one
-assumption about the shape; without f the curve is a probit. The likelihood of t is the maximum over (b, g, h, f) with
-the Cox-Reid correction for their information.
+= f'(0) = 0, and f'' is piecewise linear with independent heights N(0, 1) at knots: a Gompertz law has f'' = -.35, a
+plateau at .9 about -1. This is the one assumption about the shape; without f the curve is a probit. b - 1, g and h have
+the same prior. The likelihood of t is the maximum over (b, g, h, f) with the Cox-Reid correction for their information.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,11 @@ import scipy
 from recovery.report.statistics.counts import Counts
 from recovery.types import Array
 
-BEND = 1.0
-"""Typical f'' in probits: a Gompertz law has -.35, a plateau at .9 about -1."""
 WINDOW = 2.5
 """Half width of the window in probits: cells further away hold 4 % of a probit's information."""
 SPACING = 0.7
 """Distance of knots in probits; half of it changes no interval by more than 2 %."""
 KNOTS = SPACING * np.arange(-3, 4)
-STEEPER, TURNED = 1.0, 0.5
-"""Standard deviations of b around 1, and of g and h around 0: the scale s is estimated to a factor of about 2."""
 STEEPEST = 1.5
 """Largest rise of the curve, in probits, between neighbouring cells at the threshold. Where it rises more, the place of
 the threshold between the cells is a guess; a probit then has 1.5 cells inside."""
@@ -67,29 +63,26 @@ class SmoothCurve:
         extra: further columns, whose coefficients have the prior N(0, 1).
         """
         u = self.u(t)
-        columns, prior = [u[:, None]], [STEEPER**-2]
+        columns = [u[:, None]]
         if self.counts.slices > 1:
-            columns = [*columns, np.column_stack([u, u**2 / 2]) * self.along[:, None]]
-            prior = [*prior, TURNED**-2, TURNED**-2]
+            columns.append(np.column_stack([u, u**2 / 2]) * self.along[:, None])
         if self.bent:
-            columns, prior = [*columns, bends(u)[0]], [*prior, *[BEND**-2] * len(KNOTS)]
-        if extra is not None:
-            columns, prior = [*columns, extra], [*prior, *[1.0] * extra.shape[1]]
-        return self._maximised(np.hstack(columns), np.array(prior))
+            columns.append(bends(u)[0])
+        return self._maximised(np.hstack(columns if extra is None else [*columns, extra]))
 
-    def _maximised(self, columns: Array, prior: Array) -> CurveFit:
-        mean = np.eye(1, len(prior)).ravel()
-        now = self._warm.get(len(prior), mean)
+    def _maximised(self, columns: Array) -> CurveFit:
+        prior = np.eye(columns.shape[1])
+        mean = prior[0]
+        now = self._warm.get(len(mean), mean)
 
         def value(weights: Array) -> tuple[float, Array]:
             eta = self.probit + columns @ weights
-            return self.likelihood(eta) - float(prior @ (weights - mean) ** 2) / 2, eta
+            return self.likelihood(eta) - float(((weights - mean) ** 2).sum()) / 2, eta
 
         best, eta = value(now)
         for _ in range(30):
             score, weight = self.moments(eta)
-            information = (columns.T * weight) @ columns + np.diag(prior)
-            step = np.linalg.solve(information, columns.T @ score - prior * (now - mean))
+            step = np.linalg.solve((columns.T * weight) @ columns + prior, columns.T @ score - now + mean)
             tries: Iterator[tuple[Array, float, Array]] = (
                 (now + step / 2**k, *value(now + step / 2**k)) for k in range(12)
             )
@@ -100,10 +93,9 @@ class SmoothCurve:
             now, best, eta = found
             if gained < 1e-6:
                 break
-        self._warm[len(prior)] = now
-        information = (columns.T * self.moments(eta)[1]) @ columns + np.diag(prior)
-        inside = best + float(np.log(prior).sum() - np.linalg.slogdet(information)[1]) / 2
-        return CurveFit(inside, now, columns, eta, information)
+        self._warm[len(mean)] = now
+        information = (columns.T * self.moments(eta)[1]) @ columns + prior
+        return CurveFit(best - float(np.linalg.slogdet(information)[1]) / 2, now, columns, eta, information)
 
     def likelihood(self, eta: Array) -> float:
         k, n = self.counts.k, self.counts.n
@@ -123,17 +115,15 @@ class SmoothCurve:
             slope = slope + bends(u)[1] @ fit.weights[first : first + len(KNOTS)]
         return self.factor * slope
 
-    def step(self, t: float) -> float:
-        """Return about 0.7 standard errors of t."""
-        fit = self.fit(t)
+    def efficient(self, t: float, fit: CurveFit) -> tuple[Array, float]:
+        """Return the weight of each cell's score in the efficient score of t, and the information about t."""
         slope, (_, weight) = self.slopes(t, fit), self.moments(fit.eta)
-        cross = (fit.columns.T * weight) @ slope
-        known = float(weight @ slope**2 - cross @ np.linalg.solve(fit.information, cross))
-        return 0.7 / float(np.sqrt(max(known, 1e-12)))
+        lever = fit.columns @ np.linalg.solve(fit.information, (fit.columns.T * weight) @ slope) - slope
+        return lever, max(float((slope * weight) @ -lever), 1e-12)
 
     def top(self, t: float) -> float:
         """Return the t of the largest value, by parabolas from this t."""
-        h = self.step(t)
+        h = 0.7 * self.efficient(t, self.fit(t))[1] ** -0.5
         for _ in range(8):
             low, mid, high = (self.fit(t + by).value for by in (-h, 0.0, h))
             bend = 2 * mid - low - high
@@ -145,24 +135,18 @@ class SmoothCurve:
 
     def end(self, t: float, side: int, reach: float, furthest: float) -> float:
         """Return where the signed root of the likelihood ratio against t is `reach`; infinite beyond `furthest`."""
-        top, inner, outer = self.fit(t).value, (0.0, 0.0), (np.inf, np.inf)
-        x = min(self.step(t) / 0.7 * reach, furthest)
-        for _ in range(16):
-            root = float(np.sqrt(max(2 * (top - self.fit(t + side * x).value), 0.0)))
-            if abs(root - reach) < 0.02:
-                break
-            if root < reach:
-                inner = (x, root)
-            else:
-                outer = (x, root)
-            if np.isinf(outer[0]) and x >= furthest:
+        fit = self.fit(t)
+        error = self.efficient(t, fit)[1] ** -0.5
+
+        def excess(x: float) -> float:
+            return float(np.sqrt(max(2 * (fit.value - self.fit(t + side * x).value), 0.0))) - reach
+
+        x = min(error * reach, furthest)
+        while excess(x) < 0:
+            if x >= furthest:
                 return side * np.inf
-            if np.isinf(outer[0]):
-                x = min(x * float(np.clip(reach / max(root, 0.1), 1.1, 2.0)), furthest)
-            else:
-                share = np.clip((reach - inner[1]) / (outer[1] - inner[1]), 0.05, 0.95)
-                x = inner[0] + float(share) * (outer[0] - inner[0])
-        return t + side * x
+            x = min(1.5 * x, furthest)
+        return t + side * float(scipy.optimize.brentq(excess, 0.0, x, xtol=error / 50))
 
 
 def rates(eta: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from recovery.config import Until
 from recovery.interval import LEVEL
 from recovery.report.diagram import Axis, Diagram, default_quantity
 from recovery.report.statistics.counts import Draws
-from recovery.report.statistics.panels import Crossing, Threshold, slice_thresholds, threshold_of
+from recovery.report.statistics.panels import SliceThreshold, Threshold, slice_thresholds, threshold_of
 
 FIRST = 0.1
 """Share of the error rate that the first interim analysis of an adaptive sweep uses: few sweeps can stop there."""
@@ -115,7 +115,7 @@ class Estimates:
         return self.by_panel if self.diagram.along.pool is not None else []
 
     @cached_property
-    def slices(self) -> list[tuple[Crossing, ...]]:
+    def slices(self) -> list[tuple[SliceThreshold, ...]]:
         """The threshold of each slice of each panel along x. Empty without an event along a numeric axis."""
         if self.pooled:
             return [one.slices for one in self.pooled]

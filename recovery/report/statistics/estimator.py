@@ -71,15 +71,13 @@ class Estimated:
 def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") -> Estimated:
     """Return the threshold of all slices together."""
     bracket, p = Bracket.of(counts, probability), monotone(counts)
-    start, spread = _curve(counts, bracket, probability, shape), Dispersion()
-    if start is not None:
-        curve, t, spread = start
-        if not curve.bent or (seen(curve, t) and is_smooth(curve, t)):
-            one = constant(curve, t, counts, probability)
-            name: Method = "smooth curve" if curve.bent else "probit"
-            found = Estimated(name, t, bracket, spread, p, one.p, one.factors, curve)
-            if found.interval().bounded:
-                return found
+    curve, t, spread = _curve(counts, bracket, probability, shape)
+    if curve and (not curve.bent or (seen(curve, t) and is_smooth(curve, t))):
+        one = constant(curve, t, counts, probability, spread)
+        name: Method = "smooth curve" if curve.bent else "probit"
+        found = Estimated(name, t, bracket, spread, p, one.p, one.factors, curve)
+        if found.interval().bounded:
+            return found
     some = np.isfinite(bracket.reach(LEVEL, spread.factor)).any()
     middle = bracket.middle if some and bracket.inside else np.nan
     return Estimated(
@@ -89,19 +87,24 @@ def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") 
 
 def _curve(
     counts: Counts, bracket: Bracket, probability: float, shape: Shape
-) -> tuple[SmoothCurve, float, Dispersion] | None:
+) -> tuple[SmoothCurve | None, float, Dispersion]:
     """Return the curve with counts divided by their dispersion, its threshold, and the dispersion."""
     inner = bracket.ends[1:-1]
     if shape == "free" or len(inner) < 3:
-        return None
+        return None, np.nan, Dispersion()
     low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1])
     first = np.linspace(float(low), float(high), 6)
     found = near_threshold(counts, np.unique(np.append(first, bracket.middle)), probability, shape == "smooth")
     if found is None:
-        return None
+        return None, np.nan, Dispersion()
     curve, t = found
-    spread = dispersion(curve, t)
-    if spread.factor > 1:
-        fewer = replace(curve.counts, k=curve.counts.k / spread.factor, n=curve.counts.n / spread.factor)
-        curve = SmoothCurve(fewer, curve.factor, curve.along, curve.probit, curve.bent)
+    spread, first = Dispersion(), curve.counts
+    for _ in range(3 if first.draws else 0):
+        # a curve through dependent counts follows their scatter, so the dispersion is estimated again
+        found = dispersion(curve, t)
+        spread = found._replace(factor=max(found.factor / spread.factor, 1.0))
+        if not np.isfinite(spread.factor):
+            return None, np.nan, spread
+        fewer = replace(first, k=first.k / spread.factor, n=first.n / spread.factor)
+        curve = replace(curve, counts=fewer, _warm={})
     return curve, curve.top(t), spread

@@ -10,7 +10,6 @@ import scipy
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import PLAIN, Panel, ThresholdAxis
-from recovery.report.statistics.curve import SmoothCurve, bends
 from recovery.report.statistics.panels import Threshold, is_number, slice_thresholds, threshold_of
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
@@ -55,7 +54,7 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
     """
     found, missing = list[Array](), list[str]()
     for panel in panels:
-        whole = threshold_of(panel, replace(along, probability=middle(probabilities)))
+        whole = threshold_of(panel, along)
         if along.by and whole.parts and not any(is_positive(part.y) for part in whole.parts):
             raise ReportError(f"a power of {along.by} needs positive numbers")
         values = list[tuple[float, float, float]]()
@@ -83,59 +82,21 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
     return Growth(kept, slope, information**-0.5, float(np.sqrt(square / information)), freedom, tuple(missing))
 
 
-def middle(probabilities: Sequence[float]) -> float:
-    """Return the probability halfway between these in probits: the curve is fitted near its threshold."""
-    return float(scipy.special.ndtr(np.mean(scipy.special.ndtri(probabilities))))
-
-
 def place(one: Threshold, probabilities: Sequence[float]) -> SizePlace | str:
-    """Return the x of a slice at one probability, or the distance between two, from the fitted curve.
+    """Return the x of a slice at one probability, or the distance between two, each with an interval of its own.
 
-    one: the threshold of the slice at the `middle` of the probabilities. Where the bracket gives it, each probability
-    has a bracket of its own. Otherwise the text says what is missing.
+    Where an interval is missing or open, the text says which probability the cells do not show.
     """
-    if not one.monotone or one.found is None:
-        return "success is not monotone" if one.found else "no transition"
-    chances = [1 - p if one.falling else p for p in probabilities]
-    if one.found.curve is not None:
-        at, lever, covariance = on_curve(one.found.curve, one.found.estimate, chances)
-        if not np.isfinite(at).all():
-            return "its fitted curve does not reach both ends"
-        if one.log:
-            at, lever = np.exp(at), lever * np.exp(at)[:, None]
-        value, direction = (at[0], lever[0]) if len(at) == 1 else (abs(at[1] - at[0]), lever[1] - lever[0])
-        return SizePlace(float(value), float(np.sqrt(direction @ covariance @ direction)) / float(value))
-    found = [replace(one, along=replace(one.along, probability=p)).interval for p in probabilities]
-    for p, given in zip(probabilities, found, strict=True):
-        if not (given.known and given.bounded):
+    found = [replace(one, along=replace(one.along, probability=p)) for p in probabilities]
+    for p, at in zip(probabilities, found, strict=True):
+        if not at.monotone:
+            return "success is not monotone"
+        if not (at.interval.known and at.interval.bounded):
             return f"{100 * p:g} % is outside its cells"
-    value = found[0].estimate if len(found) == 1 else abs(found[1].estimate - found[0].estimate)
-    reach = float(np.hypot.reduce([(given.high - given.low) / 2 for given in found])) / normal_reach(LEVEL)
+    ends = [at.interval for at in found]
+    value = ends[0].estimate if len(ends) == 1 else abs(ends[1].estimate - ends[0].estimate)
+    reach = float(np.hypot.reduce([(end.high - end.low) / 2 for end in ends])) / normal_reach(ends[0].level)
     return SizePlace(value, max(reach / value, 1e-9)) if value > 0 else "both ends are in one step of its cells"
-
-
-def on_curve(curve: SmoothCurve, t: float, chances: Sequence[float]) -> tuple[Array, Array, Array]:
-    """Return the v at which the curve of one slice has these probabilities, their derivatives by t and the weights, and
-    the covariance of t and the weights. NaN where the curve does not reach a probability."""
-    fit, scale = curve.fit(t), float(curve.factor[0])
-    u = np.linspace(-6, 6, 2401)
-    columns = np.column_stack([u, bends(u)[0]] if curve.bent else [u])
-    eta = curve.probit + columns @ fit.weights
-    # the rising part of the curve around the threshold
-    falls, zero = np.flatnonzero(np.diff(eta) <= 0), len(u) // 2
-    first = int(max(falls[falls < zero], default=-1)) + 1
-    last = int(min(falls[falls >= zero], default=len(u) - 1))
-    eta, u, columns = eta[first : last + 1], u[first : last + 1], columns[first : last + 1]
-    wanted = scipy.special.ndtri(chances)
-    at = np.interp(wanted, eta, u, left=np.nan, right=np.nan)
-    index = np.clip(np.searchsorted(eta, wanted), 1, len(eta) - 1)
-    slope = (eta[index] - eta[index - 1]) / (u[index] - u[index - 1])
-    lever = np.column_stack([np.ones(len(at)), -columns[index] / (scale * slope)[:, None]])
-    joint = np.column_stack([-curve.slopes(t, fit), fit.columns])
-    prior = fit.information - (fit.columns.T * curve.moments(fit.eta)[1]) @ fit.columns
-    information = (joint.T * curve.moments(fit.eta)[1]) @ joint
-    information[1:, 1:] += prior
-    return t + at / scale, lever, np.linalg.inv(information)
 
 
 def is_positive(value: object) -> bool:

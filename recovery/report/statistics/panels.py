@@ -12,6 +12,7 @@ from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, ThresholdAxis
 from recovery.report.statistics.counts import Counts, Draws
+from recovery.report.statistics.differences import threshold_difference
 from recovery.report.statistics.estimator import Estimated, Method, estimate
 from recovery.report.statistics.shape import walk_crossings
 from recovery.theory.normal import normal_reach
@@ -19,27 +20,20 @@ from recovery.types import Array
 
 OUTER = 5.0
 """The outer interval has one fifth of the error rate: 99 % for 95 %."""
-SIZES = 40
-"""Slices whose own thresholds are shown: all if there are no more, otherwise evenly spaced ones."""
 RATIO = ThresholdAxis()
 """The n/d at which an event has probability one half."""
 
 
-class Crossing(NamedTuple):
-    """The threshold of one slice along x: its value of y (None without a y axis), the x with its interval, and what the
-    interval comes from."""
+class SliceThreshold(NamedTuple):
+    """The threshold of one slice from its own trials.
+
+    y: its value of y (None without a y axis). interval: of x. value, outer: intervals of the pooled value, at the level
+    of the threshold and at the outer level shared among all slices. method: what they come from.
+    """
 
     y: Any
     interval: Interval
-    method: str = ""
-
-
-class SliceValue(NamedTuple):
-    """The pooled value at the threshold of one slice, from its own trials: intervals at the level of the threshold, and
-    at the outer level shared among all slices."""
-
-    y: float
-    interval: Interval
+    value: Interval
     outer: Interval
     method: str = ""
 
@@ -54,10 +48,6 @@ class Part:
     x: Array
     rising: Array
     total: Array
-    draws: Draws | None
-
-    def counts(self, y: float = 0.0) -> Counts:
-        return Counts.make(np.full(len(self.places), y), self.places, self.rising, self.total, self.draws)
 
     def at(self, place: float) -> float:
         """Return the x of a place, along straight lines between the cells and beyond them."""
@@ -74,7 +64,8 @@ class Threshold:
     """The threshold of a panel, pooled over its slices, or of a single slice, whose panel then holds its cells only.
 
     level: of `interval`. falling: success becomes rarer with x. found: the estimate of all cells together, along the
-    pooled value or x; None if success shows no trend along x.
+    pooled value or x; None if success shows no trend along x. draws: the single trials, if some share draws; their
+    `cell` is a label of the index of the panel's cells.
     """
 
     panel: Panel
@@ -83,6 +74,7 @@ class Threshold:
     falling: bool
     parts: tuple[Part, ...]
     log: bool = False
+    draws: Draws | None = None
 
     @property
     def probability(self) -> float:
@@ -95,8 +87,25 @@ class Threshold:
         return self._estimate(self.parts) if self.parts and self._trend_is_clear else None
 
     def _estimate(self, parts: Sequence[Part], share: float | None = None) -> Estimated | None:
-        counts = _together(parts, share)
+        counts = self._counts(parts, share)
         return estimate(counts, self.probability, self.along.interval) if len(counts.v) else None
+
+    def _counts(self, parts: Sequence[Part], share: float | None = None) -> Counts:
+        """Return the counts of some slices. share: of unfinished trials that succeed; None leaves these trials out."""
+        y = np.repeat([float(one.y) if is_number(one.y) else 0.0 for one in parts], [len(one.x) for one in parts])
+        places, rising, total = (
+            np.concatenate([getattr(one, name) for one in parts]) for name in ("places", "rising", "total")
+        )
+        if share is not None:
+            more = np.concatenate([unfinished(one.panel.cells) for one in parts])
+            return Counts.make(y, places, rising + share * more, total + more)
+        draws = self.draws
+        if draws is not None:
+            at = pd.Index(np.concatenate([one.panel.cells.index for one in parts])).get_indexer(draws.cell)
+            known = at >= 0
+            outcome = 1 - draws.outcome if self.falling else draws.outcome
+            draws = Draws(at[known], outcome[known], draws.draw[known])
+        return Counts.make(y, places, rising, total, draws)
 
     @cached_property
     def _trend_is_clear(self) -> bool:
@@ -158,45 +167,34 @@ class Threshold:
         return (self.found,) if len(self.parts) == 1 else tuple(self._estimate([part]) for part in self.parts)
 
     @cached_property
-    def slices(self) -> tuple[Crossing, ...]:
-        """The threshold of each slice along x."""
-        found = []
+    def slices(self) -> tuple[SliceThreshold, ...]:
+        """The threshold of each slice."""
+        found, shared = [], 1 - (1 - outer_level(self.level)) / max(len(self.parts), 1)
         for part, one in zip(self.parts, self.alone, strict=True):
-            given = _own(one, self.level)
-            if self.along.pool is None:
-                given = self._in_units(given)
-            else:
-                given = Interval(part.at(given.estimate), part.at(given.low), part.at(given.high), given.level)
-            found.append(Crossing(part.y, given, one.method if one else ""))
+            value, outer = (_own(one, level) for level in (self.level, shared))
+            given = self._in_units(value)
+            if self.along.pool is not None:
+                given = Interval(part.at(value.estimate), part.at(value.low), part.at(value.high), value.level)
+            found.append(SliceThreshold(part.y, given, value, outer, one.method if one else ""))
         return tuple(found)
 
-    @cached_property
-    def each(self) -> tuple[SliceValue, ...]:
-        """The pooled value of each slice that shows one; empty without pooling."""
-        if self.along.pool is None:
-            return ()
-        shared = 1 - (1 - outer_level(self.level)) / len(self.parts)
-        pairs = zip(self.parts, self.alone, strict=True)
-        values = [
-            SliceValue(part.y, _own(one, self.level), _own(one, shared), one.method if one else "")
-            for part, one in pairs
-        ]
-        return tuple(one for one in values if one.interval.known)
+    @property
+    def each(self) -> tuple[SliceThreshold, ...]:
+        """The slices that show a pooled value; empty without pooling."""
+        return tuple(one for one in self.slices if one.value.known) if self.along.pool is not None else ()
 
     @property
     def changes(self) -> bool:
         """Whether the pooled value changes over the slices: then no pooled number stands for them."""
         return self.along.pool is not None and self.monotone and not self.constant and len(self.each) > 1
 
-    def factor_between(self, one: SliceValue, other: SliceValue) -> Interval:
+    def factor_between(self, one: SliceThreshold, other: SliceThreshold) -> Interval:
         """Return the value of the other slice by that of one slice; the interval holds for all pairs at once."""
-        first, second = one.outer, other.outer
-        if not (second.low > 0 and first.low > 0):
-            return Interval(other.interval.estimate / one.interval.estimate, 0.0, np.inf, self.level)
-        down = np.hypot(np.log(second.estimate / second.low), np.log(first.high / first.estimate))
-        up = np.hypot(np.log(second.high / second.estimate), np.log(first.estimate / first.low))
-        ratio = second.estimate / first.estimate
-        return Interval(ratio, float(ratio * np.exp(-down)), float(ratio * np.exp(up)), self.level)
+        if not (one.outer.low > 0 and other.outer.low > 0):
+            return Interval(other.value.estimate / one.value.estimate, 0.0, np.inf, self.level)
+        logs = [Interval(*np.log([at.estimate, at.low, at.high]), self.level) for at in (one.outer, other.outer)]
+        found = threshold_difference(*logs)
+        return Interval(*np.exp([found.estimate, found.low, found.high]), self.level)
 
     @property
     def factors(self) -> tuple[float, float] | None:
@@ -225,7 +223,8 @@ class Threshold:
     def crossings(self) -> tuple[tuple[Any, tuple[float, ...]], ...]:
         """For each slice, every x at which success passes the probability, also where it is not monotone."""
         return tuple(
-            (part.y, tuple(part.at(v) for v in walk_crossings(part.counts(), self.probability))) for part in self.parts
+            (part.y, tuple(part.at(v) for v in walk_crossings(self._counts([part]), self.probability)))
+            for part in self.parts
         )
 
 
@@ -242,18 +241,18 @@ def outer_level(level: float) -> float:
 def threshold_of(panel: Panel, along: ThresholdAxis, level: float = LEVEL, draws: Draws | None = None) -> Threshold:
     """Return the threshold of a panel, pooled over its slices if `along` pools them.
 
-    draws: the single trials, if some share draws; their `cell` is a label of the index of the panel's cells.
+    draws: see `Threshold`.
     """
     parts = slices_of(panel, along)
     strange = [part.where[str(along.by)] for part in parts if along.by and not is_number(part.where[along.by])]
     if along.pool is not None and len(parts) > 1 and strange:
         raise ReportError(f"report.pool: slices are pooled along numbers, found {strange[0]}; leave out report.pool")
     log = along.pool is None and Axis(panel.y if along.transposed else panel.x).kind == "log"
-    made = tuple(_part(part, along, log, draws) for part in parts)
+    made = tuple(_part(part, along, log) for part in parts)
     falling = trend_along(made) < 0
     if falling:
-        made = tuple(replace(one, rising=one.total - one.rising, draws=_turned(one.draws)) for one in made)
-    return Threshold(panel, along, level, falling, made, log)
+        made = tuple(replace(one, rising=one.total - one.rising) for one in made)
+    return Threshold(panel, along, level, falling, made, log, draws)
 
 
 def slice_thresholds(found: Threshold, level_of: Any) -> list[Threshold]:
@@ -261,56 +260,25 @@ def slice_thresholds(found: Threshold, level_of: Any) -> list[Threshold]:
     return [replace(found, panel=part.panel, level=level_of(part.panel.title), parts=(part,)) for part in found.parts]
 
 
-def _turned(draws: Draws | None) -> Draws | None:
-    return None if draws is None else draws._replace(outcome=1 - draws.outcome)
-
-
-def _part(part: Panel, along: ThresholdAxis, log: bool, draws: Draws | None) -> Part:
+def _part(part: Panel, along: ThresholdAxis, log: bool) -> Part:
     cells, x = part.cells, numbers(part.cells, along.x)
     places = along.values(cells)
     if along.pool is not None and (np.diff(places[np.argsort(x, kind="stable")]) <= 0).any():
         where = f" where {part.title}" if part.title else ""
         raise ReportError(f"report.pool: {along.pool} does not increase with {along.x}{where}; choose one that does")
-    if draws is not None:
-        number = pd.Series(np.arange(len(cells)), index=cells.index).reindex(draws.cell)
-        known = number.notna().to_numpy()
-        draws = Draws(number[known].to_numpy(dtype=np.intp), draws.outcome[known], draws.draw[known])
     yes, no = numbers(cells, "yes"), numbers(cells, "no")
     y = part.where[str(along.by)] if along.by else None
-    return Part(part, y, np.log(places) if log else places, x, yes, yes + no, draws)
-
-
-def _together(parts: Sequence[Part], share: float | None) -> Counts:
-    """Return the counts of all slices. share: of unfinished trials that succeed; None leaves these trials out."""
-    y = np.concatenate([np.full(len(one.x), one.y if is_number(one.y) else 0.0) for one in parts])
-    rising, total = ([getattr(one, name) for one in parts] for name in ("rising", "total"))
-    if share is not None:
-        more = [unfinished(one.panel.cells) for one in parts]
-        rising = [a + share * b for a, b in zip(rising, more, strict=True)]
-        total = [a + b for a, b in zip(total, more, strict=True)]
-    draws = None
-    if share is None and parts[0].draws is not None:
-        starts = np.cumsum([0, *(len(one.x) for one in parts)])
-        some = [(one.draws, start) for one, start in zip(parts, starts, strict=False) if one.draws is not None]
-        columns = (
-            [one.cell + start for one, start in some],
-            [one.outcome for one, _ in some],
-            [one.draw for one, _ in some],
-        )
-        draws = Draws(*(np.concatenate(column) for column in columns))
-    return Counts.make(
-        y, np.concatenate([one.places for one in parts]), np.concatenate(rising), np.concatenate(total), draws
-    )
+    return Part(part, y, np.log(places) if log else places, x, yes, yes + no)
 
 
 def slices_of(panel: Panel, along: ThresholdAxis) -> list[Panel]:
-    """Return a panel for each slice that has cells, in the order of the axis; of pooled slices, at most `SIZES`."""
+    """Return a panel for each slice that has cells, in the order of the axis."""
     if along.by is None:
         return [panel] if len(panel.cells) else []
     groups = {None if y != y else y: cells for y, cells in panel.cells.groupby(along.by, dropna=False)}
     order = [y for y in (panel.x if along.transposed else panel.y) if y in groups]
     found = []
-    for y in order if along.pool is None else fitted_values(order):
+    for y in order:
         where = {**panel.where, along.by: y}
         unstarted = [at for at in panel.unstarted if at[along.transposed] == y]
         found.append(replace(panel, title=PLAIN.where(where), where=where, cells=groups[y], unstarted=unstarted))
@@ -334,20 +302,6 @@ def trend_along(parts: Sequence[Part]) -> float:
 def poolable(diagram: Diagram) -> bool:
     """Return whether the diagram shows a proportion over n and d, so that a ratio n/d can be fitted."""
     return diagram.proportion and diagram.layout.over_n_and_d
-
-
-def fitted_values(values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values of y whose slices are fitted one by one: all, or `SIZES` of them."""
-    if len(values) <= SIZES:
-        return values
-    return [values[i] for i in np.unique(np.linspace(0, len(values) - 1, SIZES).round().astype(int))]
-
-
-def slices_in_words(panel: Panel, by: str) -> str:
-    """Return which slices are fitted in words: `each d`, or `40 of 500 d`."""
-    present = list(panel.cells[by].unique())
-    fitted = len(fitted_values(present))
-    return f"each {by}" if fitted == len(present) else f"{fitted} of {len(present)} {by}"
 
 
 def numbers(cells: pd.DataFrame, name: str) -> Array:

@@ -7,18 +7,13 @@ import numpy as np
 import scipy
 
 from recovery.interval import LEVEL
-from recovery.report.statistics.bracket import blocks, equal_crossings
+from recovery.report.statistics.bracket import equal_crossings, isotonic
 from recovery.report.statistics.counts import Counts
-from recovery.report.statistics.curve import SPACING, CurveFit, SmoothCurve, bends, rates
+from recovery.report.statistics.curve import SPACING, SmoothCurve, bends, rates
 from recovery.types import Array, Index
 
 REJECTED = 0.01
 """Level of the tests of a constant threshold and of monotone success."""
-JUMP = 3.0
-"""Bayes factor at which a jump at the threshold is preferred to a smooth curve: an error rate of at most 1/3 by
-Markov's inequality, and of 0.02 on smooth laws."""
-DRAWN = 400
-"""Binomial samples for a p-value; they give 0.01 to a third of it."""
 
 
 def monotone(counts: Counts) -> float:
@@ -31,7 +26,7 @@ def monotone(counts: Counts) -> float:
     away, squares, freedom, j = [0.0], 0.0, 0, np.arange(1, 30)[:, None]
     for i in range(counts.slices):
         one = counts.slice(i)
-        for block in blocks(one.k, one.n):
+        for block in isotonic(one.k, one.n)[0]:
             k, n = one.k[block], one.n[block]
             p = k.sum() / n.sum()
             if len(k) < 2 or not 0 < p < 1:
@@ -55,42 +50,37 @@ class Dispersion(NamedTuple):
 def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
     """Return the variance of the scores of t of the draws that trials share, relative to independent trials.
 
-    The variance is taken within slices, so that it hides no change; with one draw per slice, over the slices.
+    The variance is taken within slices, so that it hides no change; with one draw per slice, over the slices. One draw
+    alone has no variance: then nothing bounds t.
     """
     counts, fit = curve.counts, curve.fit(t)
     if counts.draws is None:
         return Dispersion()
-    lever, information = efficient(curve, t, fit)
-    p, rate = scipy.special.ndtr(fit.eta), sum(rates(fit.eta))
-    score, group = _scores_of_draws(counts, p, lever * rate)
-    group = group if np.bincount(group).max() > 1 else np.zeros(len(score), np.intp)
-    many = np.bincount(group)
-    left = score - (np.bincount(group, score) / np.maximum(many, 1))[group]
-    variance = np.bincount(group, left**2) * many / np.maximum(many - 1, 1)
-    squares = float((variance**2 / np.maximum(many - 1, 1)).sum())
-    freedom = max(float(variance.sum()) ** 2 / squares, 1.0) if squares else 1.0
-    # the curve follows the draws, which makes their residuals smaller
-    used = float(np.trace(np.linalg.solve(fit.information, (fit.columns.T * curve.moments(fit.eta)[1]) @ fit.columns)))
-    left_over = max(len(score) - used, 1.0) / len(score)
-    return Dispersion(max(float(variance.sum()) / information / left_over, 1.0), max(freedom * left_over, 1.0))
-
-
-def efficient(curve: SmoothCurve, t: float, fit: CurveFit) -> tuple[Array, float]:
-    """Return the weight of each cell's score in the efficient score of t, and the information about t."""
-    slope, (_, weight) = curve.slopes(t, fit), curve.moments(fit.eta)
-    project = np.linalg.solve(fit.information, (fit.columns.T * weight) @ slope)
-    lever = fit.columns @ project - slope
-    return lever, max(float((slope * weight) @ -lever), 1e-12)
+    lever, information = curve.efficient(t, fit)
+    weight = curve.moments(fit.eta)[1]
+    # the curve follows the draws, which makes their residuals smaller by their leverage (MacKinnon and White 1985)
+    pull = weight * ((fit.columns @ np.linalg.inv(fit.information) * fit.columns).sum(axis=1) + lever**2 / information)
+    score, of, drawn = scores_of_draws(counts, scipy.special.ndtr(fit.eta), lever * sum(rates(fit.eta)))
+    if len(score) < 2:
+        return Dispersion(np.inf, 1.0)
+    each = np.maximum(np.bincount(counts.draws.cell, minlength=len(pull)), 1)
+    free, expected = (np.bincount(drawn, (of_cell / each)[counts.draws.cell]) for of_cell in (pull, lever**2 * weight))
+    of = of if np.bincount(of).max() > 1 else np.zeros(len(score), np.intp)
+    many = np.bincount(of)
+    left = (score - (np.bincount(of, score) / np.maximum(many, 1))[of]) / np.clip(1 - free, 0.1, 1.0)
+    variance = np.bincount(of, left**2) * many / np.maximum(many - 1, 1)
+    freedom = expected.sum() ** 2 / (expected**2).sum() - np.count_nonzero(many)
+    return Dispersion(max(float(variance.sum()) / information, 1.0), max(float(freedom), 1.0))
 
 
 def is_smooth(curve: SmoothCurve, t: float) -> bool:
-    """Return whether the curve rises at the threshold, and no jump or finer bend there improves the fit."""
+    """Return whether the curve rises at the threshold, and no jump or finer bend there is likelier (a Bayes factor)."""
     fit, u = curve.fit(t), curve.u(t)
     if (curve.slopes(t, fit)[np.abs(u) < 0.5] <= 0).any():
         return False
     finer = bends(u, np.array([-0.5, 0.0, 0.5]) * SPACING, SPACING / 2)[0]
     gain = curve.fit(t, np.column_stack([np.sign(u) / 2, finer])).value - fit.value
-    return bool(gain <= np.log(JUMP))
+    return bool(gain <= 0)
 
 
 class Constancy(NamedTuple):
@@ -100,59 +90,46 @@ class Constancy(NamedTuple):
     factors: tuple[float, float]
 
 
-def constant(curve: SmoothCurve, t: float, whole: Counts, probability: float) -> Constancy:
+def constant(curve: SmoothCurve, t: float, whole: Counts, probability: float, spread: Dispersion) -> Constancy:
     """Test one threshold for all slices against any change, by a score test, and by the bracket of each slice.
 
-    The score test has one shift per slice; its law comes from binomial samples of the common fit. The bracket sees
-    slices whose threshold is outside the window of the curve; where the null is true its p-value is far too large.
-    Where trials share draws, the variance comes from the draws of each slice.
+    The score test has one shift per slice. Where trials share draws, Welch's test compares the scores of the draws of
+    each slice. The bracket sees slices whose threshold is outside the window of the curve; where the null is true its
+    p-value is far too large.
     """
     counts, many = curve.counts, curve.counts.slices
     if many == 1:
         return Constancy(1.0, (1.0, 1.0))
     fit = curve.fit(t)
-    slope, (_, weight) = curve.slopes(t, fit), curve.moments(fit.eta)
-    p, rate = scipy.special.ndtr(fit.eta), sum(rates(fit.eta))
+    slope, (score, weight) = curve.slopes(t, fit), curve.moments(fit.eta)
     cross = counts.sums(fit.columns.T * weight * slope)  # (coefficients, slices)
     project = np.linalg.solve(fit.information, cross)
     information = np.diag(counts.sums(weight * slope**2)) - cross.T @ project
-
-    def scores(left: Array) -> Array:
-        """Return the efficient score of each slice's shift, shape (..., slices)."""
-        each: Array = counts.sums(left * rate * -slope) + (left * rate) @ fit.columns @ project
-        return each - each.sum(axis=-1, keepdims=True) / whole_information * information.sum(axis=0)
-
-    whole_information = float(information.sum())
-    seen, share = scores(counts.k - counts.n * p), np.maximum(np.diag(information), 1e-12)
+    ones, total = information.sum(axis=0), max(float(information.sum()), 1e-12)
+    seen = counts.sums(-score * slope) + score @ fit.columns @ project
+    seen = seen - seen.sum() / total * ones
+    share = np.maximum(np.diag(information), 1e-12)
     if counts.draws is None:
-        rng = np.random.default_rng([int(counts.k.sum()), int(counts.n.sum()), many])
-        total = counts.n.astype(int)
-        drawn = np.array([scores(rng.binomial(total, p) - total * p) for _ in range(DRAWN)])
-        ones = information.sum(axis=0)
-        inverse = np.linalg.pinv(information - np.outer(ones, ones) / whole_information, 1e-6, hermitian=True)
-        statistic, others = float(seen @ inverse @ seen), np.einsum("ai,ij,aj->a", drawn, inverse, drawn)
-        by_scores = (1 + float((others >= statistic - 1e-12).sum())) / (DRAWN + 1)
-        one = min(by_scores, equal_crossings(whole, probability, 1.0))
+        inverse = np.linalg.pinv(information - np.outer(ones, ones) / total, 1e-6, hermitian=True)
+        p = float(scipy.special.chdtrc(many - 1, float(seen @ inverse @ seen)))
     else:
-        one = _welch(counts, (p, rate * -slope), seen / share, share)
-    reach = scipy.special.ndtri((1 + LEVEL ** (1 / many)) / 2) / np.sqrt(share)
-    moved = seen / share
+        left, of, _ = scores_of_draws(counts, scipy.special.ndtr(fit.eta), sum(rates(fit.eta)) * -slope)
+        p = welch(left, of, seen / share, share)
+    reach, moved = scipy.special.ndtri((1 + LEVEL ** (1 / many)) / 2) / np.sqrt(share), seen / share
     factors = float((1 + (moved - reach) / t).min()), float((1 + (moved + reach) / t).max())
-    return Constancy(one, factors)
+    return Constancy(min(p, equal_crossings(whole, probability, spread.factor)), factors)
 
 
-def _welch(counts: Counts, residual: tuple[Array, Array], moved: Array, information: Array) -> float:
-    """Return the p-value of equal shifts of the slices, by the variance of the draws of each slice (Welch 1951).
+def welch(score: Array, of: Index, moved: Array, information: Array) -> float:
+    """Return the p-value of equal shifts of the slices, by the variance of the scores of their draws (Welch 1951).
 
-    residual: the probability of each cell, and the weight of its residual in the score. moved: the shift of each slice.
+    of: the slice of each score. moved: the shift of each slice. A variance is at least that of independent trials.
     """
-    score, group = _scores_of_draws(counts, *residual)
-    n = np.bincount(group, minlength=counts.slices)
+    many, n = len(moved), np.bincount(of, minlength=len(moved))
     if n.min() < 2:
         return 1.0
-    left = score - (np.bincount(group, score) / n)[group]
-    variance = np.maximum(np.bincount(group, left**2) * n / (n - 1), information)
-    weight, many = information**2 / variance, counts.slices
+    left = score - (np.bincount(of, score) / n)[of]
+    weight = information**2 / np.maximum(np.bincount(of, left**2) * n / (n - 1), information)
     share = weight / weight.sum()
     spread = float(((1 - share) ** 2 / (n - 1)).sum())
     between = float(weight @ (moved - share @ moved) ** 2) / (many - 1)
@@ -160,14 +137,15 @@ def _welch(counts: Counts, residual: tuple[Array, Array], moved: Array, informat
     return float(scipy.special.fdtrc(many - 1, (many**2 - 1) / (3 * spread), ratio))
 
 
-def _scores_of_draws(counts: Counts, p: Array, weight: Array) -> tuple[Array, Index]:
-    """Return the weighted sum of the residuals of each draw of each slice, and its slice."""
+def scores_of_draws(counts: Counts, p: Array, weight: Array) -> tuple[Array, Index, Index]:
+    """Return the weighted sum of the residuals of each draw of each slice, its slice, and the draw of each trial."""
     draws = counts.draws
     assert draws is not None
     pairs = np.column_stack([counts.of[draws.cell], draws.draw])
     found, of = np.unique(pairs, axis=0, return_inverse=True)
-    score: Array = np.bincount(of.ravel(), (draws.outcome - p[draws.cell]) * weight[draws.cell]).astype(float)
-    return score, found[:, 0]
+    of = of.ravel()
+    score: Array = np.bincount(of, (draws.outcome - p[draws.cell]) * weight[draws.cell]).astype(float)
+    return score, found[:, 0], of
 
 
 def walk_crossings(counts: Counts, probability: float) -> list[float]:

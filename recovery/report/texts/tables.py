@@ -20,9 +20,9 @@ from pyarrow import csv
 from recovery.interval import LEVEL
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns as line_rows
+from recovery.report.claims.mean_tables import FAR, MeanTable, claimed_tables
 from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, rows_where
 from recovery.report.statistics import exact_interval
-from recovery.report.statistics.means import FAR, MeanTable, claimed_tables
 from recovery.text import printable, spreadsheet_text
 
 ALL = "all"
