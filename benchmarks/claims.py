@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from benchmarks import arguments, table, written
 from benchmarks.laws import TRUTHS
+from recovery.methods.columns import columns_document, select
 from recovery.report.claims.analysis import results
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates
@@ -55,7 +56,12 @@ def contradicted(rows: pd.DataFrame, *claims: dict[str, Any]) -> list[bool]:
     report = {"value": claims[0]["of"], "x": "n", "y": "d"}
     config = {"name": "claims", "replicates": int(rows["replicate"].max()) + 1, "axes": {}, "report": report}
     sweep = {"name": "claims", "digest": "0", "config": config | {"claims": list(claims)}, "trials": len(rows)}
-    grid = Grid(Path("claims"), sweep | {"provenance": {}}, pa.Table.from_pandas(rows, preserve_index=False))
+    grid = Grid(
+        Path("claims"),
+        sweep
+        | {"provenance": {}, "columns": columns_document(select("recovered", "absolute_distance", "test_distance"))},
+        pa.Table.from_pandas(rows, preserve_index=False),
+    )
     return [one.verdict == "contradicted" for one in results(Estimates(Diagram.of(grid)))]
 
 

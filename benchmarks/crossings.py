@@ -20,6 +20,7 @@ from scipy.special import expit, ndtr
 
 from benchmarks import arguments, resumed, table, written
 from benchmarks.laws import EVEN, SIZES, WHOLE
+from recovery.methods.columns import columns_document, select
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates
 from recovery.store import Grid
@@ -111,6 +112,7 @@ def diagram(law: str, replicates: int, seed: int) -> Diagram:
     rows["absolute_distance"] = LAWS[law].draw(n, d, rng)
     config = {"name": "crossings", "replicates": replicates, "axes": {}, "report": {"value": "absolute_distance"}}
     document = {"name": "crossings", "digest": "0", "config": config, "trials": len(rows), "provenance": {}}
+    document["columns"] = columns_document(select("recovered", "absolute_distance", "test_distance"))
     return Diagram.of(Grid(Path("crossings"), document, pa.Table.from_pandas(rows, preserve_index=False)))
 
 

@@ -5,7 +5,7 @@ seed, so a limit that was set by the first list is judged by laws that it has no
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -219,10 +219,6 @@ def draw(law: Law, sizes: int, replicates: int, rng: Rng, seed: int) -> Grid:
     outcome = (chances < p).astype(float)
     numbers = np.repeat(np.arange(replicates), len(p)) * len(every) + of[cell] if law.shared else cell
     return Grid(d, v, outcome.sum(axis=0), total, own, (cell, outcome.ravel(), numbers))
-
-
-def renamed(law: Law, **changes: Any) -> Law:
-    return replace(law, **changes)
 
 
 def ideal(law: Law, grid: Grid) -> float:

@@ -1,6 +1,5 @@
 """The site: `make docs` builds it into docs/_build/html, with warnings as errors and no outside address."""
 
-from pathlib import Path
 from typing import Any, NoReturn
 
 from docutils.nodes import SkipNode
@@ -8,7 +7,6 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
 from docs.gallery import show_configs
-from docs.layers import drawing
 from docs.terms import link_terms, name_terms
 
 project = "recover"
@@ -45,14 +43,9 @@ def _display(writer: Any, node: Any) -> NoReturn:
     raise SkipNode
 
 
-def _draw_layers(app: Sphinx) -> None:
-    (Path(app.srcdir) / "_static" / "layers.svg").write_text(drawing(), encoding="utf-8")
-
-
 def setup(app: Sphinx) -> None:
-    """Write formulas as MathML, draw the layers, show configs in the gallery, and link words to the glossary."""
+    """Write formulas as MathML, show configs in the gallery, and link words to the glossary."""
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
-    app.connect("builder-inited", _draw_layers)
     app.connect("doctree-read", show_configs)
     app.connect("doctree-read", name_terms)
     app.connect("doctree-resolved", link_terms)

@@ -164,7 +164,7 @@ def test_a_claim_about_a_threshold_that_changes_is_supported_if_every_slice_agre
 
 def test_a_large_change_of_a_slice_is_named_beside_the_number_unless_it_is_excluded() -> None:
     """Few trials at two sizes: the number is printed, and a claim about it is judged on the same number."""
-    rows = wendel_rows(n=range(4, 61, 2), d=[10, 20], replicates=1, seed=1)
+    rows = wendel_rows(n=range(4, 61, 2), d=[10, 20], replicates=1, seed=2)
     analysis = analysed(rows, claims=[CLAIM | {"tolerance": 1.5}])
     (found,), (claim,) = analysis.pooled, analysis.claims
     assert found.constant
