@@ -68,7 +68,11 @@ def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | N
     """A stored grid of these rows; `document` overrides keys of its config."""
     config = {"name": "drawn", "title": "Drawn from the law", "axes": {}}
     config |= {"replicates": max(rows["replicate"].nunique(), 1)}
-    config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}} | document
+    config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}}
+    config |= {"architecture": str(rows["architecture"].iloc[0])} if "architecture" in rows and len(rows) else {}
+    config |= document
+    if "architecture" in config["axes"]:
+        del config["architecture"]
     table = pa.Table.from_pandas(rows, preserve_index=False)
     count = len(rows) if trials is None else trials
     columns = columns_document(COLUMNS)
