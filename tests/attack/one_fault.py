@@ -6,7 +6,6 @@ can fail with each of the error numbers that a disk or a network file system giv
 
 import errno
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -24,48 +23,22 @@ from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.records import read_records
 from tests.own_method import write_method
+from tests.processes import COMMAND, Run, forked_commands
 from tests.runner.kills import stored_ids
 from tests.runner.sweeps import rows, sweep, write_config
 
 FUNCTIONS = ("open", "read", "write", "fsync", "close", "rename", "link", "mkdir", "unlink", "list", "stat")
 """The functions that `one_fault.c` counts, in its order."""
 ERRORS = (errno.EIO, errno.ENOSPC, errno.EMFILE, errno.ESTALE, errno.EPERM)
-SECONDS = 1200
-"""A command that takes longer hangs."""
-SERVER = """
-import faulthandler, gc, json, os, signal, sys, time
+IMPORTS = """
 import recovery.cli.sweep, recovery.cli.report, recovery.cli.merge, recovery.cli.compact, recovery.report.figures
 import recovery.runner.run, recovery.runner.plan, recovery.runner.loading, recovery.report.until
 import scipy.optimize, scipy.special
-from recovery.cli.start import main
 from recovery.config import load
 from recovery.runner.trial import measure
 
-for config in sys.argv[1:]:  # so that Numba and the kernels are loaded
+for config in arguments:  # so that Numba and the kernels are loaded
     assert measure(next(iter(load(config).trials())))["status"] == "ok"
-gc.freeze()
-for line in sys.stdin:
-    request = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        os.environ.update(request["environment"])
-        os.chdir(request["folder"])
-        for number, name in ((0, os.devnull), (1, "stdout"), (2, "stderr")):
-            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
-        faulthandler.dump_traceback_later(0.9 * request["seconds"])
-        break
-    end = time.monotonic() + request["seconds"]
-    while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < end:
-        time.sleep(0.005)
-    if not ended[0]:
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    print(json.dumps(os.waitstatus_to_exitcode(ended[1]) if ended[0] else None), flush=True)
-else:
-    os._exit(0)
-sys.argv = ["recover", *request["arguments"]]
-main()
 """
 WAY = """
 value = float(instance.X.sum()) + {version}
@@ -81,40 +54,17 @@ TRAIN = {
     "record": 2,
 }
 
-Run = Callable[[Path, Sequence[object], dict[str, str]], int | None]
-"""Runs `recover ARGUMENTS` in a folder with these environment variables; returns its exit status, None if it hung."""
-
 
 @contextmanager
 def commands(library: Path) -> Iterator[Run]:
     """Yield a function that runs a command with this library loaded, forked from a process that has the modules."""
-    environment = {**os.environ, "LD_PRELOAD": str(library)}
     configs = []
     for scenario in ("fresh", "rounds"):
         (library.parent / "warm" / scenario).mkdir(parents=True, exist_ok=True)
         SCENARIOS[scenario].prepare(library.parent / "warm" / scenario)
         configs.append(str(library.parent / "warm" / scenario / "fake.yaml"))
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, *configs],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    requests, answers = server.stdin, server.stdout
-    assert requests is not None
-    assert answers is not None
-
-    def run(folder: Path, arguments: Sequence[object], environment: dict[str, str]) -> int | None:
-        request = {"folder": str(folder), "arguments": list(map(str, arguments)), "environment": environment}
-        requests.write(json.dumps({**request, "seconds": SECONDS}) + "\n")
-        requests.flush()
-        status: int | None = json.loads(answers.readline())
-        return status
-
-    with server:
+    with forked_commands(COMMAND, *configs, imports=IMPORTS, environment={"LD_PRELOAD": str(library)}) as run:
         yield run
-        requests.close()
 
 
 @dataclass(frozen=True)
@@ -235,7 +185,7 @@ def prepared(name: str, folder: Path, run: Run) -> tuple[dict[str, int], Path]:
         SCENARIOS[name].prepare(place / "before")
         shutil.copytree(place / "before", place / "after")
         status, calls, _ = faulted(name, place / "after", run, "")
-        assert status == SCENARIOS[name].status, (place / "after" / "stderr").read_text()
+        assert status == SCENARIOS[name].status, (place / "after" / ".stderr").read_text()
         counts.write_text(json.dumps(calls))
     return json.loads(counts.read_text()), place
 
@@ -247,8 +197,8 @@ def faulted(name: str, folder: Path, run: Run, fault: str) -> tuple[int | None, 
     environment = {"FAULT_FOLDER": str(folder / "out"), "FAULT_COUNTS": str(shared)} | (
         {"FAULT": fault} if fault else {}
     )
-    arguments = [folder / word if word in PLACES else word for word in SCENARIOS[name].arguments]
-    status = run(folder, arguments, environment)
+    arguments = [str(folder / word) if word in PLACES else word for word in SCENARIOS[name].arguments]
+    status: int | None = run(folder, *arguments, **environment).returncode
     numbers = np.frombuffer(shared.read_bytes(), np.int32)[: len(FUNCTIONS) + 1].tolist()
     return status, dict(zip(FUNCTIONS, numbers, strict=False)), bool(numbers[-1])
 
@@ -278,12 +228,12 @@ def attack(name: str, index: int, base: Path, folder: Path, run: Run) -> Counter
     keeps = name in ("resumed", "grown", "compact", "report")
     stored = set(stored_ids(here / "out")) if keeps else set()
     status, _, injected = faulted(name, here, run, fault)
-    said = [(here / stream).read_text() for stream in ("stdout", "stderr")]
+    said = [(here / stream).read_text() for stream in (".stdout", ".stderr")]
     found = Counter({f"exit {status}": 1, "faults": int(injected), "hang": int(status is None)})
     found["traceback"] += "Traceback" in said[1] or status not in (0, 1, 2, 75, None)
     found["lost"] += keeps and not stored <= set(stored_ids(here / "out"))
     again, _, _ = faulted(name, here, run, "")
-    said += [(here / stream).read_text() for stream in ("stdout", "stderr")]
+    said += [(here / stream).read_text() for stream in (".stdout", ".stderr")]
     found["hang"] += again is None
     found["wrong"] += again not in (SCENARIOS[name].status, None) or sum(
         not (here / "out" / file).stat().st_size for file in SCENARIOS[name].written
