@@ -92,14 +92,14 @@ def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(kind: str) -> 
     """With the dual norm at most M, the lower bound is the dual at c lam, c = beta / M."""
     instance = drawn("all", 24, 6, SKIP, 0)
     instance = replace(instance, setting=replace(instance.setting, patterns=Patterns(kind="all", nodes=1)))
-    found = optimum_over_all(PlantedProgram.of(instance, SKIP, kind, 0.1), "auto")
+    found = optimum_over_all(PlantedProgram.of(instance, SKIP, kind, 0.01), "auto")
     problem, state = found
     assert state.found is not None
     solution, certificate = state.found.solution, state.found.certificate
-    limit = 0.1 * (1 + ALLOWED * problem.program.gap_tolerance)
+    limit = 0.01 * (1 + ALLOWED * problem.program.gap_tolerance)
     y, lam, M = problem.instance.y, solution.lam, largest_dual(problem.program, solution.lam, limit, 1).upper
-    assert M > 0.1
-    c = 0.1 / M
+    assert M > 0.01
+    c = 0.01 / M
     assert certificate.dual_objective == pytest.approx(c * y @ lam - c**2 / 2 * lam @ lam, rel=1e-12)
     assert optimum_row(*found).verdict == "undecided"
 
