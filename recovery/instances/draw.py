@@ -109,17 +109,21 @@ class Instance:
         """Return a copy with these patterns (n, p)."""
         return replace(self, draw_patterns=lambda: patterns)
 
+    @property
+    def has_test(self) -> bool:
+        """Whether there is a test draw. A file without recorded labels or without further rows has none."""
+        recorded = isinstance(self.planted, Recorded) and len(self.planted.others) > 0
+        return recorded or not isinstance(self.setting.ensemble, File)
+
     @cached_property
     def test(self) -> Array | None:
-        """A fresh draw of X, shape (n, d), made at the first access.
-
-        For a file with recorded labels, the rows that were not drawn. None for a file without such labels or further
-        rows.
+        """A fresh draw of X, shape (n, d), made at the first access; of a file, the rows that were not drawn. None if
+        not `has_test`.
         """
+        if not self.has_test:
+            return None
         if isinstance(self.planted, Recorded) and len(self.planted.others):
             return self.planted.others
-        if isinstance(self.setting.ensemble, File):
-            return None
         return self.setting.ensemble.draw(self.streams.test, self.setting.n, self.setting.d)
 
 

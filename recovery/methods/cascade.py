@@ -18,7 +18,7 @@ import scipy
 from recovery.conditions.oracle import Bounds
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.interpolant import descends
-from recovery.methods.method import CertificateKind, Evidence, Measurement, Verdict
+from recovery.methods.method import UNDECIDED, CertificateKind, Evidence, Measurement, Verdict
 from recovery.methods.representation import absolute_distance, test_distance
 from recovery.programs.certificate import Certified, certify
 from recovery.programs.exact import ExactProgram
@@ -33,6 +33,10 @@ NOT_PLANTED = "the planted weights are no weights of the program that have the l
 """Reason where labels were edited or rounded too far, or where a confined program cannot hold the planted neuron."""
 UNSOUGHT = "a cheaper interpolant was not looked for"
 """Reason for planted weights that share their cost, in a program that is too large to be solved to look for one."""
+UNSOLVED = "the trial was decided without a solve, and method.distances is off"
+UNEXAMINED = "no dual point of the planted weights was examined"
+SEARCHED = "over all patterns it depends on which of them a search found"
+"""Reasons why a row lacks a value."""
 OUTSIDE = 1e-6
 """A planted direction, of norm 1, with a component of this length outside the row space of its group is not optimal:
 without the component it costs less. Rounding is far smaller."""
@@ -78,16 +82,17 @@ class State:
         self.found, self.bounds = found, bounds
         self.steps, self.solver = found.solution.iterations, found.solution.solver
 
-    def row(self, problem: PlantedProgram, *, drawn: bool = True, brief: bool = False) -> Measurement:
-        """Return the row of a trial, with its evidence.
+    def row(self, problem: PlantedProgram, *, brief: bool = False) -> Measurement:
+        """Return the row of a trial, with its evidence, and the columns that it does not measure.
 
-        drawn: False leaves out the number of patterns, where it depends on the order in which a search found them.
-        brief: leave out all that depends on which patterns a search found, except the decision.
+        Over all patterns their number is left out, because it depends on the order in which a search finds them. brief:
+        leave out all that depends on which patterns a search found, except the decision.
         """
-        decision, instance, groups = self.decision, problem.instance, problem.program.groups
+        decision, instance, program = self.decision, problem.instance, problem.program
         verdict, shown = decision.verdict, decision.proof or self.found
+        over_all = instance.setting.patterns.kind == "all"
         row = Measurement(
-            pattern_count=groups.count - int(groups.linear) if drawn else None,
+            pattern_count=None if over_all else program.groups.count - int(program.groups.linear),
             all_ones=None if instance.all_ones is None else instance.all_ones.exists,
             redraws=instance.planted.redraws,
             verdict=verdict,
@@ -96,24 +101,34 @@ class State:
         )
         if verdict not in (None, "undecided"):
             row["recovered"] = verdict == "recovered"
-        row.evidence = Evidence(problem.program, shown, self.bounds)
+        elif verdict is not None and problem.noiseless:
+            row.unmeasured["recovered"] = UNDECIDED
+        row.evidence = Evidence(program, shown, self.bounds)
+        distances = ["max_deviation", "absolute_distance", *(["test_distance"] if predicts(problem) else [])]
+        names = ["objective", "dual_objective", "gap", "primal_residual", "dual_violation", "active_groups"]
+        names += ["cone_violation"] if program.has_cones else []
         if brief:
+            row.unmeasured |= dict.fromkeys([*distances, *names, "isometry_value", "iterations", "solver"], SEARCHED)
             return row
         row |= {"iterations": self.steps, "solver": self.solver}
-        row |= {} if self.value is None else {"isometry_value": self.value}
+        if self.value is not None:
+            row["isometry_value"] = self.value
+        elif problem.noiseless:
+            row.unmeasured["isometry_value"] = UNEXAMINED
         if shown is None:
+            row.unmeasured |= dict.fromkeys([*distances, *names], UNSOLVED)
             return row
-        names = ["objective", "dual_objective", "gap", "primal_residual", "dual_violation", "active_groups"]
-        names += ["cone_violation"] if problem.program.has_cones else []
         row |= {name: getattr(shown.certificate, name) for name in names}
         if decision.proof is not None:
-            return row.having(max_deviation=0.0, absolute_distance=0.0, test_distance=0.0)
+            return row.having(**dict.fromkeys(distances, 0.0))
         W = shown.solution.W
-        return row.having(
-            max_deviation=deviation(problem, W),
-            absolute_distance=absolute_distance(problem.program, W, problem.planted),
-            test_distance=test_distance(problem.program, W, problem.architecture, instance),
-        )
+        row |= {
+            "max_deviation": deviation(problem, W),
+            "absolute_distance": absolute_distance(program, W, problem.planted),
+        }
+        if predicts(problem):
+            row["test_distance"] = test_distance(program, W, problem.architecture, instance)
+        return row
 
 
 Stage = Callable[[PlantedProgram, State], Decision | None]
@@ -283,6 +298,11 @@ def _moves(problem: PlantedProgram, g: int) -> bool:
     v = problem.planted[g] + problem.planted[g + groups.count]
     tight = np.abs(groups.base @ v) <= OUTSIDE * np.linalg.norm(groups.base, axis=1) * np.linalg.norm(v)
     return not bool(tight.any())
+
+
+def predicts(problem: PlantedProgram) -> bool:
+    """Return whether the distance on the test draw is defined: there is one, and weights predict on it."""
+    return not problem.architecture.normalized and problem.instance.has_test
 
 
 def deviation(problem: PlantedProgram, W: Array) -> float:

@@ -140,12 +140,13 @@ def select(*names: str) -> dict[str, Column]:
     return {name: COLUMNS[name] for name in names}
 
 
-SOLVED = select(
-    *("certificate", "max_deviation", "absolute_distance", "test_distance", "objective", "dual_objective", "gap"),
-    *("primal_residual", "dual_violation", "cone_violation", "active_groups", "pattern_count", "all_ones", "solver"),
-    *("iterations", "redraws"),
+SOLUTION = (
+    *("max_deviation", "absolute_distance", "test_distance", "objective", "dual_objective", "gap", "primal_residual"),
+    *("dual_violation", "cone_violation", "active_groups"),
 )
-"""Columns of a solution of a convex program."""
+"""Columns that a solution of a convex program has, and a trial that is decided without one does not measure."""
+SOLVED = select("certificate", *SOLUTION, "pattern_count", "all_ones", "solver", "iterations", "redraws")
+"""Columns of a trial of a convex program."""
 
 
 def columns_of(method: object) -> Columns:
@@ -186,8 +187,29 @@ def union(declared: Iterable[Columns]) -> dict[str, Column]:
     return by_name
 
 
-DECIDED = {"recovered": -math.inf, "not_unique": math.inf, "not_optimal": math.inf}
-"""Verdict of a certificate that made a solve unnecessary -> the bound on `max_deviation` that follows from it."""
+DEVIATION_TOLERANCE = 1e-4
+"""Recovered when every entry of the weights is within this distance of W*, as in the published code of P1."""
+PLANTED = ("max_deviation", "absolute_distance", "test_distance")
+"""Columns that are 0 at the planted weights, and never below."""
+UNIQUE = ("isometry", "dual", "theorem")
+"""Certificates of a recovery that prove the planted weights themselves to be the unique optimum."""
+
+
+def implied(column: str, verdict: str | None, certificate: str | None) -> tuple[float, float]:
+    """Return the least and the greatest value that a column can have in a trial that did not measure it.
+
+    Another verdict than a recovery implies nothing: the optimum may be as near as one likes.
+    """
+    if column not in PLANTED:
+        return -math.inf, math.inf
+    if verdict == "recovered" and certificate in UNIQUE:
+        return 0.0, 0.0
+    return 0.0, DEVIATION_TOLERANCE if verdict == "recovered" and column == "max_deviation" else math.inf
+
+
+def occurred(low: float, high: float, at_most: float) -> bool | None:
+    """Return whether a value between these bounds is at most a number; None where they do not decide."""
+    return True if high <= at_most else False if low > at_most else None
 
 
 def parse_event(text: str) -> tuple[str, float | None]:
@@ -216,6 +238,19 @@ def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
     if infinite:
         raise NotFiniteError(", ".join(infinite))
     return {name: _plain(name, column.kind, measured.get(name)) for name, column in columns.items()}
+
+
+LEFT_OUT = "the method returned no value"
+
+
+def unmeasured(measured: Mapping[str, object], columns: Columns) -> dict[str, str]:
+    """Return column -> reason for the declared columns that a trial did not measure although they have a value.
+
+    A `Measurement` names them. Any other mapping did not measure what it leaves out.
+    """
+    left_out = dict.fromkeys((name for name in columns if name not in measured), LEFT_OUT)
+    named: Mapping[str, str] = getattr(measured, "unmeasured", left_out)
+    return {name: named[name] for name in columns if name in named and measured.get(name) is None}
 
 
 def checked_record(record: object) -> dict[str, Array]:

@@ -153,10 +153,10 @@ def over_all_patterns(problem: PlantedProgram, judge: Judge, beam: int | None = 
     if problem.ill_posed is not None:
         return judge(problem).row(problem)
     if (theorem := decide_by_theorem(problem)) is not None:
-        return State(theorem).row(problem, drawn=False)
+        return State(theorem).row(problem)
     grown, found = grown_program(problem, beam)
     if (proved := _proved(grown, found)) is not None:
-        return proved.row(grown, drawn=False)
+        return proved.row(grown)
     state = judge(grown)
     if state.decision.verdict in ("not_unique", "undecided") and found.lam is None and grown.small:
         # column generation may have had no dual to start from; solving the program over all patterns needs none
@@ -167,7 +167,7 @@ def over_all_patterns(problem: PlantedProgram, judge: Judge, beam: int | None = 
         state.decision, state.found = undecided(found.reason), decision.proof or state.found
     elif decision.verdict == "not_optimal" or (decision.verdict == "not_unique" and found.lam is not None):
         state.decision = replace(decision, reason=None)
-    return state.row(grown, drawn=False, brief=True)
+    return state.row(grown, brief=True)
 
 
 def over_searched_patterns(problem: PlantedProgram, judge: Judge) -> Measurement:
@@ -269,7 +269,7 @@ def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgr
 
 def optimum_row(problem: PlantedProgram, state: State) -> Measurement:
     """Return the row of an optimum over all patterns."""
-    row = state.row(problem, drawn=False)
+    row = state.row(problem)
     return row.having(patterns_proved="all") if row.certificate == "gap" else row
 
 

@@ -24,13 +24,16 @@ from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.columns import Columns, select
 from recovery.methods.generation import proof_cost
-from recovery.methods.method import Measurement
+from recovery.methods.method import UNDECIDED, Measurement
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.orthonormal import ranks_are_sure
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.types import Array
 
+VALUES = ("isometry_value", "isometry_margin")
+NO_DUAL = "no dual point has the planted directions"
+"""Reason why a row lacks these values."""
 KNOWN = (
     "a limit is known for one ReLU neuron under relu, and for two opposite or two orthogonal ones under relu_norm "
     "(tilt for the orthogonal ones only)"
@@ -88,9 +91,12 @@ class Isometry:
             instance = self._grown(instance, architecture)
         normalized = self.condition == "planted" and architecture.normalized
         if normalized and not ranks_are_sure(architecture.features(instance.X), instance.patterns):
+            doubt = "rounding decides the ranks of normalised neurons"
+            measured.unmeasured |= dict.fromkeys(("holds", *VALUES), doubt)
             return measured
         everywhere = instance.setting.patterns.kind == "all"
         condition = self.evaluate(instance, architecture)
+        measured.unmeasured |= {"holds": condition.reason or UNDECIDED, **dict.fromkeys(VALUES, NO_DUAL)}
         return measured.having(
             holds=condition.holds,
             isometry_value=condition.value if np.isfinite(condition.value) else None,
@@ -185,7 +191,9 @@ class Limit:
             h = np.cos(np.deg2rad(self.tilt)) * h + np.sin(np.deg2rad(self.tilt)) * out
         dual = planted_dual(architecture, X, W, planted.signs, linear=False)
         value = None if dual.lam is None else float(dual.own.over((X @ h >= 0)[:, None]).dual_norms(dual.lam)[0])
-        return Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
+        measured = Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
+        measured.unmeasured["isometry_value"] = NO_DUAL
+        return measured
 
     def _prediction(self, W: Array, t: float) -> tuple[float, Array | None]:
         """Return the limit and the direction towards which h turns; None for any orthogonal direction."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from recovery.methods.cascade import NOT_PLANTED, UNSOUGHT, Decision, Stage, State, deviation, proved_by, undecided
+from recovery.methods.columns import DEVIATION_TOLERANCE
 from recovery.methods.convex import LOWER, PlantedProgram
 from recovery.methods.method import CertificateKind
 from recovery.programs.certificate import Certified, certify
@@ -11,8 +12,6 @@ from recovery.programs.solution import Outcome, Solution
 from recovery.programs.uniqueness import optimum_is_unique
 from recovery.solvers.conic import LINEAR, MODULES, solve_inside
 
-DEVIATION_TOLERANCE = 1e-4
-"""Recovered when every entry of the weights is within this distance of W*, as in the published code of P1."""
 OPEN_TIE = "another interpolant costs the same up to rounding"
 OPEN_RESIDUAL = "a solution costs less, and what it misses of the labels may be worth more"
 """Reason where rows are nearly dependent. There a residual of 1e-9 reduced the sum of norms by 18 %."""

@@ -35,15 +35,24 @@ class Evidence:
     bounds: "Bounds | None" = None
 
 
+UNDECIDED = "undecided: nothing is proved"
+"""Reason why an undecided trial has no value of `recovered`."""
+
+
 class Measurement(dict[str, Scalar]):
     """The measured columns of one trial; a missing column is null. `measured.recovered` reads a column.
 
-    trajectory: named arrays whose first axis is time, stored next to the rows. evidence: not stored; `recover
-    certificate` computes it again.
+    unmeasured: column -> why it is null although it has a value; any other null is not defined. trajectory: named
+    arrays whose first axis is time, stored next to the rows. evidence: not stored; `recover certificate` computes it
+    again.
     """
 
     trajectory: Mapping[str, Array] | None = None
     evidence: Evidence | None = None
+
+    def __init__(self, *given: Any, **columns: Scalar) -> None:
+        super().__init__(*given, **columns)
+        self.unmeasured: dict[str, str] = {}
 
     def __getattr__(self, name: str) -> Any:
         """Return the value of a column of the shared vocabulary, None where it was not measured."""
@@ -54,7 +63,7 @@ class Measurement(dict[str, Scalar]):
     def having(self, **columns: Scalar) -> "Measurement":
         """Return a copy with these columns set."""
         copy = Measurement(self, **columns)
-        copy.trajectory, copy.evidence = self.trajectory, self.evidence
+        copy.unmeasured, copy.trajectory, copy.evidence = dict(self.unmeasured), self.trajectory, self.evidence
         return copy
 
     def recording(self, trajectory: Mapping[str, Array] | None) -> "Measurement":
@@ -67,7 +76,8 @@ class Measurement(dict[str, Scalar]):
 class Method(Protocol):
     """A method of recovery: a frozen value with parameters, and a pure function of an instance.
 
-    columns: the columns that it measures. A method may also have `check(setting, architecture)`, called for every grid
+    columns: the columns that it measures. A mapping that leaves one out did not measure it; None says that it is not
+    defined on the instance. A method may also have `check(setting, architecture)`, called for every grid
     cell before anything runs, which raises `ParameterError` for settings that it cannot measure. It may have
     `setting_cost(setting)`, used in place of `cost` if its seconds depend on more of the setting than n and d. It may
     have `noiseless`, the names of the columns that are null in every trial with noise.
@@ -76,7 +86,7 @@ class Method(Protocol):
     columns: ClassVar[Columns]
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Mapping[str, Scalar]:
-        """Return the measured columns, which must be declared; a missing column is null."""
+        """Return the measured columns, which must be declared."""
         ...
 
     def cost(self, n: int, d: int) -> float:

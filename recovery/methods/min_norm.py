@@ -28,7 +28,7 @@ from recovery.methods.generation import (
     searched_program,
 )
 from recovery.methods.judgement import AFTER_SOLVING, judge, optimal
-from recovery.methods.method import Evidence, Measurement
+from recovery.methods.method import UNDECIDED, Evidence, Measurement
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.methods.theorems import certain_rank
 from recovery.programs.architecture import Architecture
@@ -174,8 +174,6 @@ class MinNorm(ConvexMethod):
         else:
             problem = searched_program(problem, self.beam)
             row = self._judge(problem).row(problem)
-        for name in ("recovered", "isometry_value"):
-            row.setdefault(name, None)
         row["patterns_proved"] = patterns_proved(row, kind)
         return row.recording(_network(problem, row.evidence)) if self.distances else row
 
@@ -256,6 +254,7 @@ class Regularized(ConvexMethod):
             state.take(problem.solve(self.solver))
             row = decide(problem, (optimal,), state).row(problem)
         if row.certificate != "gap":
+            row.unmeasured["support_recovered"] = "no optimum is proved"
             return row
         assert state.found is not None
         active = active_groups(problem.program.norms(state.found.solution.W))
@@ -306,8 +305,8 @@ class LeastSquares:
         rows, d = instance.X[instance.X.any(axis=1)], instance.X.shape[1]
         rank = certain_rank(rows) if len(rows) >= d else len(rows)
         if rank is None:
-            reason = "rounding decides the rank of the data"
-            return row.having(verdict="undecided", certificate="none", reason=reason)
+            row.unmeasured["recovered"] = UNDECIDED
+            return row.having(verdict="undecided", certificate="none", reason="rounding decides the rank of the data")
         unique = rank == d
         verdict = "recovered" if unique else "not_unique"
         return row.having(recovered=unique, verdict=verdict, certificate="theorem")

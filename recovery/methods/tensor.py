@@ -13,13 +13,14 @@ from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
 from recovery.instances.planted_functions import PlantedNetwork
 from recovery.methods.columns import Column, Columns, select
+from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import count_operations, estimate, exact, from_samples
 from recovery.tensors.learner import Learned, LearnOptions, learn
 from recovery.tensors.polish import random_starts, search
 from recovery.tensors.printed_steps import truncated_regression
-from recovery.types import Array, Rng, Scalar
+from recovery.types import Array, Rng
 
 MOST_DIRECTIONS = 10
 """Largest number of directions with `auto`; pairs of directions cost its square."""
@@ -120,7 +121,7 @@ class Tensor:
         steps = self.evaluations if self.polish == "lm" else 0
         return 1e-2 + moments + 1e-3 * steps + 1e-10 * p**2 * (min(n, 50 * p) * steps + n * min(steps, 10))
 
-    def __call__(self, instance: Instance, architecture: Architecture) -> dict[str, Scalar]:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         """Learn from the instance. Raises `ParameterError` for what `check` refuses, `DataError` for another target."""
         self.check(instance.setting, architecture)
         target = instance.planted
@@ -128,13 +129,13 @@ class Tensor:
             raise DataError(f"method tensor needs a planted network to compare with, found {type(target).__name__}")
         planted, rng = target.network.unit(), instance.streams.training
         learned = self._learn(instance, planted, rng)
-        row: dict[str, Scalar] = {
-            "units_found": learned.rank,
-            "outcome": learned.status.label,
-            "reason": learned.status.meaning,
-            "moment_residual": learned.residual,
-            "moment_noise": learned.noise,
-        }
+        row = Measurement(
+            units_found=learned.rank,
+            outcome=learned.status.label,
+            reason=learned.status.meaning,
+            moment_residual=learned.residual,
+            moment_noise=learned.noise,
+        )
         units, network = learned.units, learned.network
         if self.regression == "split":
             half = len(instance.y) // 2
@@ -148,12 +149,13 @@ class Tensor:
             size = np.linalg.norm(instance.y)
             row["fit_residual"] = float(np.linalg.norm(network(instance.X) - instance.y) / size) if size > 0 else None
         error = parameter_error(units, planted)
-        return row | {
-            "recovered": error is not None and error <= self.success,
-            "parameter_error": error,
-            "unsigned_error": parameter_error(units, planted, up_to_sign=True),
-            "function_error": function_error(network, planted),
-        }
+        row.unmeasured |= dict.fromkeys(("parameter_error", "unsigned_error"), "the numbers of units differ")
+        return row.having(
+            recovered=error is not None and error <= self.success,
+            parameter_error=error,
+            unsigned_error=parameter_error(units, planted, up_to_sign=True),
+            function_error=function_error(network, planted),
+        )
 
     def _learn(self, instance: Instance, planted: ReluNetwork, rng: Rng) -> Learned:
         d = instance.setting.d

@@ -14,9 +14,10 @@ from annotated_types import Ge, Gt, Interval
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns, select
-from recovery.methods.method import Measurement
+from recovery.methods.method import UNDECIDED, Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.trained import (
+    DIVERGED,
     EXCESS,
     MEASURED,
     check_comparable,
@@ -178,8 +179,10 @@ class Train:
         row = measure(instance, descent, start, A, outer, self.success)
         if self.compare != "none":
             row = row.having(convex_recovered=MinNorm()(instance, architecture).recovered)
+        row.unmeasured["convex_recovered"] = "method.compare is none" if self.compare == "none" else UNDECIDED
         if self.excess and self.beta is not None and row.stopped != "diverged":
-            row = with_excess(row, instance, descent.parameters, loss, self.beta)
+            return with_excess(row, instance, descent.parameters, loss, self.beta)
+        row.unmeasured |= dict.fromkeys(EXCESS, DIVERGED if self.excess else "method.excess is off")
         return row
 
     def initial(self, rng: Rng, architecture: Architecture, n: int, d: int) -> Parameters:
@@ -261,7 +264,9 @@ class Contraction:
             return Measurement(objective=0.0, holds=True)
         value = float(correlation(np.array(np.deg2rad(self.degrees)), np.array(self.ratio), self.constant))
         sure = abs(value) > ROUNDING * max(1.0, self.ratio**2)
-        return Measurement(objective=value, holds=value > 0 if sure else None)
+        measured = Measurement(objective=value, holds=value > 0 if sure else None)
+        measured.unmeasured["holds"] = "rounding decides the sign"
+        return measured
 
     def cost(self, n: int, d: int) -> float:
         return 1e-4

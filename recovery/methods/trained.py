@@ -35,6 +35,8 @@ MEASURED = select(
     *("convex_recovered",),
 )
 """Columns of a trained network, of which a method measures those that apply."""
+DIVERGED = "training diverged"
+"""Reason why a row lacks values."""
 MOST_PAIRED = 64
 """Largest number of neurons for which pairs are measured."""
 MOST_IN_CLOSED_FORM = 1000
@@ -128,7 +130,9 @@ def measure(
         "equal_signs": bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
     }
     if descent.stop is Ending.DIVERGED:
-        return Measurement(known).recording(descent.record or None)
+        row = Measurement(known).recording(descent.record or None)
+        row.unmeasured = dict.fromkeys(MEASURED.keys() - known.keys(), DIVERGED)
+        return row
     parameters = Parameters(start.architecture, descent.parameters.flat.astype(np.float64), start.shapes)
     W, V = parameters["W"], parameters["V"]
     relative = None
@@ -140,22 +144,30 @@ def measure(
         # `size` is 0 if no planted neuron is active on a test row: no relative error then
         relative = known["test_distance"] / size if size else None
     inputs = start.architecture.features(instance.X)
+    unmeasured = dict[str, str]()
     known["merged_neurons"] = count_merged(parameters, inputs)
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
         known["pairing_error"] = pairing(W, V)[1]
+    else:
+        unmeasured["pairing_error"] = f"it is measured for at most {MOST_PAIRED} neurons"
     if A is not None and start.architecture.plain and not start.architecture.own_features:
         size = float(np.linalg.norm(A))
-        if isinstance(instance.setting.ensemble, Standard) and len(W) <= MOST_IN_CLOSED_FORM:
+        if isinstance(instance.setting.ensemble, Standard) and len(W) > MOST_IN_CLOSED_FORM:
+            unmeasured["population_loss"] = f"it is measured for at most {MOST_IN_CLOSED_FORM} neurons"
+        elif isinstance(instance.setting.ensemble, Standard):
             known["population_loss"] = Population(A)(parameters, parameters.like())
             relative = float(np.sqrt(2.0 * max(known["population_loss"], 0.0))) / size
         known["group_error"] = group_error(W, V, A) if len(A) == 1 else None
         known["weight_error"] = weight_error(W, V, A, outer)
         if known["weight_error"] is not None:
             relative = known["weight_error"] / size
-    if instance.setting.noise == 0 and relative is not None:
-        known["recovered"] = relative <= success
-    return Measurement(known).recording(descent.record or None)
+    if instance.setting.noise == 0:
+        known["recovered"] = None if relative is None else relative <= success
+        unmeasured["recovered"] = "no planted neuron is active on a row of the test draw"
+    row = Measurement(known).recording(descent.record or None)
+    row.unmeasured = unmeasured
+    return row
 
 
 def _finite(value: float) -> float | None:
@@ -258,6 +270,7 @@ def with_excess(
         optimum_neurons=best.neurons,
         stationarity=stationarity(loss, parameters),
     )
+    row.unmeasured["excess_high"] = "the proved lower bound is 0"
     if best.predicted is None or instance.test is None:
         return row
     return row.having(

@@ -23,7 +23,7 @@ from recovery.compiled import compilation
 from recovery.config import Cell, Trial
 from recovery.config.tree import canonical_json
 from recovery.instances.draw import Instance, Streams, draw
-from recovery.methods.columns import checked, checked_record
+from recovery.methods.columns import checked, checked_record, unmeasured
 from recovery.runner.stop import StopRequested
 from recovery.text import printable
 from recovery.user import PROGRAM, fingerprint
@@ -111,6 +111,7 @@ def measure(trial: Trial) -> Row:
             instance = watched(instance, str(cell.coordinates["method"]))
         result = method(instance, cell.architecture)
         row |= checked(result, method.columns)
+        row["unmeasured"] = canonical_json(unmeasured(result, method.columns))
         row["status"] = "ok"
         if record := checked_record(getattr(result, TRAJECTORY, None)):
             row[TRAJECTORY] = record

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.errors import RecoverError
-from recovery.methods.columns import DECIDED, Columns, columns_from, parse_event
+from recovery.methods.columns import Columns, columns_from, implied, occurred, parse_event
 from recovery.store.folder import Folder
 from recovery.store.parts import makers, merge, read_parts
 from recovery.store.provenance import running_version
@@ -86,19 +86,20 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
 def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
     """Return trial id -> whether an event occurred, for every stored trial with status `ok`.
 
-    event: a boolean column, or COLUMN<=NUMBER. Where a certificate decided `max_deviation` without a solve, its verdict
-    stands for the number.
+    event: a boolean column, or COLUMN<=NUMBER. Where a trial did not measure the number, its verdict may decide the
+    event; otherwise it is None.
     """
     column, bound = parse_event(event)
-    names = ["trial_id", "status", "started_at", column, "verdict"]
+    names = ["trial_id", "status", "started_at", column, "verdict", "certificate"]
     rows = merge([table for _, table in read_parts(folder.trials, columns=names)])
     rows = rows.filter(pc.equal(rows["status"], "ok"))
     values = rows[column].to_pylist()
-    if column == "max_deviation" and "verdict" in rows.column_names:
-        decided = [DECIDED.get(verdict) for verdict in rows["verdict"].to_pylist()]
-        values = [other if value is None else value for value, other in zip(values, decided, strict=True)]
     if bound is not None:
-        values = [None if value is None else value <= bound for value in values]
+        known = [rows[name].to_pylist() if name in rows.column_names else [None] * len(rows) for name in names[-2:]]
+        values = [
+            occurred(*(implied(column, *why) if value is None else (value, value)), bound)
+            for value, *why in zip(values, *known, strict=True)
+        ]
     return dict(zip(rows["trial_id"].to_pylist(), values, strict=True))
 
 

@@ -10,6 +10,7 @@ from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures.map import MAP
+from recovery.report.statistics.samples import Sample
 from recovery.store import Grid
 
 from .grids import fail, grid, text_of, wendel_rows
@@ -80,16 +81,36 @@ def test_an_axis_that_repeats_another_makes_no_further_panels() -> None:
 def test_an_event_of_a_distance_counts_trials_at_most_the_bound() -> None:
     rows = wendel_rows(n=[60], d=[10], replicates=4)
     rows["absolute_distance"] = [1e-6, 1e-4, 2e-4, np.nan]
+    rows.loc[3, ["verdict", "certificate"]] = ["not_optimal", "dual"]
     cell = Diagram.of(grid(rows), "absolute_distance<=1e-4").table.iloc[0]
     assert (cell["yes"], cell["no"], cell["undecided"]) == (2, 1, 1)
 
 
-def test_an_event_of_the_deviation_uses_the_verdict_without_a_solve() -> None:
+def test_an_event_that_was_not_measured_is_unknown_unless_a_recovery_implies_it() -> None:
+    """Planted weights that are not optimal say nothing of how far away the optimum is."""
+    rows = wendel_rows(n=[60], d=[10], replicates=5)
+    rows["max_deviation"] = [np.nan, np.nan, np.nan, np.nan, 1e-2]
+    rows["verdict"] = ["recovered", "recovered", "not_unique", "undecided", "not_optimal"]
+    rows["certificate"] = ["dual", "none", "dual", "none", "gap"]
+    for bound, yes, no in ((1e-1, 3, 0), (1e-4, 2, 1), (1e-9, 1, 1)):
+        cell = Diagram.of(grid(rows), f"max_deviation<={bound}").table.iloc[0]
+        assert (cell["yes"], cell["no"], cell["undecided"]) == (yes, no, 5 - yes - no)
+
+
+def test_a_trial_without_the_value_by_definition_is_no_trial_of_it() -> None:
     rows = wendel_rows(n=[60], d=[10], replicates=4)
-    rows["max_deviation"] = [np.nan, np.nan, np.nan, 1e-2]
-    rows["verdict"] = ["recovered", "not_unique", "undecided", "not_optimal"]
-    cell = Diagram.of(grid(rows), "max_deviation<=1e-1").table.iloc[0]
-    assert (cell["yes"], cell["no"], cell["undecided"]) == (2, 1, 1)
+    rows["absolute_distance"] = [1.0, np.nan, np.nan, np.nan]
+    rows["verdict"], rows["certificate"] = "not_optimal", "dual"
+    rows["unmeasured"] = ["{}", '{"gap":"off"}', '{"absolute_distance":"off"}', None]
+    diagram = Diagram.of(grid(rows), "absolute_distance")
+    assert diagram.table.iloc[0][["count", "undecided"]].tolist() == [1, 2]
+    assert Diagram.of(grid(rows), "absolute_distance<=0.5").table.iloc[0][["yes", "no", "undecided"]].tolist() == [
+        0,
+        1,
+        2,
+    ]
+    sample = Sample.of(diagram, diagram.quantity, np.ones(4, bool))
+    assert (len(sample.values), sample.undecided) == (1, 2)
 
 
 def test_numbers_are_summarised_by_their_median() -> None:

@@ -60,7 +60,7 @@ class Cells:
         """
         values = np.where(self.finished, quantity.values(self.frame), np.nan)
         known = ~np.isnan(values)
-        undecided = self.count(self.finished & ~known)
+        undecided = self.count(self.finished & quantity.unknown(self.frame))
         if quantity.proportion(self.frame):
             yes, no = self.count(values == 1.0), self.count(values == 0.0)
             counts = self.counts()

@@ -1,5 +1,6 @@
 """The quantity that a report shows for each trial: a measured column, or the event that it is at most a number."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import ReportError
-from recovery.methods.columns import DECIDED, Columns, parse_event
+from recovery.methods.columns import Columns, implied, parse_event
 from recovery.report.diagram.vocabulary import column_words, unmarked
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask
@@ -60,25 +61,53 @@ class Quantity:
         return self.at_most is not None or is_boolean(frame[self.column])
 
     def values(self, frame: pd.DataFrame) -> Array:
-        """Return one float per row: 1, 0 or the number, NaN for null. Includes rows of unfinished trials."""
+        """Return one float per row: 1, 0 or the number, NaN where it is not known. Includes unfinished trials."""
+        low, high = bounds(frame, self.column)
         if self.at_most is None:
-            return as_numbers(frame[self.column])
-        least = least_bounds(frame, self.column)
-        return np.where(np.isnan(least), np.nan, least <= self.at_most)
+            return np.where(low == high, low, np.nan)
+        return np.where(high <= self.at_most, 1.0, np.where(low > self.at_most, 0.0, np.nan))
+
+    def unknown(self, frame: pd.DataFrame) -> Mask:
+        """Return the mask of the rows whose value exists and is not known: it was not measured, or is undecided."""
+        return np.isnan(self.values(frame)) & ~undefined(frame, self.column)
+
+    def unmeasured(self, frame: pd.DataFrame) -> Mask:
+        """Return the mask of the rows whose value is unknown although nothing about their trial is undecided."""
+        unknown = self.unknown(frame)
+        return (
+            unknown & ~(frame["verdict"] == "undecided").to_numpy(np.bool_, na_value=False)
+            if "verdict" in frame
+            else unknown
+        )
 
 
-def least_bounds(frame: pd.DataFrame, column: str) -> Array:
-    """Return the least bound that each row's column satisfies: the number, or NaN for null.
-
-    A null `max_deviation` follows from the verdict of a certificate that made a solve unnecessary: -inf for a unique
-    optimum, which deviates by nothing, and inf for a planted point that is not the unique optimum.
+def bounds(frame: pd.DataFrame, column: str) -> tuple[Array, Array]:
+    """Return the least and the greatest value that each row's column can have: the number, or what `implied` says of
+    the verdict where it was not measured; NaN where it is not defined.
     """
-    numbers = as_numbers(frame[column])
-    null = np.isnan(numbers)
-    if column == "max_deviation" and "verdict" in frame and null.any():
-        numbers = numbers.copy()
-        numbers[null] = as_numbers(frame.loc[null, "verdict"].astype("object").map(DECIDED))
-    return numbers
+    low = as_numbers(frame[column])
+    null = np.isnan(low)
+    if not null.any():
+        return low, low
+    low, high = low.copy(), low.copy()
+    why = [frame.loc[null, name].astype(object) if name in frame else None for name in ("verdict", "certificate")]
+    pairs = pd.MultiIndex.from_arrays([np.full(null.sum(), None) if one is None else one for one in why])
+    codes, found = pairs.factorize()
+    ends = np.array([implied(column, *(None if pd.isna(one) else one for one in pair)) for pair in found])
+    low[null], high[null] = ends[codes].T
+    without = undefined(frame, column)
+    low[without], high[without] = np.nan, np.nan
+    return low, high
+
+
+def undefined(frame: pd.DataFrame, column: str) -> Mask:
+    """Return the mask of the rows that say that the column is not defined: null, and not among the unmeasured ones."""
+    null = frame[column].isna().to_numpy(np.bool_)
+    if "unmeasured" not in frame or not null.any():
+        return np.zeros(len(frame), np.bool_)
+    texts, values = pd.factorize(frame["unmeasured"])
+    says = np.array([*(column not in json.loads(text) for text in values), False])
+    return np.asarray(null & says[texts])
 
 
 def finished(frame: pd.DataFrame) -> Mask:

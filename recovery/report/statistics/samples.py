@@ -11,7 +11,7 @@ import scipy
 
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Diagram
-from recovery.report.diagram.quantity import Quantity
+from recovery.report.diagram.quantity import Quantity, undefined
 from recovery.report.statistics.proportions import exact_interval
 from recovery.types import Array, Mask
 
@@ -83,8 +83,8 @@ def median_interval(values: Array, level: float = LEVEL, undecided: int = 0) -> 
 
 @dataclass(frozen=True)
 class Sample:
-    """Numbers, or 1 and 0 for a proportion; `undecided` counts the trials without a value. least: the least value that
-    a trial can have."""
+    """Numbers, or 1 and 0 for a proportion; `undecided` counts the trials whose value is not known. least: the least
+    value that a trial can have."""
 
     values: Array
     proportion: bool
@@ -93,13 +93,17 @@ class Sample:
 
     @classmethod
     def of(cls, diagram: Diagram, quantity: Quantity, rows: Mask) -> "Sample":
-        """Return what the finished trials among these rows measured. A count is at least 0."""
+        """Return what the finished trials among these rows measured. A count is at least 0.
+
+        Trials without a value by definition are left out.
+        """
         frame, column = diagram.frame, diagram.grid.columns.get(quantity.column)
         values = np.where(diagram.cells.finished, quantity.values(frame), np.nan)[rows]
         known = values[~np.isnan(values)]
+        without = int((diagram.cells.finished & undefined(frame, quantity.column))[rows].sum())
         count = column is not None and column.is_count and known.min(initial=0.0) >= 0
         least = 0.0 if count else -np.inf
-        return cls(known, quantity.proportion(frame), len(values) - len(known), least)
+        return cls(known, quantity.proportion(frame), len(values) - len(known) - without, least)
 
     @property
     def mean(self) -> float:
