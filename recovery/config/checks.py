@@ -11,6 +11,7 @@ from recovery.config.tree import Path, Tree
 from recovery.errors import DataError, ParameterError, RecoverError
 from recovery.instances.draw import Setting
 from recovery.instances.files import File, FileColumn
+from recovery.methods.method import measuring
 from recovery.user import resolve
 
 MOST_BYTES = 2**40
@@ -29,6 +30,7 @@ class Checks:
     """Checks of cells, one after the other; problems are placed at the axis values of a cell's point."""
 
     tree: Tree
+    measures: frozenset[str] = frozenset()
     known: dict[tuple[Component, ...], Callable[[int, int], Any] | BaseException] = field(default_factory=dict)
     """The laws of a cell -> cost(n, d), or the reason why there is none."""
 
@@ -78,7 +80,7 @@ class Checks:
         laws = tuple([parts[name] for name in _LAWS])
         if laws not in self.known:
             try:
-                self.known[laws] = _cost_function(parts)
+                self.known[laws] = _cost_function(parts, self.measures)
             except (Exception, SystemExit) as error:
                 self.known[laws] = error
         found = self.known[laws]
@@ -91,11 +93,11 @@ def _source(point: Point, name: str) -> Path:
     return point[name].source if name in point else (name,)
 
 
-def _cost_function(parts: Parts) -> Callable[[int, int], Any]:
+def _cost_function(parts: Parts, measures: frozenset[str]) -> Callable[[int, int], Any]:
     for name in sorted(frozenset[str]().union(*(part.user_code for part in parts.values()))):
         resolve(name)
     value = {name: imported(parts[name].value) for name in _LAWS}
-    method, architecture = value["method"], value["architecture"]
+    method, architecture = measuring(value["method"], measures), value["architecture"]
     check, of_setting = getattr(method, "check", None), getattr(method, "setting_cost", None)
     if not (check or of_setting):
         return method.cost

@@ -34,6 +34,7 @@ class Composer:
     tree: Tree
     seed: int
     context: Context
+    measures: frozenset[str] = frozenset()
     built: dict[tuple[Any, ...], Component | None] = field(default_factory=dict)
     """(science field, axis values) -> the component, or None if it has a problem."""
 
@@ -42,7 +43,7 @@ class Composer:
 
         If the context allows imports, the cells are also checked, and have the methods' estimates of their cost.
         """
-        coordinates, checks = Coordinates(blocks), Checks(self.tree)
+        coordinates, checks = Coordinates(blocks), Checks(self.tree, self.measures)
         found, start, lacks_architecture = dict[tuple[str, ...], Cell](), 0, False
         for block in blocks:
             inside = {name: _inside(name, block.paths) for name in COMPONENTS}
@@ -60,9 +61,8 @@ class Composer:
                 texts = tuple([part.text for part in sound.values()])
                 if texts not in found:
                     cost = checks.cost(sound, point) if self.context.imports else 1.0
-                    found[texts] = Cell(
-                        self.seed, sound, coordinates.of(point, sound, coordinates.fields), cost, number
-                    )
+                    at = coordinates.of(point, sound, coordinates.fields)
+                    found[texts] = Cell(self.seed, sound, at, cost, number, self.measures)
             start += block.count
         if lacks_architecture:
             self._missing("architecture")

@@ -69,6 +69,11 @@ def report_uses(report: ReportSpec) -> Iterator[Use]:
             yield Use(("report", "curves", i), curve.name, "curve")
 
 
+def columns_of_uses(uses: Iterable[Use]) -> frozenset[str]:
+    """Return the columns that claims and a report need in every trial."""
+    return frozenset(column_of(use.name) for use in uses if use.what in ("column", "limit"))
+
+
 def report_unknown_names(tree: Tree, uses: Iterable[Use], axes: Sequence[str], columns: Columns) -> None:
     """Add to the tree's problems each name that is not a column, coordinate or theory curve where it should be one."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")

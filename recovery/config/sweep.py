@@ -16,7 +16,7 @@ from recovery.config.claims import Claim, build_claims
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec
-from recovery.config.names import claim_uses, report_undecidable, report_unknown_names, report_uses
+from recovery.config.names import claim_uses, columns_of_uses, report_undecidable, report_unknown_names, report_uses
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.sampling import SAMPLINGS, Even, Sections, Until, report_endless
 from recovery.config.slicing import Slicing, slicing
@@ -95,7 +95,8 @@ def composed(tree: Tree, context: Context) -> Sweep:
     sections, claims = _sections(tree)
     blocks = parse(tree)
     axes = axes_of(blocks)
-    composer = Composer(tree, sections.seed, replace(context, imports=True))
+    uses = [*claim_uses(claims), *report_uses(sections.report)]
+    composer = Composer(tree, sections.seed, replace(context, imports=True), columns_of_uses(uses))
     cells = composer.cells(blocks)
     columns: Columns = COLUMNS
     try:
@@ -103,7 +104,6 @@ def composed(tree: Tree, context: Context) -> Sweep:
     except ParameterError as error:
         tree.report(("method",), str(error))
     report_user_axes(tree, blocks, columns)
-    uses = [*claim_uses(claims), *report_uses(sections.report)]
     report_unknown_names(tree, uses, axes, columns)
     if not tree.problems:
         report = replace(sections.report, curves=kept_curves(tree, sections.report, cells))
@@ -122,14 +122,15 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     """
     tree = Tree(plain_document(document), "document")
     context = replace(_stored_context(document), imports=checked)
-    sections, _ = _sections(tree)
+    sections, claims = _sections(tree)
     blocks = parse(tree)
     tree.refuse()
+    measures = columns_of_uses([*claim_uses(claims), *report_uses(sections.report)])
 
     def compose() -> list[Cell]:
         if checked:
             allow_imports(context.folder)
-        cells = Composer(tree, sections.seed, context).cells(blocks)
+        cells = Composer(tree, sections.seed, context, measures).cells(blocks)
         tree.refuse()
         return cells
 

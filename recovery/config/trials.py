@@ -33,7 +33,8 @@ class Cell:
     """One grid cell of a sweep, which is drawn several times.
 
     parts: the validated science fields. coordinates: column -> flat value, as rows store it. cost: the method's
-    estimate of seconds per trial; only ratios matter. point: the number of its point in the blocks of axes.
+    estimate of seconds per trial; only ratios matter. point: the number of its point in the blocks of axes. measures:
+    columns that every trial measures, because the report, a claim or the rule needs them; no part of the ids.
     """
 
     seed: int
@@ -41,6 +42,7 @@ class Cell:
     coordinates: dict[str, Scalar]
     cost: float
     point: int = 0
+    measures: frozenset[str] = frozenset()
 
     @cached_property
     def setting(self) -> Setting:

@@ -34,6 +34,7 @@ NOT_PLANTED = "the planted weights are no weights of the program that have the l
 UNSOUGHT = "a cheaper interpolant was not looked for"
 """Reason for planted weights that share their cost, in a program that is too large to be solved to look for one."""
 UNSOLVED = "the trial was decided without a solve, and method.distances is off"
+UNPREDICTED = "weights of normalised neurons predict nothing on other data"
 UNEXAMINED = "no dual point of the planted weights was examined"
 SEARCHED = "over all patterns it depends on which of them a search found"
 """Reasons why a row lacks a value."""
@@ -104,7 +105,7 @@ class State:
         elif verdict is not None and problem.noiseless:
             row.unmeasured["recovered"] = UNDECIDED
         row.evidence = Evidence(program, shown, self.bounds)
-        distances = ["max_deviation", "absolute_distance", *(["test_distance"] if predicts(problem) else [])]
+        distances = ["max_deviation", "absolute_distance", *(["test_distance"] if instance.has_test else [])]
         names = ["objective", "dual_objective", "gap", "primal_residual", "dual_violation", "active_groups"]
         names += ["cone_violation"] if program.has_cones else []
         if brief:
@@ -126,8 +127,10 @@ class State:
             "max_deviation": deviation(problem, W),
             "absolute_distance": absolute_distance(program, W, problem.planted),
         }
-        if predicts(problem):
-            row["test_distance"] = test_distance(program, W, problem.architecture, instance)
+        if (reached := test_distance(program, W, problem.architecture, instance)) is not None:
+            row["test_distance"] = reached
+        elif instance.has_test:
+            row.unmeasured["test_distance"] = UNPREDICTED
         return row
 
 
@@ -298,11 +301,6 @@ def _moves(problem: PlantedProgram, g: int) -> bool:
     v = problem.planted[g] + problem.planted[g + groups.count]
     tight = np.abs(groups.base @ v) <= OUTSIDE * np.linalg.norm(groups.base, axis=1) * np.linalg.norm(v)
     return not bool(tight.any())
-
-
-def predicts(problem: PlantedProgram) -> bool:
-    """Return whether the distance on the test draw is defined: there is one, and weights predict on it."""
-    return not problem.architecture.normalized and problem.instance.has_test
 
 
 def deviation(problem: PlantedProgram, W: Array) -> float:

@@ -3,8 +3,8 @@
 A user's method may return a plain dictionary.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -80,7 +80,8 @@ class Method(Protocol):
     defined on the instance. A method may also have `check(setting, architecture)`, called for every grid
     cell before anything runs, which raises `ParameterError` for settings that it cannot measure. It may have
     `setting_cost(setting)`, used in place of `cost` if its seconds depend on more of the setting than n and d. It may
-    have `noiseless`, the names of the columns that are null in every trial with noise.
+    have `noiseless`, the names of the columns that are null in every trial with noise, and `on_demand`, column -> the
+    field that has to be True for every trial to measure it (see `measuring`).
     """
 
     columns: ClassVar[Columns]
@@ -92,6 +93,16 @@ class Method(Protocol):
     def cost(self, n: int, d: int) -> float:
         """Estimate the seconds of one trial, to order and batch trials; only ratios matter."""
         ...
+
+
+def measuring(method: Any, columns: Collection[str]) -> Any:
+    """Return a method that measures these columns in every trial, where it has options for that: `on_demand`.
+
+    A sweep measures so what its report, claims or rule need. The ids of trials are those of the method as it is given.
+    """
+    options = {option for name, option in getattr(method, "on_demand", {}).items() if name in columns}
+    off = [option for option in options if getattr(method, option) is False]
+    return replace(method, **dict.fromkeys(off, True)) if off else method
 
 
 PLACES = {

@@ -16,7 +16,7 @@ from recovery.errors import ParameterError
 from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.cascade import BEFORE_SOLVING, State, decide, undecided
-from recovery.methods.columns import SOLVED, Columns, select
+from recovery.methods.columns import SOLUTION, SOLVED, Columns, select
 from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind
 from recovery.methods.generation import (
     optimum_over_all,
@@ -124,7 +124,8 @@ class MinNorm(ConvexMethod):
 
     program: `gated`, the interpolation problem of the gated network; `exact`, the problem of the network itself.
     solver: `auto` decides without a solve where it can; `newton`, or a conic solver of cvxpy, always solves.
-    distances: whether to solve also trials that are proved not to recover, to measure their distances.
+    distances: whether to solve also trials that are proved not to recover, to measure their distances. Without it a
+    sweep does so where its report, a claim or its rule needs a column of solutions.
     confinement: limit of neurons normalised after the ReLU in exact programs, sampled patterns. `row_space` restricts
     the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
     beam: the width of a beam search for activation patterns that violate the dual of a gated program. With searched
@@ -135,6 +136,7 @@ class MinNorm(ConvexMethod):
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
     noiseless: ClassVar[tuple[str, ...]] = ("recovered",)
+    on_demand: ClassVar[Mapping[str, str]] = dict.fromkeys(SOLUTION, "distances")
 
     program: ProgramKind = "gated"
     solver: str = "auto"
@@ -156,7 +158,7 @@ class MinNorm(ConvexMethod):
         n, d = setting.n, setting.d
         if setting.patterns.kind == "all" and setting.noise == 0:
             return 5e-3 + PROOFS[self.program] * proof_cost(self.program, setting)
-        if setting.noise > 0 or self.solver != "auto" or setting.patterns.kind == "searched":
+        if setting.noise > 0 or self.solver != "auto" or self.distances or setting.patterns.kind == "searched":
             return solve_cost(self.program, setting)
         if self.program == "exact" and n < 1.5 * d:
             return 0.1 + 5e-5 * d**2 + (1.5e-4 * n**2 if n < 1.25 * d else 0.0)

@@ -1,5 +1,6 @@
 """Stored trials are run again and compared with their rows, or their instances are drawn and saved."""
 
+import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.instances.draw import Instance
 from recovery.instances.planted import Neurons
+from recovery.methods.columns import SOLUTION
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
 from recovery.runner.engine import Engine
@@ -201,14 +203,21 @@ def differences(stored: Row, again: Row, lacking: Collection[str] = ()) -> list[
     """Return the columns of a stored row, its coordinates among them, in which another row of the trial differs.
 
     Not compared: times, error messages, the solver and its number of iterations, which depend on version and rounding,
-    and the columns in `lacking`.
+    the columns in `lacking`, and columns of solutions that the stored row does not have because nothing asked for them.
     """
     ignored = ({*CIRCUMSTANCE} - {"status", "error_type"}).union(lacking)
+    ignored |= {name for name in SOLUTION if stored.get(name) is None and _may_lack(stored, name)}
     if stored.get("solver") is not None:
         ignored |= {"iterations", "solver"}
     pairs = [(name, was, again.get(name)) for name, was in stored.items() if name not in ignored]
     distance = _fit_uncertainty(stored) + _fit_uncertainty(again)
     return [Difference(name, was, now, distance) for name, was, now in pairs if was != now]
+
+
+def _may_lack(stored: Row, column: str) -> bool:
+    """Return whether a row without a value of a column says, or does not deny, that it was not measured."""
+    said = stored.get("unmeasured")
+    return said is None or column in json.loads(said)
 
 
 def _fit_uncertainty(row: Row) -> float:

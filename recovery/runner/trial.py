@@ -24,6 +24,7 @@ from recovery.config import Cell, Trial
 from recovery.config.tree import canonical_json
 from recovery.instances.draw import Instance, Streams, draw
 from recovery.methods.columns import checked, checked_record, unmeasured
+from recovery.methods.method import measuring
 from recovery.runner.stop import StopRequested
 from recovery.text import printable
 from recovery.user import PROGRAM, fingerprint
@@ -109,7 +110,7 @@ def measure(trial: Trial) -> Row:
         instance = draw_instance(trial)
         if cell.parts["method"].user_code:
             instance = watched(instance, str(cell.coordinates["method"]))
-        result = method(instance, cell.architecture)
+        result = measuring(method, cell.measures)(instance, cell.architecture)
         row |= checked(result, method.columns)
         row["unmeasured"] = canonical_json(unmeasured(result, method.columns))
         row["status"] = "ok"

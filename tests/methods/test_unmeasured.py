@@ -42,11 +42,15 @@ def test_a_recovery_has_every_value_of_its_solution_and_a_decision_without_a_sol
     assert not reasons.keys() & set(SOLUTION)
 
 
-def test_a_distance_that_no_weights_of_the_architecture_have_is_not_defined():
-    for n in (8, 60):
+def test_weights_of_normalised_neurons_have_a_distance_on_other_data_only_where_they_are_the_planted_ones():
+    """So the distance of the others is unknown, and does not count as undefined."""
+    for n, verdicts in ((8, ("not_optimal", "not_unique")), (60, ("recovered",))):
         for method in (MinNorm(), MinNorm(distances=True)):
-            row, undefined, _ = states(method, Setting(n, 8, planted=NormalizedRelu()), NORM)
-            assert "test_distance" in undefined, row
+            row, undefined, reasons = states(method, Setting(n, 8, planted=NormalizedRelu()), NORM)
+            assert row["verdict"] in verdicts
+            assert row.get("test_distance") == (0.0 if n == 60 else None)
+            assert "test_distance" not in undefined
+            assert ("test_distance" in reasons) == (n == 8)
 
 
 def test_recovery_is_not_defined_with_noise_and_unmeasured_where_nothing_is_proved():
