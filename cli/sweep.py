@@ -78,6 +78,12 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     multiple=True,
     help="Also run again what failed, timed out or was killed, or ran user code that has changed since; repeatable.",
 )
+@click.option(
+    "--measure",
+    multiple=True,
+    metavar="COLUMN",
+    help="Measure this column in every trial, and run trials again whose row lacks it; repeatable.",
+)
 @click.option("--keep-changed", is_flag=True, hidden=True)
 @click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
@@ -132,6 +138,7 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
 
         if not asked["dry_run"] and asked["backend"] in (None, "processes"):
             start_server()  # the fork server starts while this process imports modules
+        from recovery.config import measuring
         from recovery.runner.loading import load, sweep_of
         from recovery.runner.plan import plan as plan_sweep
         from recovery.runner.progress import display
@@ -144,6 +151,8 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
         if stored is None
         else sweep_of(stored.load()["config"], trust=asked["trust"])
     )
+    if asked["measure"]:
+        sweep = measuring(sweep, asked["measure"])
     plan = plan_sweep(sweep, stored.path if stored is not None else asked["out"] or Path("results") / sweep.name)
     settings = _options(asked, sweep)
     if plan.stale and "changed" not in settings.rerun:

@@ -11,6 +11,6 @@ from recovery.config.load import (
 )
 from recovery.config.refinement import divided as divided, refined as refined
 from recovery.config.sampling import Even as Even, Until as Until
-from recovery.config.sweep import Sweep as Sweep, from_document as from_document
+from recovery.config.sweep import Sweep as Sweep, from_document as from_document, measuring as measuring
 from recovery.config.tree import ConfigError as ConfigError
 from recovery.config.trials import Cell as Cell, Trial as Trial, Trials as Trials

@@ -42,7 +42,7 @@ class Sweep(Sections):
     axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. slicing:
     the slices in which adaptive sampling looks for the threshold. backend: where trials run by default; it is not
     stored in the document. combinations: the values that the coordinates of these names take together, in the order of
-    the config.
+    the config. also: columns that trials measure beside those that the report, claims and the rule need.
     """
 
     axes: tuple[str, ...] = field(kw_only=True)
@@ -51,11 +51,13 @@ class Sweep(Sections):
     document: dict[str, Any] = field(repr=False, kw_only=True)
     combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False, kw_only=True)
     compose: Callable[[], Sequence[Cell]] = field(repr=False, kw_only=True)
+    also: frozenset[str] = field(default=frozenset(), kw_only=True)
 
     @cached_property
     def cells(self) -> Sequence[Cell]:
         """Every grid cell once; the first axis changes slowest."""
-        return self.compose()
+        cells = self.compose()
+        return [replace(cell, measures=cell.measures | self.also) for cell in cells] if self.also else cells
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Trials:
         """Return every trial, cell by cell. An adaptive sweep has the trials of its first round and those of `counts`.
@@ -84,6 +86,19 @@ class Sweep(Sections):
     def digest(self) -> str:
         """A hash of the document."""
         return blake2b(canonical_json(self.document).encode(), digest_size=ID_BYTES).hexdigest()
+
+
+def measuring(sweep: Sweep, columns: Sequence[str]) -> Sweep:
+    """Return the sweep whose trials measure these columns in every trial. Their ids stay.
+
+    Raises `ParameterError` for a column that no method of the sweep measures on demand.
+    """
+    known = sorted({name for cell in sweep.cells for name in getattr(cell.method, "on_demand", {})})
+    for column in columns:
+        if column not in known:
+            allowed = f"allowed: {', '.join(known)}" if known else "no method of this sweep does"
+            raise ParameterError(f"{column!r} is not measured on demand; {allowed}{did_you_mean(column, known)}")
+    return replace(sweep, also=sweep.also.union(columns))
 
 
 def composed(tree: Tree, context: Context) -> Sweep:

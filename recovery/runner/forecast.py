@@ -52,6 +52,7 @@ def forecast(plan: Plan, options: Options) -> Forecast:
     """Forecast a run from the stored timings; without any, from trials that are timed now."""
     if "changed" in options.rerun:
         plan = plan.without(plan.stale)
+    plan = plan.without(plan.lacking)
     trials, rows = trials_to_run(plan, options), plan.index.rows
     timings = rows.filter(pc.equal(rows["status"], "ok"))
     place, planned = places(plan.trials, timings["trial_id"])

@@ -20,6 +20,7 @@ from recovery.runner.batches import shard_numbers
 from recovery.runner.loading import sweep_of
 from recovery.runner.rounds import next_round, split
 from recovery.store.folder import Folder, shown_differences
+from recovery.store.grid import unmeasured
 from recovery.store.provenance import provenance
 from recovery.store.round_files import Round, added, counts, intact_rounds, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
@@ -90,6 +91,11 @@ class Plan:
         codes = {fingerprint(names, folders_of(self.sweep.document)) for names in own}
         return self.index.stale(codes) if own else set()
 
+    @cached_property
+    def lacking(self) -> set[str]:
+        """Ids of the trials whose row lacks a value that the sweep was asked to measure in every trial (`also`)."""
+        return unmeasured(self.folder, self.sweep.also) if self.folder.exists() else set()
+
     def without(self, ids: Collection[str]) -> Plan:
         """Return the plan in which these trials count as not stored."""
         place, planned = places(self.trials, pa.chunked_array([sorted(ids)], pa.string()))
@@ -102,7 +108,7 @@ def planned_trials(sweep: Sweep, rounds: Sequence[Round]) -> Trials:
     """Return the trials of a sweep after these rounds, which may have added grid cells."""
     axes = [] if isinstance(sweep.sampling, Even) else added(rounds)
     grown = sweep_of(refined(sweep.document, axes), trust=True) if axes else sweep
-    return grown.trials(counts(rounds))
+    return replace(grown, also=sweep.also).trials(counts(rounds))
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:

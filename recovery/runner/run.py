@@ -37,8 +37,9 @@ LIMITS = {
     "": "further trials would not decide it",
 }
 """Limit of an interval, as a round records it -> why its sweep ended without meeting the rule."""
-STALE = "changed-"
-"""Prefix of the datasets that stale rows are moved to before their trials run again."""
+STALE, LACKING = "changed-", "unmeasured-"
+"""Prefixes of the datasets that stale rows, and rows without a wanted value, are moved to before their trials run
+again."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def run(
     stale rows that rows of today's code would join; a later failure to read or write it ends the run early.
     """
     stale, again = plan.stale, "changed" in options.rerun
-    grows = len(trials_to_run(plan, options)) or plan.next_round is not None
+    grows = len(trials_to_run(plan, options)) or plan.next_round is not None or plan.lacking
     if stale and grows and not (again or options.keep_changed):
         raise StoreError(
             f"{plan.folder.path}: {len(stale)} stored rows ran user code that has changed since, and rows of today's "
@@ -104,6 +105,8 @@ def run(
     if stale and again:
         take_out(plan.folder, stale, STALE)
         stale = set()
+    if plan.lacking:
+        take_out(plan.folder, plan.lacking, LACKING)
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
     tried = np.zeros(0, np.uint64)
     with nullcontext(stop) if stop is not None else Stop() as stopping, closing(progress):

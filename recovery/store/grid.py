@@ -7,7 +7,7 @@ planned.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -101,6 +101,23 @@ def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
             for value, *why in zip(values, *known, strict=True)
         ]
     return dict(zip(rows["trial_id"].to_pylist(), values, strict=True))
+
+
+def unmeasured(folder: Folder, columns: Collection[str]) -> set[str]:
+    """Return the ids of the trials with status `ok` whose row lacks one of these columns, which it may have: it names
+    it among the unmeasured ones, or does not say.
+    """
+    found = set[str]()
+    if not columns:
+        return found
+    wanted = ["trial_id", "status", "started_at", "unmeasured", *columns]
+    rows = merge([table for _, table in read_parts(folder.trials, columns=wanted)])
+    rows = rows.filter(pc.equal(rows["status"], "ok"))
+    for name in set(columns) & {*rows.column_names}:
+        null = rows.filter(pc.is_null(rows[name]))
+        pairs = zip(null["trial_id"].to_pylist(), null["unmeasured"].to_pylist(), strict=True)
+        found |= {trial for trial, said in pairs if said is None or name in json.loads(said)}
+    return found
 
 
 class LeftOut(NamedTuple):

@@ -66,7 +66,8 @@ def fail(rows: pd.DataFrame, which: Any, message: str = "the solver broke down")
 
 def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | None = None, **document: Any) -> Grid:
     """A stored grid of these rows; `document` overrides keys of its config."""
-    config = {"name": "drawn", "title": "Drawn from the law", "axes": {}}
+    config = {"name": "drawn", "title": "Drawn from the law", "axes": {}, "n": 60, "d": 10, "architecture": "relu_skip"}
+    config |= {"data": {"ensemble": "gaussian"}, "planted": {"kind": "linear"}, "method": {"kind": "min_norm"}}
     config |= {"replicates": max(rows["replicate"].nunique(), 1)}
     config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}}
     config |= {"architecture": str(rows["architecture"].iloc[0])} if "architecture" in rows and len(rows) else {}

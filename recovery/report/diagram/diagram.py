@@ -14,6 +14,7 @@ from pandas.api.types import is_numeric_dtype
 from recovery.config import ReportSpec, Sweep, Until, from_document, refined
 from recovery.errors import ReportError
 from recovery.methods.columns import FIXED
+from recovery.methods.method import METHODS
 from recovery.report.diagram.grid_cells import Cells, Panel, rows_where
 from recovery.report.diagram.layout import (
     Layout,
@@ -24,7 +25,7 @@ from recovery.report.diagram.layout import (
     levels,
     with_expressions,
 )
-from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
+from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured, undefined
 from recovery.report.diagram.vocabulary import (
     PLAIN,
     UNFINISHED,
@@ -203,9 +204,10 @@ class Diagram:
         method = np.zeros(len(tally), dtype=int)
         if names := [*self.layout.panels, *({"method"}.intersection(cells.keys) - {*self.layout.panels})]:
             method = cells.keys.groupby(names, dropna=False).ngroup().to_numpy()
-        unmeasured = np.bincount(method, weights=answers)[method] == 0
-        undecided = tally["undecided"]
-        return tally.assign(undecided=undecided.where(~unmeasured, 0), undefined=undecided.where(unmeasured, 0))
+        never = np.bincount(method, weights=answers)[method] == 0
+        known = {name: tally[name].where(~never, 0) for name in ("undecided", "unmeasured")}
+        without = cells.count(cells.finished & undefined(self.frame, quantity.column))
+        return tally.assign(**known, undefined=tally["undecided"].where(never, 0) + without)
 
     @cached_property
     def panels(self) -> list[Panel]:
@@ -291,8 +293,8 @@ class Diagram:
 
     @cached_property
     def totals(self) -> dict[str, int]:
-        """Numbers of trials of the whole grid: trials (stored), ok, failed, missing and undecided."""
-        names = ["trials", "ok", "failed", "missing", "undecided"]
+        """Numbers of trials of the whole grid: trials (stored), ok, failed, missing, undecided and unmeasured."""
+        names = ["trials", "ok", "failed", "missing", "undecided", "unmeasured"]
         totals = {name: int(self.table[name].sum()) for name in names}
         planned = int(self.grid.sweep.get("trials", 0))
         if isinstance(self.sweep.sampling, Until):  # for an adaptive sweep the planned number is only a ceiling
@@ -301,10 +303,13 @@ class Diagram:
         return totals
 
     def summary(self) -> str:
-        """Return the numbers of finished, failed, missing and undecided trials in one line."""
+        """Return the numbers of finished, failed, missing, undecided and unmeasured trials in one line."""
         totals = self.totals
+        undecided = totals["undecided"] - totals["unmeasured"]
         parts = [f"{many(totals['trials'], 'trial')} in {many(len(self.table), 'cell')}", f"{totals['ok']} finished"]
-        parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided") if totals[name]]
+        counts = {**totals, "undecided": undecided}
+        names = ("failed", "missing", "undecided", "unmeasured")
+        parts += [f"{counts[name]} {name}" for name in names if counts[name]]
         if self.proportion:
             yes, no = int(self.table["yes"].sum()), int(self.table["no"].sum())
             parts.append(f"{self.quantity.label}: {fraction_words(yes, yes + no, totals['undecided'])}")
@@ -315,7 +320,16 @@ class Diagram:
             rounds = last["round"] - bool(self._rule.get("ended"))
             placed = f"placed by outcome in {many(rounds, 'round')}: {least} to {most} a cell"
             parts.append(f"{placed}, most where {last['value']} is in doubt along {self.along.x}")
-        return ", ".join(parts) + self._tests()
+        return ", ".join(parts) + self._tests() + self._unmeasured()
+
+    def _unmeasured(self) -> str:
+        """Return a sentence on the trials that did not measure the value, with the command that measures it."""
+        count, column = self.totals["unmeasured"], self.quantity.column
+        kinds = {str(method).partition(" ")[0] for method in self.frame["method"].unique()} if count else ()
+        if not any(column in getattr(METHODS[kind], "on_demand", ()) for kind in kinds if kind in METHODS):
+            return ""
+        command = f"recover sweep {self.grid.path.as_posix()} --measure {column}"
+        return f". {many(count, 'trial')} did not measure {column}, which may have any value there: `{command}` does"
 
     @property
     def _rule(self) -> Mapping[str, Any]:

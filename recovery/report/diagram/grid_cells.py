@@ -54,24 +54,26 @@ class Cells:
     def tally(self, quantity: Quantity) -> pd.DataFrame:
         """Return what the finished trials measured, one row per cell.
 
-        For a proportion: yes, no, undecided, value = yes / (yes + no), and worst and best, the fractions if every
-        undecided, failed and missing trial were a no or a yes. For a number: count, mean, median, lowest, highest, the
-        quartiles lower and upper, and value = median.
+        For a proportion: yes, no, value = yes / (yes + no), and worst and best, the fractions if every undecided,
+        failed and missing trial were a no or a yes. For a number: count, mean, median, lowest, highest, the quartiles
+        lower and upper, and value = median. For both: undecided, the finished trials whose value is not known, and
+        unmeasured, those of them in which nothing is undecided.
         """
         values = np.where(self.finished, quantity.values(self.frame), np.nan)
         known = ~np.isnan(values)
-        undecided = self.count(self.finished & quantity.unknown(self.frame))
+        masks = {"undecided": quantity.unknown(self.frame), "unmeasured": quantity.unmeasured(self.frame)}
+        unknown = {name: self.count(self.finished & mask) for name, mask in masks.items()}
         if quantity.proportion(self.frame):
             yes, no = self.count(values == 1.0), self.count(values == 0.0)
             counts = self.counts()
             whole = (counts["trials"] + counts["missing"]).to_numpy()
             with np.errstate(invalid="ignore"):
                 fractions = {"value": yes / (yes + no), "worst": yes / whole, "best": 1 - no / whole}
-            return pd.DataFrame({"yes": yes, "no": no, "undecided": undecided, **fractions})
+            return pd.DataFrame({"yes": yes, "no": no, **unknown, **fractions})
         grouped = pd.Series(values[known]).groupby(self.code[known])
         summary = {"mean": grouped.mean(), "median": grouped.median(), "lowest": grouped.min()}
         summary |= {"highest": grouped.max(), "lower": grouped.quantile(0.25), "upper": grouped.quantile(0.75)}
-        summary = {"count": self.count(known), "undecided": undecided, **summary, "value": summary["median"]}
+        summary = {"count": self.count(known), **unknown, **summary, "value": summary["median"]}
         return pd.DataFrame(summary, index=range(len(self.keys)))
 
 
