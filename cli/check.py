@@ -40,11 +40,20 @@ def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         ("trials", _trials(sweep)),
         ("memory", options.largest_matrix(sweep)[1]),
         ("claims", f"{len(sweep.claims)}"),
+        ("measures", _measures(sweep)),
         ("results", f"results/{sweep.name}"),
     ]
     for label, text in lines:
         if text:
             click.echo(f"{label:8} {text}")
+
+
+def _measures(sweep: "Sweep") -> str:
+    """Return which columns are measured in every trial because the report, a claim or the rule needs them."""
+    from recovery.methods.method import on_demand
+
+    needed = sorted({name for cell in sweep.cells for name in on_demand(cell.method, cell.measures)})
+    return f"{', '.join(needed)}: in every trial, also where its verdict needs no solve" if needed else ""
 
 
 def _trials(sweep: "Sweep") -> str:

@@ -95,14 +95,19 @@ class Method(Protocol):
         ...
 
 
+def on_demand(method: Any, columns: Collection[str]) -> dict[str, str]:
+    """Return column -> option for those of these columns that the method measures in every trial only by an option."""
+    options = getattr(method, "on_demand", {})
+    return {name: options[name] for name in columns if name in options and getattr(method, options[name]) is False}
+
+
 def measuring(method: Any, columns: Collection[str]) -> Any:
-    """Return a method that measures these columns in every trial, where it has options for that: `on_demand`.
+    """Return a method that measures these columns in every trial, where it has options for that.
 
     A sweep measures so what its report, claims or rule need. The ids of trials are those of the method as it is given.
     """
-    options = {option for name, option in getattr(method, "on_demand", {}).items() if name in columns}
-    off = [option for option in options if getattr(method, option) is False]
-    return replace(method, **dict.fromkeys(off, True)) if off else method
+    options = on_demand(method, columns).values()
+    return replace(method, **dict.fromkeys(options, True)) if options else method
 
 
 PLACES = {

@@ -13,6 +13,7 @@ from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Diagram
 from recovery.report.diagram.quantity import Quantity, undefined
 from recovery.report.statistics.proportions import exact_interval
+from recovery.text import many
 from recovery.types import Array, Mask
 
 SAMPLES = 30
@@ -124,6 +125,8 @@ class Sample:
         """Return why the interval of the mean (not `high`: its low end) is infinite or approximate; empty if exact."""
         if self.proportion or (np.isfinite(self.least) and not high):
             return ""
+        if self.undecided:
+            return f"the value of {many(self.undecided, 'trial')} is not known, and bounds no mean"
         if not self.decides(high=high):
             return "too few trials for a mean of values without a known range"
         if np.ptp(self.values) == 0:
@@ -134,8 +137,8 @@ class Sample:
         """Return the interval of the mean or the median; for `every`, the least and the greatest value.
 
         A proportion's interval is exact (Clopper and Pearson 1934), and a median's comes from order statistics. Both
-        hold for every outcome of the undecided trials, as does an exact lower end. An approximate end holds for the
-        finished trials alone.
+        hold for every outcome of the undecided trials, as does an exact lower end. Undecided trials leave a mean no
+        other end.
         """
         values, count = np.sort(self.values), len(self.values)
         if statistic == "every":
@@ -147,9 +150,10 @@ class Sample:
             low, high = map(float, exact_interval(yes, count - yes, self.undecided, level))
             return Interval(yes / count, low, high, level) if count else Interval(np.nan, 0.0, 1.0, level)
         side = (1 + level) / 2
+        high = np.inf if self.undecided else approximate_upper(values, side)
         if np.isfinite(self.least):
             worst = np.concatenate([values, np.full(self.undecided, self.least)])
             low = self.least + exact_lower(worst - self.least, side)
         else:
-            low = -approximate_upper(-values, side)
-        return Interval(float(values.mean()) if count else np.nan, low, approximate_upper(values, side), level)
+            low = -np.inf if self.undecided else -approximate_upper(-values, side)
+        return Interval(float(values.mean()) if count else np.nan, low, high, level)
