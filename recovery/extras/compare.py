@@ -21,6 +21,7 @@ from recovery.expressions import is_expression, parse
 from recovery.interval import LEVEL, Interval
 from recovery.report.claims.lines import Line, form_of
 from recovery.report.diagram import PLAIN, Cells, Diagram, coordinates, has, is_number, joint_values
+from recovery.report.diagram.quantity import undefined
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.differences import (
     paired_difference,
@@ -32,6 +33,7 @@ from recovery.report.statistics.samples import median_interval
 from recovery.report.texts.tables import records, shown
 from recovery.store import Grid, read
 from recovery.text import did_you_mean, many
+from recovery.types import Array, Index
 
 FDR = 0.05
 """Controlled false-discovery rate."""
@@ -90,14 +92,20 @@ class Comparison:
         """The differences over all cells, and how many cells differ."""
         parts = []
         for row in self.overall.to_dict("records"):
-            text = f"{row['second']} minus {row['first']}: difference {row['difference']:+.4g}"
+            size = "not known" if np.isnan(row.get("difference", np.nan)) else f"{row['difference']:+.4g}"
+            text = f"{row['second']} minus {row['first']}: difference {size}"
             if not np.isnan(row.get("low", np.nan)):
                 text += f", {_interval(row).entry('+.4g')}"
             if "largest" in row:
                 text += f"; largest difference {row['largest']:.3g} (relative {row['largest_relative']:.3g})"
             if "beyond" in row:
-                within = row["trials"] - row["beyond"]
+                within = row["trials"] - row["beyond"] - row.get("unknown", 0)
                 text += f"; {within:g} of {row['trials']} pairs differ by at most the tolerance {self.tolerance:g}"
+            if row.get("unknown", 0):
+                sides = " and ".join(f"{row[f'unknown_{side}']:g} in {row[side]}" for side in ("first", "second"))
+                text += (
+                    f"; not known in {row['unknown']:g} of {row['trials']} ({sides}): the interval allows for any value"
+                )
             parts.append(text)
         if "q" in self.cells:
             tested = f"{len(self.different)} of {many(len(self.cells), 'grid cell')}"
@@ -206,7 +214,7 @@ def _compared(first: Diagram, second: Diagram, tolerance: float | None) -> tuple
     keys, fixed = _keys(first, second), _fixed(first, second)
     left, right = _values(first, keys), _values(second, keys)
     for diagram, side in ((first, left), (second, right)):
-        if not len(side) and len(diagram.frame):
+        if side["value"].isna().all() and len(diagram.frame):
             raise ReportError(
                 f"{diagram.name}: no finished trial measures {first.quantity}; choose another quantity with --value"
             )
@@ -216,8 +224,10 @@ def _compared(first: Diagram, second: Diagram, tolerance: float | None) -> tuple
     matched = keys if unpaired else [*keys, "replicate"]
     if unpaired:
         how = {"value": ("value", "mean" if first.proportion else "median")}
-        how |= {"size": ("value", "size"), "sum": ("value", "sum")}
+        how |= {"size": ("value", "size"), "sum": ("value", "sum"), "unknown": ("missing", "sum")}
         left, right = (side.groupby(keys, dropna=False).agg(**how).reset_index() for side in (left, right))
+    else:
+        left, right = (side.rename(columns={"missing": "unknown"}) for side in (left, right))
     rows = left.merge(right, on=matched, suffixes=("_first", "_second"))
     rows["trials"] = rows[["size_first", "size_second"]].min(axis=1) if unpaired else 1
     if not len(rows):
@@ -251,6 +261,10 @@ def summary(
     difference is the median; pairs have the largest difference, the largest relative to the larger absolute value of
     its pair, and with a tolerance the number of pairs that differ by more. Unpaired, values are means over the cells,
     the difference of an event has the weights of Mantel and Haenszel, and numbers have no interval or test.
+
+    Values that are not known, NaN, may be any: `unknown` counts the pairs with one (unpaired, the trials). Intervals
+    and tests allow for all that they may be. The difference of an event is then the middle of what they leave, and that
+    of numbers is not known.
     """
     one, two = rows["value_first"].to_numpy(dtype=float), rows["value_second"].to_numpy(dtype=float)
     # equal values have the difference 0; subtracting them would give NaN if both are infinite
@@ -258,10 +272,16 @@ def summary(
     far, size = np.abs(moved), np.maximum(np.abs(one), np.abs(two))
     relative = np.divide(far, size, where=np.isfinite(size) & (size > 0), out=np.zeros(len(rows)))
     groups = rows.assign(difference=moved, gained=two > one, lost=two < one, largest=far, largest_relative=relative)
+    groups["unknown"] = np.isnan(moved) if paired else rows["unknown_first"] + rows["unknown_second"]
     typical, value = "mean" if proportion else "median", "mean" if proportion or not paired else "median"
     how = {"value_first": value, "value_second": value, "difference": typical, "trials": "sum"}
+    how |= dict.fromkeys(("unknown", "unknown_first", "unknown_second"), "sum")
     if paired:
-        how |= {"gained": "sum", "lost": "sum"}
+        # an unknown value can make a pair a gain or a loss, unless the other value of an event excludes it
+        groups["up"], groups["down"] = (
+            np.isnan(moved) & ~(proportion & ((one == first) | (two == 1 - first))) for first in (1, 0)
+        )
+        how |= {"gained": "sum", "lost": "sum", "up": "sum", "down": "sum"}
         how |= {} if proportion else {"largest": "max", "largest_relative": "max"}
     if paired and tolerance is not None:
         groups, how = groups.assign(beyond=far > tolerance), how | {"beyond": "sum"}
@@ -269,21 +289,48 @@ def summary(
     found = grouped[list(how)].agg(how).reset_index(drop=not names)
     low = high = p = np.full(len(found), np.nan)
     if paired:
-        counts = found[["gained", "lost"]].to_numpy(dtype=int).tolist()
-        p = np.array([sign_test(gained, lost) for gained, lost in counts])
+        counts = found[["gained", "lost", "up", "down"]].to_numpy(dtype=int)
+        p = np.array([sign_test(*_evened(*one)) for one in counts.tolist()])
+        gained, lost, up, down = counts.T
         if proportion:
-            low, high = paired_difference(found["gained"], found["lost"], found["trials"])
+            found["difference"] = (gained - lost + (up - down) / 2) / found["trials"]
+            low = paired_difference(gained, lost + down, found["trials"])[0]
+            high = paired_difference(gained + up, lost, found["trials"])[1]
         else:
-            ends = [median_interval(part.to_numpy()) for _, part in grouped["difference"]]
+            parts = (part.to_numpy() for _, part in grouped["difference"])
+            ends = [median_interval(part[~np.isnan(part)], undecided=int(np.isnan(part).sum())) for part in parts]
             low, high = np.array([(one.low, one.high) for one in ends]).T
     elif proportion:
-        yes, total = (rows[[f"{name}_first", f"{name}_second"]].to_numpy(dtype=float).T for name in ("sum", "size"))
-        difference, low, high, p = unpaired_difference(yes, total, np.asarray(grouped.ngroup(), dtype=np.intp))
-        found = found.assign(difference=difference)
-        if len(found) == len(rows):
-            tables = (np.array([a, b - a]).T for a, b in zip(yes.T, total.T, strict=True))
-            p = np.array([scipy.stats.fisher_exact(each)[1] for each in tables])
+        yes, total, more = (
+            rows[[f"{name}_first", f"{name}_second"]].to_numpy(dtype=float).T for name in ("sum", "size", "unknown")
+        )
+        # the two ends: every unknown trial of the first side is a yes and of the second a no, or the other way round
+        least, most = (
+            _of_events(yes + more * np.array(sides)[:, None], total, np.asarray(grouped.ngroup(), dtype=np.intp))
+            for sides in ((1, 0), (0, 1))
+        )
+        low, high, found["difference"] = least[1], most[2], (least[0] + most[0]) / 2
+        p = np.where(least[0] * most[0] < 0, 1.0, np.maximum(least[3], most[3]))
+    if not proportion:
+        found.loc[found["unknown"] > 0, "difference"] = np.nan
+    if not found["unknown"].any():
+        found = found.drop(columns=["unknown", "unknown_first", "unknown_second"])
+    found = found.drop(columns=["up", "down"], errors="ignore")
     return found.assign(low=low, high=high, level=LEVEL, p=p)
+
+
+def _evened(gained: int, lost: int, up: int, down: int) -> tuple[int, int]:
+    """Return the counts with as many of the unknown pairs on the smaller side as make them equal, if there are."""
+    return (gained, lost + min(down, gained - lost)) if gained >= lost else (gained + min(up, lost - gained), lost)
+
+
+def _of_events(yes: Array, total: Array, group: Index) -> tuple[Array, ...]:
+    """Return `unpaired_difference`, with Fisher's test where each group is one grid cell."""
+    difference, low, high, p = unpaired_difference(yes, total, group)
+    if len(difference) == len(group):
+        tables = (np.array([a, b - a]).T for a, b in zip(yes.T, total.T, strict=True))
+        p = np.array([scipy.stats.fisher_exact(each)[1] for each in tables])
+    return difference, low, high, p
 
 
 def _thresholds(first: Diagram, second: Diagram) -> Iterator[dict[str, Any]]:
@@ -367,9 +414,12 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
 
 
 def _values(diagram: Diagram, keys: list[str]) -> pd.DataFrame:
-    """Return coordinates, replicate and value of the finished trials that measured the quantity."""
-    known = diagram.frame[[*keys, "replicate"]].assign(value=diagram.quantity.values(diagram.frame))
-    return known[diagram.cells.finished & known["value"].notna().to_numpy()]
+    """Return coordinates, replicate and value of the finished trials that have the quantity; NaN where it is not known
+    and `missing` is true.
+    """
+    rows = diagram.frame[[*keys, "replicate"]].assign(value=diagram.quantity.values(diagram.frame))
+    rows = rows.assign(missing=rows["value"].isna())
+    return rows[diagram.cells.finished & ~undefined(diagram.frame, diagram.quantity.column)]
 
 
 def sides_of(diagram: Diagram, by: str) -> list[Diagram]:

@@ -4,7 +4,7 @@ A user's method may return a plain dictionary.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -80,8 +80,8 @@ class Method(Protocol):
     defined on the instance. A method may also have `check(setting, architecture)`, called for every grid
     cell before anything runs, which raises `ParameterError` for settings that it cannot measure. It may have
     `setting_cost(setting)`, used in place of `cost` if its seconds depend on more of the setting than n and d. It may
-    have `noiseless`, the names of the columns that are null in every trial with noise, and `on_demand`, column -> the
-    field that has to be True for every trial to measure it (see `measuring`).
+    have `noiseless`, the names of the columns that are null in every trial with noise, and `on_demand`, the names of
+    the columns that its `measuring()`, the same method with more measurements, measures in every trial.
     """
 
     columns: ClassVar[Columns]
@@ -95,19 +95,17 @@ class Method(Protocol):
         ...
 
 
-def on_demand(method: Any, columns: Collection[str]) -> dict[str, str]:
-    """Return column -> option for those of these columns that the method measures in every trial only by an option."""
-    options = getattr(method, "on_demand", {})
-    return {name: options[name] for name in columns if name in options and getattr(method, options[name]) is False}
+def on_demand(method: Any, columns: Collection[str]) -> set[str]:
+    """Return those of these columns that the method measures in every trial only if it is asked to."""
+    return set(columns).intersection(getattr(method, "on_demand", ()))
 
 
 def measuring(method: Any, columns: Collection[str]) -> Any:
-    """Return a method that measures these columns in every trial, where it has options for that.
+    """Return a method that measures these columns in every trial, where it can, with the same verdicts.
 
     A sweep measures so what its report, claims or rule need. The ids of trials are those of the method as it is given.
     """
-    options = on_demand(method, columns).values()
-    return replace(method, **dict.fromkeys(options, True)) if options else method
+    return method.measuring() if on_demand(method, columns) else method
 
 
 PLACES = {

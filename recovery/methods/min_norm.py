@@ -124,8 +124,8 @@ class MinNorm(ConvexMethod):
 
     program: `gated`, the interpolation problem of the gated network; `exact`, the problem of the network itself.
     solver: `auto` decides without a solve where it can; `newton`, or a conic solver of cvxpy, always solves.
-    distances: whether to solve also trials that are proved not to recover, to measure their distances. Without it a
-    sweep does so where its report, a claim or its rule needs a column of solutions.
+    distances: whether to solve also trials that are proved not to recover, to measure their distances, and to look for
+    a cheaper interpolant after a tie. A sweep whose report, claims or rule need a column of solutions measures it too.
     confinement: limit of neurons normalised after the ReLU in exact programs, sampled patterns. `row_space` restricts
     the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
     beam: the width of a beam search for activation patterns that violate the dual of a gated program. With searched
@@ -136,7 +136,7 @@ class MinNorm(ConvexMethod):
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
     noiseless: ClassVar[tuple[str, ...]] = ("recovered",)
-    on_demand: ClassVar[Mapping[str, str]] = dict.fromkeys(SOLUTION, "distances")
+    on_demand: ClassVar[tuple[str, ...]] = SOLUTION
 
     program: ProgramKind = "gated"
     solver: str = "auto"
@@ -179,6 +179,10 @@ class MinNorm(ConvexMethod):
         row["patterns_proved"] = patterns_proved(row, kind)
         return row.recording(_network(problem, row.evidence)) if self.distances else row
 
+    def measuring(self) -> "MinNorm":
+        """Return the method that measures the columns of a solution in every trial."""
+        return self if self.distances else SolvedMinNorm(**vars(self))
+
     def _judge(self, problem: PlantedProgram) -> State:
         state = State()
         if problem.noiseless and problem.ill_posed is not None:
@@ -192,6 +196,22 @@ class MinNorm(ConvexMethod):
             return state
         state.take(problem.solve(self.solver))
         return decide(problem, AFTER_SOLVING, state)
+
+
+class SolvedMinNorm(MinNorm):
+    """The same verdicts with the columns of a solution, which is solved for also where the verdict needs none."""
+
+    on_demand = ()
+
+    def _judge(self, problem: PlantedProgram) -> State:
+        state = super()._judge(problem)
+        brief = problem.instance.setting.patterns.kind == "all" or problem.ill_posed is not None
+        if state.found is None and state.decision.proof is None and not brief:
+            state.found = problem.solve(self.solver)
+        return state
+
+    def setting_cost(self, setting: Setting) -> float:
+        return max(super().setting_cost(setting), solve_cost(self.program, setting))
 
 
 def _network(problem: PlantedProgram, evidence: Evidence | None) -> Mapping[str, Array] | None:

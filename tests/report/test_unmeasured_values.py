@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import recovery
+from recovery.extras.compare import compare_grids
 from tests.invoke import recover
+
+from .grids import grid, wendel_rows
 
 CONFIG = """
 name: small
@@ -26,7 +30,7 @@ report: {value: recovered, x: n, y: d}
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The same draws, once without and once with the distances of the trials that were decided without a solve."""
-    folder = tmp_path_factory.mktemp("unmeasured")
+    folder = tmp_path_factory.mktemp("sweeps")
     (folder / "small.yaml").write_text(CONFIG)
     for name, more in (("brief", ()), ("full", ("--set", "method.distances=true"))):
         run = recover("sweep", folder / "small.yaml", "--quiet", *more, "--out", folder / name, "--jobs", "1")
@@ -67,7 +71,7 @@ def test_one_command_measures_the_value_on_the_same_draws(folders: tuple[Path, P
     assert recover("sweep", out, "--measure", "test_distance", "--quiet", "--jobs", "1").exit_code == 0
     after = recovery.read(out).frame.set_index("trial_id").loc[before.index]
     assert after["test_distance"].notna().all()
-    assert after["verdict"].equals(before["verdict"])
+    assert after[["verdict", "certificate"]].equals(before[["verdict", "certificate"]])
     same = before["test_distance"].notna()
     assert after.loc[same, "test_distance"].equals(before.loc[same, "test_distance"])
     assert after.loc[same, "started_at"].equals(before.loc[same, "started_at"])  # these did not run again
@@ -91,6 +95,33 @@ def test_a_report_or_a_claim_measures_its_value_in_every_trial(tmp_path: Path) -
     assert "max_deviation" not in recover("check", brief_of(tmp_path)).output
     rows = recovery.run(sweep, tmp_path / "out", quiet=True, jobs=1).frame
     assert rows["max_deviation"].notna().all()
+
+
+@pytest.mark.parametrize("value", ["absolute_distance", "absolute_distance<=1e-3"])
+@pytest.mark.parametrize("seeds", [(1, 1), (1, 2)])
+@pytest.mark.parametrize("share", [0.1, 0.4, 1.0])
+def test_a_comparison_allows_for_every_value_that_one_side_lacks(
+    value: str, seeds: tuple[int, int], share: float
+) -> None:
+    """Failures of one side that hide their values with a probability: no interval and no test gets sharper."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        first, second = (wendel_rows(n=[15, 25], d=[10], replicates=12, seed=10 * seed + i) for i in (0, 1))
+        hidden = second.copy()
+        lost = ~hidden["recovered"].to_numpy(bool) & (rng.random(len(hidden)) < share)
+        hidden.loc[lost, "absolute_distance"] = np.nan
+        grids = [grid(rows, seed=s, name=name) for rows, s, name in zip((first, second), seeds, "ab", strict=True)]
+        whole, partly = (
+            compare_grids(grids, value=value),
+            compare_grids([grids[0], grid(hidden, seed=seeds[1], name="c")], value=value),
+        )
+        for full, part in zip(whole.table.to_dict("records"), partly.table.to_dict("records"), strict=True):
+            if lost.any() and not np.isnan(full["low"]):
+                assert part["low"] <= full["low"] + 1e-9
+                assert part["high"] >= full["high"] - 1e-9
+                assert part["p"] >= full["p"] - 1e-9
+        if lost.any():
+            assert f"({0:g} in a and {lost.sum()} in c)" in partly.sentence
 
 
 def brief_of(folder: Path) -> Path:

@@ -274,7 +274,7 @@ class Diagram:
                 "stroke", unfinished_words(totals["failed"], totals["missing"]), table["failed"] + table["missing"] > 0
             ),
             Mark("cross", UNFINISHED, table["ok"] == 0),
-            Mark("diamond", undecided_words(totals["undecided"]), table["undecided"] > 0),
+            Mark("diamond", undecided_words(totals["undecided"], totals["unmeasured"]), table["undecided"] > 0),
         )
         return [mark for mark in found if mark.cells.any()]
 

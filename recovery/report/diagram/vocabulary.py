@@ -207,6 +207,10 @@ def unfinished_words(failed: int, missing: int) -> str:
     return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)
 
 
-def undecided_words(count: int) -> str:
-    """Return the legend text of the diamond on a cell: `trials undecided (3)`."""
-    return f"trials undecided ({count})"
+def undecided_words(undecided: int, unmeasured: int) -> str:
+    """Return the legend text of the diamond on a cell: `trials undecided (3) and unmeasured (88)`.
+
+    undecided: the trials whose value is not known; unmeasured: those of them in which nothing is undecided.
+    """
+    counts = {"undecided": undecided - unmeasured, "unmeasured": unmeasured}
+    return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)

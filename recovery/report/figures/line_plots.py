@@ -124,7 +124,8 @@ def _draw_line(
     if not diagram.proportion or not (some := (cells["undecided"] > 0).to_numpy()).any():
         return line, []
     yes, no, more = (cells[name].to_numpy(dtype=float)[some] for name in ("yes", "no", "undecided"))
-    total, label = yes + no + more, f"range over {undecided_words(diagram.totals['undecided'])}"
+    total, totals = yes + no + more, diagram.totals
+    label = f"range over {undecided_words(totals['undecided'], totals['unmeasured'])}"
     return line, [ax.vlines(x[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)]
 
 
