@@ -150,7 +150,7 @@ def _shown(frame: pd.DataFrame) -> str:
 
 
 def _interval(row: Mapping[Hashable, Any]) -> Interval:
-    return Interval(row["difference"], row["low"], row["high"], row["level"])
+    return Interval(row.get("difference", np.nan), row["low"], row["high"], row["level"])
 
 
 def compare(
