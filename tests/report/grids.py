@@ -46,7 +46,6 @@ def wendel_rows(
         recovered, 10 ** rng.normal(-7, 1, len(rows)), 10 ** rng.normal(-0.5, 0.2, len(rows))
     )
     rows["absolute_distance"] = rows["max_deviation"] * 3
-    rows["own_code"] = pd.array([None] * len(rows), dtype="str")
     rows["seconds"] = rng.gamma(2, 0.1, len(rows))
     rows["started_at"] = pd.Timestamp("2026-01-01", tz="UTC")
     rows["error_type"] = pd.array([None] * len(rows), dtype="str")
@@ -67,8 +66,7 @@ def fail(rows: pd.DataFrame, which: Any, message: str = "the solver broke down")
 
 def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | None = None, **document: Any) -> Grid:
     """A stored grid of these rows; `document` overrides keys of its config."""
-    config = {"name": "drawn", "title": "Drawn from the law", "axes": {}, "n": 60, "d": 10, "architecture": "relu_skip"}
-    config |= {"data": {"ensemble": "gaussian"}, "planted": {"kind": "linear"}, "method": {"kind": "min_norm"}}
+    config = {"name": "drawn", "title": "Drawn from the law", "axes": {}}
     config |= {"replicates": max(rows["replicate"].nunique(), 1)}
     config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}}
     config |= {"architecture": str(rows["architecture"].iloc[0])} if "architecture" in rows and len(rows) else {}
