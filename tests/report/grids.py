@@ -46,6 +46,7 @@ def wendel_rows(
         recovered, 10 ** rng.normal(-7, 1, len(rows)), 10 ** rng.normal(-0.5, 0.2, len(rows))
     )
     rows["absolute_distance"] = rows["max_deviation"] * 3
+    rows["own_code"] = pd.array([None] * len(rows), dtype="str")
     rows["seconds"] = rng.gamma(2, 0.1, len(rows))
     rows["started_at"] = pd.Timestamp("2026-01-01", tz="UTC")
     rows["error_type"] = pd.array([None] * len(rows), dtype="str")
