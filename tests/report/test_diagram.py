@@ -147,7 +147,7 @@ def test_a_value_that_a_method_does_not_measure_is_not_called_undecided() -> Non
     words = text_of(diagram)
     assert "undecided" not in words
     assert words.count("not measured") == 1  # in place of the map
-    assert len(MAP.draw(Analysis(diagram)).axes) == 2  # its panel is left out: the other one, and the bar of colours
+    assert len(MAP.draw(Analysis(diagram)).axes) == 3  # both panels, one of them empty, and the bar of colours
 
 
 def test_undecided_verdicts_are_counted_as_undecided() -> None:
