@@ -50,11 +50,14 @@ def _present(paths: Sequence[Path]) -> list[tuple[Path, pa.Table]]:
 
 
 def _join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
+    """Rewrite parts as one row per trial in as few parts, unless they are that already."""
     if len(parts) > 1:
         tables = [table for _, table in parts]
         rows = merge(tables).replace_schema_metadata(_provenance(tables))
         count = min(ROWS_PER_PART, max(1, BYTES_PER_PART * len(rows) // max(rows.nbytes, 1)))
-        _replace(folder, parts, (rows.slice(start, count) for start in range(0, len(rows), count)))
+        starts = range(0, len(rows), count)
+        if len(starts) < len(parts) or len(rows) < sum(map(len, tables)):
+            _replace(folder, parts, (rows.slice(start, count) for start in starts))
 
 
 def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
