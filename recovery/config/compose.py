@@ -52,17 +52,16 @@ class Composer:
                 # two values of such an axis that give equal fields, such as n after rounding, are two cells
                 inside[AXES] = tuple((axis, (axis,)) for axis in free)
             for number, point in enumerate(block.points(self._report), start):
-                parts = {name: self._part(name, point, paths) for name, paths in inside.items()}
-                if (sound := _sound(parts)) is None:
+                if (parts := self._parts(point, inside)) is None:
                     continue
-                if sound["architecture"] is ABSENT and not is_user_name(sound["method"].tag):
+                if parts["architecture"] is ABSENT and not is_user_name(parts["method"].tag):
                     lacks_architecture = True
                     continue
-                texts = tuple([part.text for part in sound.values()])
+                texts = tuple([part.text for part in parts.values()])
                 if texts not in found:
-                    cost = checks.cost(sound, point) if self.context.imports else 1.0
-                    at = coordinates.of(point, sound, coordinates.fields)
-                    found[texts] = Cell(self.seed, sound, at, cost, number, self.measures)
+                    cost = checks.cost(parts, point) if self.context.imports else 1.0
+                    at = coordinates.of(point, parts, coordinates.fields)
+                    found[texts] = Cell(self.seed, parts, at, cost, number, self.measures)
             start += block.count
         if lacks_architecture:
             self._missing("architecture")
@@ -82,7 +81,7 @@ class Composer:
         for block in blocks:
             inside = {name: _inside(name, block.paths) for name in described}
             for point in block.points():
-                parts = _sound({name: self._part(name, point, paths) for name, paths in inside.items()})
+                parts = self._parts(point, inside)
                 rows += [] if parts is None else [coordinates.of(point, parts, names)]
         unify(rows)
         return list(dict.fromkeys(tuple(row.values()) for row in rows))
@@ -99,12 +98,16 @@ class Composer:
         text = f"is missing; add `{_EXAMPLES[name]}`, or an axis"
         self.tree.problems.append(Problem((name,), text, place=self.tree.place(())))
 
-    def _part(self, name: str, point: Point, paths: Sequence[tuple[str, Path]]) -> Component | None:
-        """Return the component of a science field, or of the user axes, at a point; None if it has a problem."""
-        key = (name, *[point[path] for path, _ in paths])
-        if key not in self.built:
-            self.built[key] = self._build(name, [(point[path], rest) for path, rest in paths])
-        return self.built[key]
+    def _parts(self, point: Point, inside: Mapping[str, Sequence[tuple[str, Path]]]) -> dict[str, Component] | None:
+        """Return the components of science fields, and the user axes, at a point; None if one of them has a problem."""
+        parts = dict[str, Component]()
+        for name, paths in inside.items():
+            key = (name, *[point[path] for path, _ in paths])
+            if key not in self.built:
+                self.built[key] = self._build(name, [(point[path], rest) for path, rest in paths])
+            if (part := self.built[key]) is not None:
+                parts[name] = part
+        return parts if len(parts) == len(inside) else None
 
     def _build(self, name: str, overlays: Overlays) -> Component | None:
         if any(value.value is BROKEN for value, _ in overlays):
@@ -130,12 +133,6 @@ class Composer:
                 path, key = _origin(name, overlays, problem)
                 self.tree.report(path, problem.text + hint, key=key)
             return None
-
-
-def _sound(parts: Mapping[str, Component | None]) -> dict[str, Component] | None:
-    """Return the components, or None if one of them has a problem."""
-    sound = {name: part for name, part in parts.items() if part is not None}
-    return sound if len(sound) == len(parts) else None
 
 
 def _inside(name: str, paths: Sequence[str]) -> tuple[tuple[str, Path], ...]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from recovery.errors import RecoverError
@@ -45,10 +45,6 @@ class Problem:
 
     def __str__(self) -> str:
         return ": ".join(part for part in (str(self.place), dotted(self.path), self.text) if part)
-
-    def inside(self, path: Path) -> "Problem":
-        """Return the problem of a value that is at `path` in another."""
-        return replace(self, path=(*path, *self.path))
 
 
 class ConfigError(RecoverError):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from typing import Annotated, Any, Literal
 
@@ -88,7 +88,7 @@ class Times:
         try:
             factors = [(factor, ("values", *path)) for factor, path in listed(self.values)]
         except ConfigError as error:
-            raise ConfigError(problem.inside(("values",)) for problem in error.problems) from None
+            raise ConfigError(replace(one, path=("values", *one.path)) for one in error.problems) from None
         _refuse(
             Problem(path, f"found {as_shown(factor)}; allowed: a number > 0")
             for factor, path in factors
