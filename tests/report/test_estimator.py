@@ -1,5 +1,6 @@
 """The estimator of a threshold from counts: its bracket, its smooth curve, its tests and finite-size scaling."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -83,6 +84,15 @@ def test_fewer_assumptions_give_a_longer_interval_and_the_method_is_named(shape:
         for kind in name
     }
     assert lengths["probit"] < lengths["smooth"] < lengths["free"]
+
+
+def test_shared_draws_lengthen_the_bracket_and_one_draw_bounds_nothing() -> None:
+    for seed in range(5):
+        one = found_in(law("shared draws"), 1, 1, seed)[0].interval()
+        assert not np.isfinite([one.low, one.high]).any()
+        counts = counts_of(draw(law("shared draws"), 3, 20, np.random.default_rng(seed), seed))
+        alike, apart = (estimate(part, shape="free").interval() for part in (counts, replace(counts, draws=None)))
+        assert alike.low < apart.low < apart.high < alike.high
 
 
 def test_a_step_is_bracketed_by_its_cells() -> None:

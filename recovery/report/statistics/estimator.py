@@ -14,7 +14,15 @@ from recovery.interval import LEVEL, Interval
 from recovery.report.statistics.bracket import Bracket, equal_crossings
 from recovery.report.statistics.counts import Counts
 from recovery.report.statistics.curve import SmoothCurve, near_threshold, seen
-from recovery.report.statistics.shape import REJECTED, Dispersion, constant, dispersion, is_smooth, monotone
+from recovery.report.statistics.shape import (
+    REJECTED,
+    Dispersion,
+    constant,
+    dispersion,
+    is_smooth,
+    largest_dispersion,
+    monotone,
+)
 
 Shape = Literal["probit", "smooth", "free"]
 """What an interval assumes about the curve. probit: a probit of one variable. smooth: no sharper bend than a penalty
@@ -91,12 +99,12 @@ def _curve(
     """Return the curve with counts divided by their dispersion, its threshold, and the dispersion."""
     inner = bracket.ends[1:-1]
     if shape == "free" or len(inner) < 3:
-        return None, np.nan, Dispersion()
+        return None, np.nan, largest_dispersion(counts)
     low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1])
     first = np.linspace(float(low), float(high), 6)
     found = near_threshold(counts, np.unique(np.append(first, bracket.middle)), probability, shape == "smooth")
     if found is None:
-        return None, np.nan, Dispersion()
+        return None, np.nan, largest_dispersion(counts)
     curve, t = found
     spread, first = Dispersion(), curve.counts
     for _ in range(3 if first.draws else 0):

@@ -15,6 +15,12 @@ from recovery.types import Array, Index
 REJECTED = 0.01
 """Level of the tests of a constant threshold and of monotone success."""
 
+DRAWN = 400
+"""Binomial samples for a p-value; they give 0.01 to a third of it."""
+JUMP = 3.0
+"""Bayes factor at which a jump at the threshold is preferred to a smooth curve: an error rate of at most 1/3 by
+Markov's inequality, and of 0.02 on smooth laws."""
+
 
 def monotone(counts: Counts) -> float:
     """Return the p-value of success that becomes more frequent with v in every slice.
@@ -73,14 +79,22 @@ def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
     return Dispersion(max(float(variance.sum()) / information, 1.0), max(float(freedom), 1.0))
 
 
+def largest_dispersion(counts: Counts) -> Dispersion:
+    """Return the largest factor that shared draws can have: the number of trials of one draw in a slice."""
+    if counts.draws is None:
+        return Dispersion()
+    drawn = np.column_stack([counts.of[counts.draws.cell], counts.draws.draw])
+    return Dispersion(float(np.unique(drawn, axis=0, return_counts=True)[1].max()), 1.0)
+
+
 def is_smooth(curve: SmoothCurve, t: float) -> bool:
-    """Return whether the curve rises at the threshold, and no jump or finer bend there is likelier (a Bayes factor)."""
+    """Return whether the curve rises at the threshold, and no jump or finer bend there improves the fit."""
     fit, u = curve.fit(t), curve.u(t)
     if (curve.slopes(t, fit)[np.abs(u) < 0.5] <= 0).any():
         return False
     finer = bends(u, np.array([-0.5, 0.0, 0.5]) * SPACING, SPACING / 2)[0]
     gain = curve.fit(t, np.column_stack([np.sign(u) / 2, finer])).value - fit.value
-    return bool(gain <= 0)
+    return bool(gain <= np.log(JUMP))
 
 
 class Constancy(NamedTuple):
@@ -93,28 +107,36 @@ class Constancy(NamedTuple):
 def constant(curve: SmoothCurve, t: float, whole: Counts, probability: float, spread: Dispersion) -> Constancy:
     """Test one threshold for all slices against any change, by a score test, and by the bracket of each slice.
 
-    The score test has one shift per slice. Where trials share draws, Welch's test compares the scores of the draws of
-    each slice. The bracket sees slices whose threshold is outside the window of the curve; where the null is true its
-    p-value is far too large.
+    The score test has one shift per slice; its law comes from binomial samples of the common fit. Where trials share
+    draws, Welch's test compares the scores of the draws of each slice. The bracket sees slices whose threshold is
+    outside the window of the curve; where the null is true its p-value is far too large.
     """
     counts, many = curve.counts, curve.counts.slices
     if many == 1:
         return Constancy(1.0, (1.0, 1.0))
     fit = curve.fit(t)
-    slope, (score, weight) = curve.slopes(t, fit), curve.moments(fit.eta)
+    slope, (_, weight) = curve.slopes(t, fit), curve.moments(fit.eta)
+    chance, rate = scipy.special.ndtr(fit.eta), sum(rates(fit.eta))
     cross = counts.sums(fit.columns.T * weight * slope)  # (coefficients, slices)
     project = np.linalg.solve(fit.information, cross)
     information = np.diag(counts.sums(weight * slope**2)) - cross.T @ project
     ones, total = information.sum(axis=0), max(float(information.sum()), 1e-12)
-    seen = counts.sums(-score * slope) + score @ fit.columns @ project
-    seen = seen - seen.sum() / total * ones
-    share = np.maximum(np.diag(information), 1e-12)
+
+    def scores(left: Array) -> Array:
+        """Return the efficient score of each slice's shift, shape (..., slices)."""
+        each: Array = counts.sums(left * rate * -slope) + (left * rate) @ fit.columns @ project
+        return each - each.sum(axis=-1, keepdims=True) / total * ones
+
+    seen, share = scores(counts.k - counts.n * chance), np.maximum(np.diag(information), 1e-12)
     if counts.draws is None:
+        rng, trials = np.random.default_rng([int(counts.k.sum()), int(counts.n.sum()), many]), counts.n.astype(int)
+        drawn = scores(rng.binomial(trials, chance, (DRAWN, len(trials))) - trials * chance)
         inverse = np.linalg.pinv(information - np.outer(ones, ones) / total, 1e-6, hermitian=True)
-        p = float(scipy.special.chdtrc(many - 1, float(seen @ inverse @ seen)))
+        others = np.einsum("ai,ij,aj->a", drawn, inverse, drawn)
+        p = (1 + float((others >= float(seen @ inverse @ seen) - 1e-12).sum())) / (DRAWN + 1)
     else:
-        left, of, _ = scores_of_draws(counts, scipy.special.ndtr(fit.eta), sum(rates(fit.eta)) * -slope)
-        p = welch(left, of, seen / share, share)
+        left, of, _ = scores_of_draws(counts, chance, rate * -slope)
+        p = welch(left, of, seen / share, share * spread.factor)
     reach, moved = scipy.special.ndtri((1 + LEVEL ** (1 / many)) / 2) / np.sqrt(share), seen / share
     factors = float((1 + (moved - reach) / t).min()), float((1 + (moved + reach) / t).max())
     return Constancy(min(p, equal_crossings(whole, probability, spread.factor)), factors)
