@@ -198,3 +198,9 @@ ENSEMBLES: dict[str, type[Ensemble]] = {
     "unit_uniform": UnitUniform,
     "file": File,
 }
+
+SIGN_SYMMETRIC = (
+    *(Gaussian, CubicGaussian, Haar, WhitenedCubic, Rademacher, Uniform, StudentT),
+    *(Correlated, Standard, StandardCorrelated),
+)
+"""Ensembles whose law does not change under signs of rows."""

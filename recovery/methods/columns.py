@@ -102,6 +102,8 @@ COLUMNS: dict[str, Column] = {
     "optimum_neurons": Column(int, "neurons of that network, without the skip connection", "neurons"),
     "optimum_test_distance": Column(float, "||f_optimum - f*|| on the test draw"),
     "function_distance": Column(float, "||f - f_optimum|| on the test draw"),
+    "failure_bound": Column(float, "Theorem A's bound on P(not recovered) of X up to signs of rows"),
+    "flip_margin": Column(float, "least ||sum a_i (w_i, b_i)|| over sets of planted units; at 0 their signs are free"),
     "stationarity": Column(float, "distance of 0 from the gradients, with any slopes where a neuron is 0 on a row"),
     "holds": Column(bool, "the condition holds, or the event occurred"),
     "isometry_margin": Column(float, "the bound of the condition less its value"),

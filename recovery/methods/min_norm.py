@@ -15,6 +15,7 @@ from annotated_types import Ge, Gt
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
+from recovery.instances.ensembles import SIGN_SYMMETRIC
 from recovery.methods.cascade import BEFORE_SOLVING, State, decide, undecided
 from recovery.methods.columns import SOLUTION, SOLVED, Columns, select
 from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind
@@ -36,6 +37,7 @@ from recovery.programs.certificate import active_groups, relative
 from recovery.programs.networks import merge, network_of
 from recovery.programs.norms import L2, NORMS, NormName
 from recovery.solvers.table import find_solver, solver_name
+from recovery.theory.network import failure_bound
 from recovery.types import Array
 
 SEARCH_SOLVES: dict[ProgramKind, int] = {"gated": 30, "exact": 5}
@@ -132,10 +134,14 @@ class MinNorm(ConvexMethod):
     patterns it adds to the local searches; over all patterns it precedes each proof, so that fewer proofs are needed.
     norm: the norm of the weights of each group of a gated program, `l2` or `l1`. With `l1` HiGHS solves the
     interpolation, which is a linear program, and Clarabel the penalised program.
+    failure_bound: whether to bound the probability of failure of each X, given up to signs of its rows, by Theorem A of
+    docs/network-threshold.md: exact program with a skip connection, linear neuron, laws that signs of rows keep.
     """
 
-    columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
-    noiseless: ClassVar[tuple[str, ...]] = ("recovered",)
+    columns: ClassVar[Columns] = SOLVED | select(
+        *("recovered", "verdict", "reason", "patterns_proved", "isometry_value", "failure_bound")
+    )
+    noiseless: ClassVar[tuple[str, ...]] = ("recovered", "failure_bound")
     on_demand: ClassVar[tuple[str, ...]] = SOLUTION
 
     program: ProgramKind = "gated"
@@ -144,10 +150,20 @@ class MinNorm(ConvexMethod):
     confinement: Confinement = field(default="row_space", metadata={"later": True})
     beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
     norm: NormName = field(default="l2", metadata={"later": True})
+    failure_bound: bool = field(default=False, metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings that the program cannot represent. Raises `ParameterError`."""
         super().check(setting, architecture)
+        if self.failure_bound and (
+            (self.program, architecture.name) != ("exact", "relu_skip")
+            or getattr(setting.planted, "direction", "nonnegative") == "nonnegative"
+            or not isinstance(setting.ensemble, SIGN_SYMMETRIC)
+        ):
+            raise ParameterError(
+                "failure_bound: needs program exact, architecture relu_skip, a linear neuron in another direction than "
+                "nonnegative, and data whose law signs of rows keep"
+            )
         if self.beam is not None and (self.program != "gated" or architecture.normalizes_after):
             raise ParameterError(
                 "beam is known to the gated program of networks without normalised ReLU neurons only; leave it out"
@@ -177,6 +193,8 @@ class MinNorm(ConvexMethod):
             problem = searched_program(problem, self.beam)
             row = self._judge(problem).row(problem)
         row["patterns_proved"] = patterns_proved(row, kind)
+        if self.failure_bound and problem.noiseless:
+            row["failure_bound"] = failure_bound(instance.X, planted_neurons(instance).directions[:, 0])
         return row.recording(_network(problem, row.evidence)) if self.distances else row
 
     def measuring(self) -> "MinNorm":

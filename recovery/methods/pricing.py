@@ -43,7 +43,9 @@ ADDED = 3
 CIRCLES = 8
 """Great circles through the worst activation pattern. Each circle meets up to 2n other patterns."""
 STARTS = 4
-"""Starting points of the ascent per row."""
+"""Starting points of the ascent per row. A smooth ascent needs a quarter of them."""
+SEARCHES = 2
+"""Smooth searches from new starting points that must find nothing before a search without proof ends."""
 
 
 class Pricing(ABC):
@@ -250,13 +252,12 @@ class NeuronPricing(Pricing):
     def _bounds(self, lam: Array, sign: float) -> Bounds:
         known = self._own(sign)
         if not self.proof:
-            starts = self.rng.standard_normal((self.groups.rank, STARTS * self.groups.n))
-            found, ratios = self._ascended(lam, sign, starts, PROVED_BELOW)
-            return (
-                Bounds(float(ratios[0]), np.inf, found[:, 0], 0)
-                if ratios.size
-                else Bounds(0.0, np.inf, starts[:, 0], 0)
-            )
+            for _ in range(SEARCHES):
+                starts = self._starts()
+                found, ratios = self._ascended(lam, sign, starts, PROVED_BELOW)
+                if ratios.size:
+                    return Bounds(float(ratios[0]), np.inf, found[:, 0], 0)
+            return Bounds(0.0, np.inf, starts[:, 0], 0)
         return exact_dual(self.groups, lam, sign, limit=PROVED_BELOW, known=known, nodes=self.nodes, stop=True)
 
     def _skip(self, lam: Array, limit: float) -> tuple[Array, float]:
@@ -274,16 +275,20 @@ class NeuronPricing(Pricing):
     def _violating(self, lam: Array, limit: float) -> tuple[Array, Array, Array]:
         """Return unit neurons (r, k), one per violating pattern off the planted ones, with their signs and ratios."""
         known = self.points[:, self.points.any(axis=0)]
-        starts = np.hstack([self.rng.standard_normal((self.groups.rank, STARTS * self.groups.n)), known])
+        starts = np.hstack([self._starts(), known])
         (plus, above), (minus, below) = (self._ascended(lam, sign, starts, limit) for sign in (1.0, -1.0))
         signs, values = np.repeat([1.0, -1.0], [len(above), len(below)]), np.concatenate([above, below])
         order = np.argsort(-values)
         return np.hstack([plus, minus])[:, order], signs[order], values[order]
 
+    def _starts(self) -> Array:
+        """Draw starting points (r, k) of the ascent."""
+        return self.rng.standard_normal((self.groups.rank, (STARTS if self.proof else 1) * self.groups.n))
+
     def _ascended(self, lam: Array, sign: float, starts: Array, limit: float) -> tuple[Array, Array]:
         """Return unit neurons of this sign to which the starts ascend, as `_violating` does, and their ratios."""
         groups = self.groups
-        v, ratio = ascend(groups, sign * lam, starts)
+        v, ratio = ascend(groups, sign * lam, starts, smooth=not self.proof)
         order = np.argsort(-ratio)
         order = order[ratio[order] > self._limits(sign * self._activations(v[:, order]), limit)]
         own = self._own(sign)

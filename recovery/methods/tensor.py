@@ -63,7 +63,7 @@ class Tensor:
     regression: Literal["all_rows", "none", "split"] = field(default="all_rows", metadata={"later": True})
     averages: Literal["explained", "plain"] = field(default="explained", metadata={"later": True})
 
-    columns: ClassVar[Columns] = select("recovered") | {
+    columns: ClassVar[Columns] = select("recovered", "flip_margin") | {
         "parameter_error": Column(float, "the largest ||(w, b, a) - (w*, b*, a*)|| of a unit, after the best matching"),
         "unsigned_error": Column(float, "the same where (w, b) and (-w, -b) count as one"),
         "function_error": Column(float, "||f - f*|| / ||f*|| over x ~ N(0, I), exact to 1e-8"),
@@ -135,6 +135,7 @@ class Tensor:
             reason=learned.status.meaning,
             moment_residual=learned.residual,
             moment_noise=learned.noise,
+            flip_margin=planted.flip_margin(),
         )
         units, network = learned.units, learned.network
         if self.regression == "split":

@@ -74,7 +74,7 @@ class Select:
     batch: Batch = field(default="full", metadata={"later": True})
     scale: Positive = field(default=1.0, metadata={"later": True})
 
-    columns: ClassVar[Columns] = select("support_recovered", "weight_error") | {
+    columns: ClassVar[Columns] = select("support_recovered", "weight_error", "flip_margin") | {
         "true_positives": Column(int, "planted variables that were chosen", "variables"),
         "false_positives": Column(int, "other variables that were chosen", "variables"),
         "test_mse": Column(float, "mean squared error on a fresh draw, against noiseless labels"),
@@ -135,8 +135,9 @@ class Select:
             if test is not None:
                 row["test_rmse"] = float(np.sqrt(row.test_mse))
         planted, network = instance.planted, selection.fitted.network
-        if isinstance(planted, PlantedNetwork) and network is not None:
-            row["weight_error"] = distance(network, planted.network)
+        if isinstance(planted, PlantedNetwork):
+            row["flip_margin"] = planted.network.flip_margin()
+            row["weight_error"] = None if network is None else distance(network, planted.network)
         return row
 
     def _selector(self, planted: int | None) -> Selector:

@@ -16,6 +16,10 @@ FLAT = 1e-40
 """Weight given to a constant unit: far below rounding, and the square of its bias over this does not overflow."""
 
 
+MOST_FLIPPED = 16
+"""Largest number of units whose sets are all examined."""
+
+
 @dataclass(frozen=True)
 class ReluNetwork:
     """A ReLU network of one output: weights W (m, d), biases b (m,), outer weights a (m,)."""
@@ -46,6 +50,21 @@ class ReluNetwork:
 
     def __neg__(self) -> "ReluNetwork":
         return ReluNetwork(self.W, self.b, -self.a)
+
+    def flip_margin(self) -> float | None:
+        """Return the least ||sum_S a_i (w_i, b_i)|| over non-empty sets S of units; None for more than 16 units.
+
+        At 0 all units of S can change their signs, because a z_+ - a (-z)_+ = a z: the function and the norms of the
+        weights stay the same, so neither P3's Theorem 1 nor its Corollary 2 can hold. Rounding: about 1e-16 sum |a_i|.
+        """
+        if not 0 < len(self.a) <= MOST_FLIPPED:
+            return None
+        # in an orthonormal basis of the units there are at most 16 coordinates
+        units = np.linalg.qr((self.a[:, None] * np.column_stack([self.W, self.b])).T, mode="r").T
+        sums = np.zeros((1, units.shape[1]))
+        for unit in units:
+            sums = np.vstack([sums, sums + unit])
+        return float(np.linalg.norm(sums[1:], axis=1).min())
 
     def square_norm(self) -> float:
         """Return E[f(x)^2] for x ~ N(0, I), in closed form; rounding errors are about 1e-16 sum |a_i a_j|."""

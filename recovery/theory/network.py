@@ -22,11 +22,15 @@ FAILURE_GAUSSIAN = 1.007
 def failure_bound(X: Array, w: Array) -> float:
     """Return Theorem A's bound on the probability that w is not recovered, given X up to the signs of its rows.
 
-    X: shape (n, d), of rank d and without zero rows. w: shape (d,), a direction that the signs of rows do not change.
+    X: shape (n, d). w: shape (d,), a direction that the signs of rows do not change.
     With rows scaled to length 1, lam = X (X^T X)^{-1} w/|w|, q = |lam|^2 and L = ||diag(lam) X||, the bound is
-    2 exp(-(2 - sqrt(1 + q))^2 / (8 L^2)) if q < 3, and otherwise 1. Source: docs/network-threshold.md, Theorem A.
+    2 exp(-(2 - sqrt(1 + q))^2 / (8 L^2)) if q < 3, and otherwise 1. It is 1 too if X has a rank below d.
+    Source: docs/network-threshold.md, Theorem A.
     """
-    rows = X / np.linalg.norm(X, axis=1, keepdims=True)
+    rows = X[X.any(axis=1)]
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    if np.linalg.matrix_rank(rows) < X.shape[1]:
+        return 1.0
     left, singular, right = np.linalg.svd(rows, full_matrices=False)
     lam = left @ (right @ (w / np.linalg.norm(w)) / singular)
     return float(_sign_bound(lam @ lam, np.linalg.norm(lam[:, None] * rows, 2)))

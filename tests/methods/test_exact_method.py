@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recovery.conditions.ascent import ascend
 from recovery.config import load
+from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
+from recovery.instances.ensembles import Mixture
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.convex import PlantedProgram
@@ -18,6 +21,7 @@ from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
+from recovery.programs.norms import L2
 from recovery.solvers.conic import solve_conic
 
 SKIP = ARCHITECTURES["relu_skip"]
@@ -92,6 +96,52 @@ def test_what_the_gated_program_recovers_the_exact_one_does(architecture: str) -
         instance = draw(Setting(24, 9), np.random.default_rng(seed))
         if MinNorm()(instance, ARCHITECTURES[architecture]).recovered:
             assert EXACT(instance, ARCHITECTURES[architecture]).recovered
+
+
+def test_the_failure_bound_of_a_draw_is_stored_where_the_config_asks_for_it() -> None:
+    method, setting = MinNorm(program="exact", failure_bound=True), Setting(40, 3, patterns=Patterns(kind="all"))
+    instance = draw(setting, np.random.default_rng(0))
+    bound = method(instance, SKIP)["failure_bound"]
+    # Theorem A, written out
+    X = instance.X / np.linalg.norm(instance.X, axis=1, keepdims=True)
+    lam = X @ np.linalg.solve(X.T @ X, instance.planted.directions[:, 0])
+    largest = np.linalg.norm(np.diag(lam) @ X, 2)
+    assert bound == pytest.approx(2 * np.exp(-((2 - np.sqrt(1 + lam @ lam)) ** 2) / (8 * largest**2)))
+    assert "failure_bound" not in EXACT(instance, SKIP)
+    few = draw(Setting(2, 3), np.random.default_rng(0))
+    assert method(few, SKIP)["failure_bound"] == 1.0  # a rank below d
+    noisy = draw(replace(setting, patterns=Patterns(), noise=0.1), np.random.default_rng(0))
+    assert "failure_bound" not in method(noisy, SKIP)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting(40, 3, ensemble=Mixture()),
+        Setting(40, 3, planted=Linear("nonnegative")),
+        Setting(40, 3, planted=Relu()),
+    ],
+    ids=["law", "direction", "neuron"],
+)
+def test_a_failure_bound_is_refused_where_theorem_a_does_not_hold(setting: Setting) -> None:
+    with pytest.raises(ParameterError, match="failure_bound: needs"):
+        MinNorm(program="exact", failure_bound=True).check(setting, SKIP)
+    with pytest.raises(ParameterError, match="failure_bound: needs"):
+        MinNorm(failure_bound=True).check(Setting(40, 3), SKIP)
+
+
+def test_smooth_ascents_find_what_ascents_on_the_ratio_miss() -> None:
+    """A draw at n = 1.25 d, d = 80, and its least-norm dual: the largest dual norm over all neurons is above 1."""
+    rng = np.random.default_rng(1)
+    few = Patterns(count=1, all_ones="ignore")
+    instance = draw(Setting(100, 80, patterns=few), np.random.default_rng(1))
+    groups = PlantedProgram.of(instance, SKIP, "exact", None, "none", L2).program.balanced().groups
+    base = groups.base
+    lam = base @ np.linalg.solve(base.T @ base, np.eye(80)[0])
+    starts = rng.standard_normal((80, 40))
+    plain, smooth = (ascend(groups, lam, starts, smooth=choice)[1] for choice in (False, True))
+    assert np.median(smooth) > np.quantile(plain, 0.9)
+    assert smooth.max() >= plain.max()
 
 
 def test_solving_agrees_with_the_certificate() -> None:
