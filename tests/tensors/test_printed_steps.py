@@ -1,9 +1,13 @@
 """P4's Algorithms 1 to 6 against what the paper says of them, and against another solver."""
 
+from itertools import combinations
+from math import factorial
+
 import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.special import eval_hermitenorm, ndtr
+from scipy.stats import norm
 
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
@@ -167,3 +171,71 @@ def test_algorithm_4_merges_what_two_orders_find_twice_and_drops_what_noise_hide
     assert 1 <= len(counted) <= 3
     told = paired_weights(estimate.moments, estimate.error, 3, True, np.random.default_rng(0))
     assert np.abs(told @ network.W.T).max(axis=0).min() > 0.9
+
+
+def test_fact_a3_and_claim_d8():
+    x, h = np.linspace(-5, 5, 201), 1e-5
+    for k in range(1, 6):
+        previous = [(-1) ** (k - 1) * eval_hermitenorm(k - 1, t) * norm.pdf(t) for t in (x - h, x + h)]
+        derivative = (-1) ** k * eval_hermitenorm(k, x) * norm.pdf(x)
+        assert np.allclose((previous[1] - previous[0]) / (2 * h), derivative, atol=1e-8)
+        assert np.allclose(derivative, eval_hermitenorm(k, -x) * norm.pdf(x))
+    x = np.linspace(-12, 12, 2001)
+    for k in range(40):
+        largest = np.max(np.abs(eval_hermitenorm(k, x)) * np.exp(-(x**2) / 2))
+        assert largest <= np.sqrt(float(factorial(k))) * (1 + 1e-12)
+
+
+def kruskal_rank(M):
+    """The largest k such that each k columns are independent."""
+    columns = range(M.shape[1])
+    return max(
+        k
+        for k in range(M.shape[1] + 1)
+        if all(np.linalg.matrix_rank(M[:, list(s)]) == k for s in combinations(columns, k) if k)
+    )
+
+
+def test_fact_47_is_a_lower_bound():
+    U, V = np.array([[1, 0, 1, 1], [0, 1, 1, 2]]), np.array([[1, 1, 0, 1], [1, 2, 1, 5]])
+    products = np.stack([np.kron(u, v) for u, v in zip(U.T, V.T, strict=True)], axis=1)
+    assert kruskal_rank(U) == kruskal_rank(V) == 2
+    assert round(np.linalg.det(products)) != 0  # whole numbers: 4 columns are independent, and 2 + 2 - 1 is 3
+    assert kruskal_rank(products) == 4 >= min(2 + 2 - 1, 4)
+
+
+@pytest.mark.parametrize("b", [-1.0, 0.0, 0.7])
+def test_proposition_b1_for_one_unit(b):
+    """For w = e_1 the moments of order k are those of He_k(z); two units that differ in a and b."""
+    z = np.linspace(-12, 12, 100001)
+    weight = norm.pdf(z) * (z[1] - z[0])
+    f, g = np.maximum(z + b, 0), 0.5 * np.maximum(z - 0.3, 0)
+    moments = [weight @ ((f - g) * eval_hermitenorm(k, z)) for k in range(61)]
+    risk = sum(c**2 / factorial(k) for k, c in enumerate(moments))
+    assert risk == pytest.approx(weight @ (f - g) ** 2, rel=1e-2)
+    assert weight @ f == pytest.approx(b * norm.cdf(b) + norm.pdf(b), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_claims_d2_d5_and_d6(seed):
+    rng = np.random.default_rng(seed)
+    for order in (2, 3, 4):
+        a = rng.standard_normal(6)
+        largest = np.abs(a).max() ** (2 * order)
+        assert abs(a.sum()) ** (2 * order) <= 6 ** (2 * order) * largest
+        u = rng.standard_normal(3)
+        v = u + 10 ** rng.uniform(-3, 0) * rng.standard_normal(3)
+        u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
+
+        def power(x, t):
+            return x if t == 1 else np.kron(x, power(x, t - 1))
+
+        least = [np.linalg.svd(np.column_stack([power(u, t), power(v, t)]))[1][1] for t in (1, order)]
+        assert least[0] >= least[1] / np.sqrt(2 * order)
+        alpha, beta = rng.uniform(0.5, 2, 2)
+        epsilon = np.linalg.norm(alpha * power(u, order) - beta * power(v, order))
+        assert abs(alpha - beta) <= epsilon + 1e-12  # P4 has 3 epsilon
+        if epsilon < alpha / 2:
+            for t in range(1, order + 1):
+                nearest = min(np.linalg.norm(power(u, t) - sign**t * power(v, t)) for sign in (1, -1))
+                assert nearest <= np.sqrt(2) * epsilon / alpha + 1e-12

@@ -356,3 +356,29 @@ def test_lemma_11_of_p2_case_ii_is_monotone_for_small_epsilon_only() -> None:
     assert lemma_11(0.9, 0.9) == pytest.approx(0.0745, abs=5e-4)
     assert lemma_11(0.99, 0.9) == pytest.approx(0.054, abs=5e-4)
     assert lemma_11(0.99, 0.9) < bound < lemma_11(0.9, 0.9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lemma_3_and_10_and_11_of_p2(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        W, a = rng.standard_normal((2, 4)) * rng.uniform(0.01, 3, (2, 1)), rng.standard_normal(4)
+        norms = np.linalg.norm(W, axis=1)
+        units, total = W / norms[:, None], np.linalg.norm(W.sum(axis=0))
+        angle = np.arccos(np.clip(units[0] @ units[1], -1, 1))
+        for i, other in ((0, 1), (1, 0)):
+            left = np.sin(angle) * norms[other] * units[i] + (np.pi - angle) * W[other]
+            assert np.linalg.norm(left) <= np.pi * total + 1e-12
+        for mu in (0.1, 0.5, 1.0):
+            moved = W - mu * population_gradient(W, a)
+            assert np.linalg.norm(moved.sum(axis=0)) <= total + 1e-12
+
+
+def test_appendix_d_of_p2_scaled_steps_are_those_of_outer_weights_one() -> None:
+    rng = np.random.default_rng(4)
+    W, a, sizes = rng.standard_normal((2, 3)), rng.standard_normal(3), np.array([2.0, 0.3])
+    simulated = sizes[:, None] * W
+    for _ in range(20):
+        W = W - 0.3 / sizes[:, None] ** 2 * population_gradient(W, a, SIGNS * sizes)
+        simulated = simulated - 0.3 * population_gradient(simulated, a)
+        assert sizes[:, None] * W == pytest.approx(simulated)

@@ -1,17 +1,22 @@
 """Statements of P1 that are about draws or matrices, on draws of these tests' own."""
 
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import linprog
 from scipy.stats import norm
 
+from recovery.instances.all_ones import decide_all_ones
+from recovery.instances.arrangements import cell_count, enumerate_cells
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
+from recovery.theory.mixture import split_bound, split_probability
 from recovery.theory.moments import half_space_moment
 from recovery.theory.wendel import theorem7_failure, wendel
 
@@ -161,3 +166,84 @@ def test_162_has_a_square_in_the_moments_across() -> None:
         np.testing.assert_allclose(moment[first, 2], root * h[2] / (2 * np.pi))
         np.testing.assert_allclose(moment[first, 1 - first], root * h[1 - first] / (2 * np.pi))
         assert abs(moment[first, 2] - (1 - h[0] ** 2) * h[2] / (2 * np.pi)) > 1e-3
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 10])
+def test_the_number_of_patterns_is_at_most_its_bound(d: int) -> None:
+    for n in range(d + 1, 60):
+        own = 2 * sum(comb(n - 1, k) for k in range(d))
+        assert cell_count(n, d) == own <= 2 * d * (np.e * (n - 1) / d) ** d
+
+
+def test_7_is_nic_l_for_every_neuron() -> None:
+    X = np.random.default_rng(7).standard_normal((9, 3))
+    inverse = np.linalg.inv(X.T @ X)
+    for pattern in enumerate_cells(X)[0].T:
+        operator = X.T @ (pattern[:, None] * X) @ inverse
+        removed = X[~pattern]
+        printed = np.eye(3) - removed.T @ removed @ inverse
+        w = np.linalg.svd(operator)[2][0]
+        assert np.linalg.norm(printed, 2) == pytest.approx(np.linalg.norm(operator @ w))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_zero_vector_adds_no_neuron(seed: int) -> None:
+    X = np.random.default_rng(seed).standard_normal((14, 3))
+    assert not decide_all_ones(X).exists
+    # neurons of the pattern of h = 0 have X w >= 0; the largest sum of entries of X w among them is 0
+    found = linprog(-X.sum(axis=0), A_ub=-X, b_ub=np.zeros(14), bounds=[(-1, 1)] * 3)
+    assert found.fun == pytest.approx(0.0, abs=1e-9)
+
+
+def test_19_for_patterns_without_common_rows() -> None:
+    rng = np.random.default_rng(19)
+    X, w = rng.standard_normal((30, 4)), rng.standard_normal(4)
+    bases, images, weights = [], [], []
+    for neuron in (w, -w):
+        U, s, V = np.linalg.svd((X @ neuron >= 0)[:, None] * X, full_matrices=False)
+        unit = s * (V @ neuron)
+        bases.append(U)
+        weights.append(unit / np.linalg.norm(unit))
+        images.append(np.maximum(X @ neuron, 0) / np.linalg.norm(np.maximum(X @ neuron, 0)))
+    dual = np.linalg.pinv(np.hstack(bases).T) @ np.concatenate(weights)
+    for h in rng.standard_normal((20, 4)):
+        U = np.linalg.svd((X @ h >= 0)[:, None] * X, full_matrices=False)[0]
+        assert np.linalg.norm(U.T @ dual) == pytest.approx(np.linalg.norm(U.T @ sum(images)))
+
+
+@pytest.mark.parametrize("half", [True, False])
+def test_the_distance_bound_of_theorem_10(half: bool) -> None:
+    rng = np.random.default_rng(10)
+    for _ in range(50):
+        U = np.linalg.qr(rng.standard_normal((20, 4)))[0]
+        w = rng.standard_normal(4)
+        z, eta = rng.standard_normal(20), np.linalg.norm(w)
+        z *= rng.uniform(0, 0.9) * eta / np.linalg.norm(z)
+        noise = np.linalg.norm(z)
+        beta = rng.uniform(0, eta - noise)
+        seen = U.T @ (U @ w + z)
+        shrunk = beta if half else beta / 2  # of 1/2 ||U v - y||^2 + beta ||v||, or of (28) as printed
+        v = max(0.0, 1 - shrunk / np.linalg.norm(seen)) * seen
+        assert np.linalg.norm(v - w) <= beta * eta / (eta - noise) + noise + 1e-12
+
+
+def test_slips_of_156_and_198() -> None:
+    # unknowns a_11, a_12, a_21, a_22: the equations that follow from (155), and those that are printed
+    right = np.array([[1, 0, 0.5, 1 / np.pi], [0, 1, 1 / np.pi, 0.5], [0.5, 1 / np.pi, 1, 0], [1 / np.pi, 0.5, 0, 1]])
+    printed = np.array(
+        [[1, 0, 0.5, 1 / np.pi], [0, 1 + 1 / np.pi, 0, 0.5], [0.5, 0, 1 + 1 / np.pi, 0], [1 / np.pi, 0.5, 0, 1]]
+    )
+    solution = np.linalg.solve(right, [1, 0, 0, 1])
+    assert np.linalg.solve(printed, [1, 0, 0, 1]) == pytest.approx(solution)
+    assert solution[1] == pytest.approx(solution[2])
+    assert solution[1] < 0  # (157) prints a positive number
+    mu = np.array([3.0, 4.0])
+    assert np.linalg.norm(np.outer(np.ones(9), mu)) == pytest.approx(np.sqrt(9) * 5)
+
+
+def test_the_condition_on_sigma_after_proposition_23() -> None:
+    n1, n2, delta = 12, 30, 0.05
+    for cosine, first, second in [(0.0, 1.0, 2.0), (0.5, 3.0, 1.0), (-1.0, 0.5, 0.7)]:
+        sigma = np.sqrt(1 - cosine) * min(first, second) / (2 * np.sqrt(np.log((n1 + n2) / delta)))
+        law = {"length1": first, "length2": second, "cosine": cosine, "sigma": sigma, "n1": n1, "n2": n2}
+        assert 1 - delta <= split_bound(**law) <= split_probability(**law)
