@@ -13,7 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from docs.measured import filled
-from docs.statements import BASES, PAPERS, coverage
+from docs.statements import BASES, PAPERS, VERSIONS, coverage
 from recovery.config import load_shipped
 from recovery.config.claims import CLAIMS
 from recovery.config.schema import json_schema
@@ -206,6 +206,7 @@ def covered(paper: str) -> str:
     counts = Counter(verdict for *_, verdict, _, _ in rows)
     text = f"# What is covered of {paper}\n\n{MADE_OF_DATA}\n"
     text += "Every statement, figure and table: what it says, the verdict, and what the verdict rests on.\n\n"
+    text += f"{VERSIONS[paper]}\n\n" if paper in VERSIONS else ""
     text += f"{len(rows)} entries: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}.\n\n"
     text += table(("statement", "page", "what it says", "verdict", "basis", "run or tested by"), iter(rows))
     return text + "\n" + table(("basis", "meaning"), iter(BASES.items()))

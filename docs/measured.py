@@ -6,8 +6,10 @@
 - `{{mean GRID COLUMN | QUERY}}`, `median`, `largest`, `smallest`; `square mean` is the square of it.
 - `{{claim GRID K}}`: the verdict on the config's claim number K, and what was measured.
 - `{{half GRID K}}`: where the threshold of claim K was found, with its interval, for each panel.
+  `{{half GRID COLUMN | NAME: VALUE; ...}}`: the threshold n/d of the panels at these coordinates.
 - `{{crossing GRID | NAME: VALUE; ...}}`: the threshold of the panel or slice at these coordinates, with its interval.
 - `{{growth GRID K}}`: how the threshold n/d of claim K, one panel, changes with d: p of d^p, and what that means.
+  `{{growth GRID COLUMN | NAME: VALUE; ...}}`: the same for the panel at these coordinates.
 - `{{fails GRID COLUMN | QUERY}}`: how many trials fail, and the least share that they can be of all, at 97.5 %.
 - `{{missed GRID COLUMN | QUERY | TRUTH}}`: of the draws that fail among TRUTH, how many succeed among QUERY.
 - `{{missed share ...}}`: the same, as the interval of that share (Clopper and Pearson, 95 %).
@@ -15,12 +17,17 @@
   as a product of powers: least squares over all curves, with 95 % t intervals, which count the misfit of powers too.
 - `{{rows GRID COLUMN | QUERY}}`: that n of one curve, with its 95 % profile interval. `{{widest GRID COLUMN | QUERY |
   SIZES}}`: the largest ratio of the ends of such an interval, and of how many curves.
+- `{{pairs GRID COLUMN EVENT | QUERY}}`: of pairs of draws of one n and d, one with the event, the share in which it has
+  the smaller COLUMN.
+- `{{kappa GRID | QUERY}}`: kappa of P(recovered) = P(chi-squared, n - d + 1 degrees of freedom, > kappa d), by maximum
+  likelihood, with its 95 % profile interval. `{{rule GRID KAPPA | QUERY}}`: in how many draws recovery is the event
+  1/||lam||^2 > KAPPA d of the least-norm dual lam, computed from the draws.
 - `{{within GRIDS}}`: how many numbers of all tables that the configs claim are within three errors.
 - `{{numbers GRID K}}`: the table of claim number K: each number as printed, ours, and z; bold beyond three errors.
 - `{{number GRID COLUMN | QUERY | PRINTED ERROR}}`: the mean, and z beside a printed number with its standard error;
   ERROR is `ours` where the source's mean is taken to be as uncertain as ours.
 - `{{agreement rows GRIDS}}`, `columns`, `median`: the same for each row or column of the tables; the median of |z|.
-- `{{within DRAWS GRIDS}}`: the same, if each mean of the source were over DRAWS draws with our spread.
+- `{{within DRAWS GRIDS}}`: the same, with the error that a mean of the source over DRAWS draws with our spread has.
 - `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
 - `{{coverage PAPER}}`: a table of the statements of a paper by verdict.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
@@ -34,10 +41,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest, norm, t
+from scipy.stats import binomtest, chi2, norm, t
 
 from docs.statements import by_verdict
+from recovery.config import Trial
 from recovery.config.claims import TableClaim, ThresholdClaim
+from recovery.instances.planted import Neurons
 from recovery.interval import LEVEL
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
@@ -46,8 +55,11 @@ from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.statistics.growth import growth
 from recovery.runner.placement import TransitionCurve, estimate
+from recovery.runner.rerun import trials_of_grid
+from recovery.runner.trial import draw_instance
 from recovery.store import read
-from recovery.types import Array
+from recovery.theory.network import network_recovery
+from recovery.types import Array, Scalar
 
 ROOT = Path(__file__).parents[1]
 GRIDS = ROOT / "results" / "papers"
@@ -94,14 +106,13 @@ def _value(asked: str) -> str:
     if verb == "verdict":
         grid, number = rest.split()
         return gallery()[grid][int(number) - 1]
-    if verb in ("claim", "half"):
+    if verb == "claim":
         grid, number = rest.split()
-        return _in_short(_claims(grid)[int(number) - 1]) if verb == "claim" else _half_way(asked, grid, int(number) - 1)
+        return _in_short(_claims(grid)[int(number) - 1])
+    if verb in ("half", "growth"):
+        return (_half_way if verb == "half" else _growth)(asked, *_about(rest))
     if verb == "crossing":
         return _crossing(rest)
-    if verb == "growth":
-        grid, number = rest.split()
-        return _growth(grid, int(number) - 1)
     if verb == "missed":
         return _missed(rest)
     if verb == "numbers":
@@ -115,6 +126,12 @@ def _value(asked: str) -> str:
     if verb == "agreement":
         by, *grids = rest.split()
         return _agreement(by, grids)
+    if verb == "pairs":
+        return _pairs(asked, *rest.split(" | "))
+    if verb == "kappa":
+        return _kappa(*rest.split(" | "))
+    if verb == "rule":
+        return _rule(asked, *rest.split(" | "))
     if verb in ("powers", "widest"):
         return (_powers if verb == "powers" else _widest)(*_curves(asked, rest))
     if verb == "rows":
@@ -168,15 +185,29 @@ def _missed(asked: str) -> str:
     return f"{ends.low:.1%} to {ends.high:.1%}"
 
 
-def _growth(grid: str, k: int) -> str:
-    claim = _analysis(grid).diagram.sweep.claims[k]
+def _about(rest: str) -> tuple[str, ThresholdClaim]:
+    """Return the grid, and the claim K of `GRID K`, or what `GRID COLUMN | NAME: VALUE; ...` says in a claim's form."""
+    what, _, where = rest.partition(" | ")
+    grid, of = what.split()
+    if not of.isdigit():
+        return grid, ThresholdClaim(of=of, ratio="n/d", at_least=1, where=_coordinates(where))
+    claim = _analysis(grid).diagram.sweep.claims[int(of) - 1]
     if not isinstance(claim, ThresholdClaim):
-        raise ValueError(f"claim {k + 1} of {grid} is about no threshold")
+        raise ValueError(f"claim {of} of {grid} is about no threshold")
+    return grid, claim
+
+
+def _coordinates(where: str) -> dict[str, Scalar]:
+    pairs = (pair.split(": ") for pair in where.split("; "))
+    return {name: float(value) if re.fullmatch(r"[\d.e-]+", value) else value for name, value in pairs}
+
+
+def _growth(asked: str, grid: str, claim: ThresholdClaim) -> str:
     shown = _analysis(grid).showing(claim.of)
     (panel,) = shown.diagram.panels_where(claim.where)
     grown = growth([shown.diagram.panels[panel]], shown.diagram.along, [0.5])
     if grown is None:
-        raise ValueError(f"one size tells no growth: claim {k + 1} of {grid}")
+        raise ValueError(f"one size tells no growth: {asked}")
     found = grown.interval(LEVEL)  # of n/d
     means = "grows" if found.low > 0 else "falls" if found.high < 0 else "a constant is not ruled out"
     return f"{found:+.2f}: {means}"
@@ -192,7 +223,7 @@ def _scores(draws: float, grids: list[str]) -> list[tuple[Sequence[str], Array]]
     found = []
     for grid in grids:
         for table in claimed_tables(_analysis(grid).diagram):
-            other = np.maximum(table.stated_error, table.error * np.sqrt(table.count / draws))
+            other = table.stated_error if np.isinf(draws) else table.error * np.sqrt(table.count / draws)
             apart = table.mean - table.stated
             z = np.divide(apart, np.hypot(table.error, other), where=apart != 0, out=np.zeros_like(apart))
             found.append((table.rows, z))
@@ -248,8 +279,7 @@ def _number(asked: str) -> str:
 
 def _crossing(asked: str) -> str:
     grid, _, where = asked.partition(" | ")
-    pairs = (pair.split(": ") for pair in where.split("; "))
-    coordinates = {name: float(value) if re.fullmatch(r"[\d.e-]+", value) else value for name, value in pairs}
+    coordinates = _coordinates(where)
     found = [one.interval for one in _analysis(grid).thresholds_where(coordinates)]
     for name, value in () if found else coordinates.items():  # a slice of a pooled threshold
         others = {other: coordinates[other] for other in coordinates if other != name}
@@ -286,6 +316,50 @@ def _curves(asked: str, rest: str) -> tuple[list[str], list[Curve]]:
             raise ValueError(f"no half at {key}: {asked}")
         curves.append(Curve(key, *np.exp(found.half + norm.ppf([0.5, 0.025, 0.975]) * found.error)))
     return sizes, curves
+
+
+def _pairs(asked: str, what: str, query: str) -> str:
+    grid, column, event = what.split()
+    smaller = pairs = 0.0
+    for _, cell in _rows(grid).query(query).dropna(subset=[column, event]).groupby(["n", "d"]):
+        has = cell[event].astype(bool)
+        apart = cell[column][~has].to_numpy()[None] - cell[column][has].to_numpy()[:, None]
+        smaller, pairs = smaller + float((apart > 0).sum() + (apart == 0).sum() / 2), pairs + apart.size
+    if not pairs:
+        raise ValueError(f"no pairs: {asked}")
+    return f"{smaller / pairs:.2f} of {pairs:.0f}"
+
+
+def _kappa(grid: str, query: str) -> str:
+    rows = _rows(grid).query(query).dropna(subset=["recovered"])
+    n, d, recovered = (rows[name].to_numpy(float) for name in ("n", "d", "recovered"))
+    grid_of = np.linspace(0.05, 1.5, 2901)
+    chances = [np.clip(network_recovery(n, d, kappa), 1e-12, 1 - 1e-12) for kappa in grid_of]
+    likely = np.array([np.log(np.where(recovered == 1, p, 1 - p)).sum() for p in chances])
+    inside = grid_of[likely >= likely.max() - chi2.ppf(LEVEL, 1) / 2]
+    return f"{grid_of[likely.argmax()]:.3f} ({inside[0]:.3f} to {inside[-1]:.3f})"
+
+
+def _rule(asked: str, what: str, query: str) -> str:
+    grid, kappa = what.split()
+    rows = _rows(grid).query(query).dropna(subset=["recovered"])
+    trials = _trials(grid)
+    right = 0
+    for trial_id, recovered in zip(rows["trial_id"], rows["recovered"], strict=True):
+        instance = draw_instance(trials[trial_id])
+        planted = instance.planted
+        if not isinstance(planted, Neurons) or planted.form != "linear":
+            raise ValueError(f"no linear neuron: {asked}")
+        X = instance.X / np.sqrt(np.mean(instance.X**2))
+        lam = np.linalg.pinv(X.T) @ planted.directions[:, 0]
+        right += (1 / (lam @ lam) > float(kappa) * X.shape[1]) == bool(recovered)
+    return f"{right} of {len(rows)}"
+
+
+@cache
+def _trials(grid: str) -> dict[str, Trial]:
+    planned = trials_of_grid(read(GRIDS / grid), trust=False)
+    return {trial_id: planned[place] for place, trial_id in enumerate(planned.ids)}
 
 
 def _powers(sizes: list[str], curves: list[Curve]) -> str:
@@ -333,17 +407,16 @@ def _in_short(claim: ClaimResult) -> str:
     return f"{claim.verdict} ({measured})"
 
 
-def _half_way(asked: str, grid: str, k: int) -> str:
-    claim, found = _analysis(grid).diagram.sweep.claims[k], list[str]()
-    if isinstance(claim, ThresholdClaim):
-        about = _analysis(grid).showing(claim.of, claim.probability, claim.what).thresholds_where(claim.where)
-        for one in about:
-            interval, ends = one.interval, [(each.y, each.value.estimate) for each in one.each]
-            words = f"{interval.estimate:.3f} ({interval.low:.3f} to {interval.high:.3f})"
-            if not one.constant:
-                words = " to ".join(f"{at:.3f} at d = {d:g}" for d, at in (ends[0], ends[-1]))
-            label = f" at {one.panel.title}" if len(about) > 1 and LABEL.fullmatch(one.panel.title) else ""
-            found += [words + label] if interval.known or not one.constant else []
+def _half_way(asked: str, grid: str, claim: ThresholdClaim) -> str:
+    found = list[str]()
+    about = _analysis(grid).showing(claim.of, claim.probability, claim.what).thresholds_where(claim.where)
+    for one in about:
+        interval, ends = one.interval, [(each.y, each.value.estimate) for each in one.each]
+        words = f"{interval.estimate:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+        if not one.constant:
+            words = " to ".join(f"{at:.3f} at d = {d:g}" for d, at in (ends[0], ends[-1]))
+        label = f" at {one.panel.title}" if len(about) > 1 and LABEL.fullmatch(one.panel.title) else ""
+        found += [words + label] if interval.known or not one.constant else []
     if not found:
         raise ValueError(f"no threshold: {asked}")
     return f"n/d = {', '.join(found)}"

@@ -19,6 +19,8 @@ PAPERS = ("P1", "P2", "P3", "P4")
 OUTSIDE = "out of scope"
 MISPRINT = "misprint"
 """Verdict on a statement that is right after an obvious correction; its note has the correction."""
+VARIANT = "variant"
+"""Verdict on a choice of ours that the paper leaves open: no verdict is about the paper."""
 BASES = {
     "theorem": "a proof of ours, or the paper's",
     "all patterns": "draws, each proved over all activation patterns",
@@ -29,6 +31,12 @@ BASES = {
     "quoted": "a theorem of others",
     "none": "nothing was run",
 }
+VERSIONS = {
+    "P1": "Pages and numbers are those of the first version. In the second version equations (4) to (31) have numbers "
+    "smaller by three, so that (14) is (11) and (27) is (24); from (32) on they are the same. Its appendices come one "
+    "letter later, it has no Corollaries 2 to 6, and other numbers of figures from 11 on."
+}
+"""Paper -> how the numbers of its second version differ."""
 CLAIM = re.compile(r"(?P<config>[a-z0-9-]+) (?P<number>\d+)")
 
 
@@ -36,8 +44,9 @@ CLAIM = re.compile(r"(?P<config>[a-z0-9-]+) (?P<number>\d+)")
 class Entry:
     """A statement of a paper.
 
-    page: page or section. by: configs, claims as CONFIG NUMBER, and tests as FILE or FILE::NAME. note: what
-    would decide it, why nothing was run, or what the verdict leaves out.
+    page: page or section. second: the number in the second version of a paper, where it differs. by: configs,
+    claims as CONFIG NUMBER, and tests as FILE or FILE::NAME. note: what would decide it, why nothing was run, or
+    what the verdict leaves out.
     """
 
     statement: str
@@ -47,6 +56,7 @@ class Entry:
     verdict: str
     basis: str
     note: str = ""
+    second: str = ""
 
     @property
     def claims(self) -> list[tuple[str, int]]:
@@ -64,14 +74,14 @@ def faults(found: Sequence[Entry], gallery: Mapping[str, Sequence[str]]) -> Iter
     """Yield what is wrong with entries. gallery: the verdicts on the claims of each config."""
     for entry in found:
         name = entry.statement
-        if entry.verdict not in (allowed := (*VERDICTS, MISPRINT, OUTSIDE)):
+        if entry.verdict not in (allowed := (*VERDICTS, MISPRINT, VARIANT, OUTSIDE)):
             yield f"{name}: found verdict {entry.verdict!r}; allowed: {', '.join(allowed)}"
         if entry.basis not in BASES:
             yield f"{name}: found basis {entry.basis!r}; allowed: {', '.join(BASES)}"
         if entry.verdict not in ("supported", "contradicted") and not entry.note:
             yield f"{name}: {entry.verdict} without a note that says why"
         yield from (f"{name}: there is no {one}" for one in entry.by if not _exists(one, gallery))
-        if entry.claims and all(_exists(one, gallery) for one in entry.by):
+        if entry.claims and entry.verdict != VARIANT and all(_exists(one, gallery) for one in entry.by):
             found_words = [
                 gallery[config][k - 1].split(" (")[0] for config, k in entry.claims
             ]  # a table adds its count
@@ -96,7 +106,7 @@ def coverage(paper: str) -> list[tuple[str, ...]]:
     """Return the rows of the page's table."""
     return [
         (
-            entry.statement,
+            entry.statement + (f" (version 2: {entry.second})" if entry.second else ""),
             str(entry.page),
             entry.says + (f". *{entry.note}.*" if entry.note else ""),
             entry.verdict,
