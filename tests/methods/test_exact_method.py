@@ -99,7 +99,7 @@ def test_what_the_gated_program_recovers_the_exact_one_does(architecture: str) -
 
 
 def test_the_failure_bound_of_a_draw_is_stored_where_the_config_asks_for_it() -> None:
-    method, setting = MinNorm(program="exact", failure_bound=True), Setting(40, 3, patterns=Patterns(kind="all"))
+    method, setting = MinNorm(program="exact", failure_bound=True), Setting(40, 3)
     instance = draw(setting, np.random.default_rng(0))
     bound = method(instance, SKIP)["failure_bound"]
     # Theorem A, written out
@@ -110,7 +110,7 @@ def test_the_failure_bound_of_a_draw_is_stored_where_the_config_asks_for_it() ->
     assert "failure_bound" not in EXACT(instance, SKIP)
     few = draw(Setting(2, 3), np.random.default_rng(0))
     assert method(few, SKIP)["failure_bound"] == 1.0  # a rank below d
-    noisy = draw(replace(setting, patterns=Patterns(), noise=0.1), np.random.default_rng(0))
+    noisy = draw(replace(setting, noise=0.1), np.random.default_rng(0))
     assert "failure_bound" not in method(noisy, SKIP)
 
 
