@@ -61,7 +61,7 @@ class Problem:
         self.gates, self.n, self.d = gates, n, d
         self.architecture = ARCHITECTURES[architecture]
         groups = self.architecture.groups(self.X, patterns)
-        self.beta = fraction * float(groups.adjoint_norms(self.y).max())
+        self.beta = fraction * float(groups.dual_norms(self.y).max())
         self.program = GatedProgram(groups, self.y, self.beta)
         self.exact = ExactProgram(replace(groups, confined=False), self.y, self.beta)
 

@@ -281,12 +281,12 @@ def _doubt(own: Groups, planted: Candidate) -> float:
     With r = A_S^T lam - u and its rounding, lam is within ||r|| / sigma_min of the exact one. A tenth of the estimate
     of sigma_min is taken.
     """
-    A, lam = planted.block, planted.lam
+    A, lam = planted.factor.A, planted.lam
     size = float(np.linalg.norm(A))
-    if lam is None or not planted.full or planted.smallest * 1e9 < size:
+    if lam is None or not planted.factor.full or planted.factor.smallest * 1e9 < size:
         return np.inf
     length = float(np.linalg.norm(lam))
-    moved = 10 * (planted.error + EPS * sum(A.shape) * size * length) / planted.smallest
+    moved = 10 * (planted.error + EPS * sum(A.shape) * size * length) / planted.factor.smallest
     doubt = own.largest_norm * (moved + EPS * sum(own.base.shape) * length)
     if own.orthonormal or not np.array_equal(own.coordinates, np.eye(len(own.coordinates))):
         # the rounding of the basis, for columns of norm 1

@@ -18,7 +18,6 @@ from recovery.methods.convex import PlantedProgram
 from recovery.methods.min_norm import ConvexMethod
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate
-from recovery.programs.exact import ExactProgram
 from recovery.programs.program import Program
 from recovery.programs.solution import Multipliers, Solution
 from recovery.runner.rerun import Difference, comparison, find_trial, instance_arrays, replay, save_arrays, stored_rows
@@ -64,10 +63,7 @@ class TrialCertificate:
 
     @cached_property
     def _norms(self) -> tuple[Array, Multipliers]:
-        program = self.program
-        if isinstance(program, ExactProgram):
-            return program.proved_norms(self.solution)
-        return program.dual_norms(self.solution), self.solution.multipliers
+        return self.program.proved_norms(self.solution)
 
     @property
     def dual_ratios(self) -> Array:

@@ -75,10 +75,7 @@ def proof_start(program: Program, solution: Solution) -> ProofStart:
     if not isinstance(program, ExactProgram):
         return start
     _, known = program.proved_norms(solution)
-    # a group whose norm is small enough without its cone needs no multipliers
-    needed = groups.adjoint_norms(solution.lam)[program.group(known.chosen)] > program.penalty
-    chosen, values = known.chosen[needed], known.values[needed]
-    owners, signs = program.group(chosen).tolist(), program.sign(chosen).astype(int).tolist()
+    owners, signs = program.group(known.chosen).tolist(), program.sign(known.chosen).astype(int).tolist()
     raw = np.linalg.pinv(groups.coordinates).T
     inside = interior_weights(program, np.array(sorted({one.group for one in weights}), dtype=np.intp)) @ raw
     return ProofStart(
@@ -87,7 +84,7 @@ def proof_start(program: Program, solution: Solution) -> ProofStart:
         weights,
         solution.lam,
         frozenset(np.flatnonzero(groups.narrowed).tolist()),
-        dict(zip(zip(owners, signs, strict=True), values, strict=True)),
+        dict(zip(zip(owners, signs, strict=True), known.values, strict=True)),
         {int(g): inside[g] for g in np.flatnonzero(inside.any(axis=1))},
     )
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy
 
 from recovery.conditions.oracle import Bounds
 from recovery.methods.convex import PlantedProgram
@@ -23,8 +22,9 @@ from recovery.methods.representation import absolute_distance, test_distance
 from recovery.programs.certificate import Certified, certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.program import Program
+from recovery.programs.range_factor import RangeFactor
 from recovery.programs.solution import Solution
-from recovery.programs.uniqueness import WELL_CONDITIONED, Candidate, Examined, examine_dual
+from recovery.programs.uniqueness import Candidate, Examined, examine_dual
 from recovery.solvers.dual_search import DualSearch, search_dual, search_exact_dual
 from recovery.types import Array
 
@@ -208,7 +208,7 @@ def proved_by(problem: PlantedProgram, lam: Array) -> Decision | None:
     if planted is None or planted.lam is None or not planted.distinct:
         return None
     lam = lam if program is problem.program else lam * problem.program.groups.scales
-    corrected = lam - planted.frame @ (planted.frame.T @ (lam - planted.lam))
+    corrected = lam - planted.factor.frame @ (planted.factor.frame.T @ (lam - planted.lam))
     examined = examine_dual(program, problem.rows, planted, corrected)
     made = _recovered(problem, program, corrected, examined) if examined.proved else undecided(None)
     return None if made.proof is None else made
@@ -250,12 +250,12 @@ def _searches(problem: PlantedProgram, program: Program, planted: Candidate) -> 
     ):  # groups with a planted group's operator, whose cones exclude the neuron, have dual norms of 1
         ignored = np.unique(np.concatenate([groups.duplicates_of(int(g)) for g in planted.support]))
     for threshold in SEARCH_THRESHOLDS:
-        found = search_dual(groups, planted.support, planted.frame, planted.lam, threshold, ignored)
+        found = search_dual(groups, planted.support, planted.factor.frame, planted.lam, threshold, ignored)
         lam = found.lam
         yield found
     if isinstance(program, ExactProgram):
         for threshold in SEARCH_THRESHOLDS:
-            yield search_exact_dual(program, problem.rows, planted.frame, lam, threshold)
+            yield search_exact_dual(program, problem.rows, planted.factor.frame, lam, threshold)
 
 
 def _recovered(
@@ -266,9 +266,10 @@ def _recovered(
     Undecided where these are not the labels of the program. program: the balanced one or not, to which lam belongs.
     """
     optimum = Solution(problem.planted, lam, solver="planted", multipliers=examined.multipliers)
-    if program is not problem.program:
+    images = examined.images if program is problem.program else None
+    if images is None:
         optimum = optimum.unbalanced(problem.program.groups.scales)
-    proof = Certified(optimum, certify(problem.program, optimum))
+    proof = Certified(optimum, certify(problem.program, optimum, images=images))
     return Decision("recovered", by, proof=proof) if proof.certificate.feasible else undecided(NOT_PLANTED)
 
 
@@ -283,12 +284,11 @@ def _has_unseen_part(problem: PlantedProgram) -> bool:
         if groups.orthonormal or groups.slope != 0.0 or np.count_nonzero(seen) >= groups.rank:
             continue
         A, u = groups.base[seen], W[g] / np.linalg.norm(W[g])
-        gram = A @ A.T
-        size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
-        factor, failed = scipy.linalg.lapack.dpotrf(gram)
-        if failed or scipy.linalg.lapack.dpocon(factor, size)[0] < WELL_CONDITIONED or not _moves(problem, int(g)):
+        factor = RangeFactor(A.T)
+        if not factor.conditioned or not _moves(problem, int(g)):
             continue
-        if np.linalg.norm(u - A.T @ scipy.linalg.lapack.dpotrs(factor, A @ u)[0]) > OUTSIDE:
+        # the least weights with the labels of u on its active rows
+        if np.linalg.norm(u - factor.least_norm(A @ u)) > OUTSIDE:
             return True
     return False
 

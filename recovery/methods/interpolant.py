@@ -22,7 +22,8 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
 from recovery.programs.integers import exact_rank, integer_rows
 from recovery.programs.program import Program
-from recovery.programs.uniqueness import MARGIN, WELL_CONDITIONED, Candidate
+from recovery.programs.range_factor import gram_factor
+from recovery.programs.uniqueness import MARGIN, Candidate
 from recovery.types import Array, Index
 
 EPS = float(np.finfo(float).eps)
@@ -61,10 +62,8 @@ class Reach:
     def _cholesky(self) -> tuple[Array, float] | None:
         """The Cholesky factor of A A^T and a lower bound on the least singular value; None if A is ill-conditioned."""
         gram = self.groups.weighted_gram(self.chosen, np.ones(len(self.chosen)))[np.ix_(self.rows, self.rows)]
-        size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
-        factor, failed = scipy.linalg.lapack.dpotrf(gram)
-        reciprocal = 0.0 if failed or not size else float(scipy.linalg.lapack.dpocon(factor, size)[0])
-        return (factor, float(np.sqrt(reciprocal * size / ESTIMATE))) if reciprocal > WELL_CONDITIONED else None
+        found = gram_factor(gram)
+        return None if found is None else (found[0], float(np.sqrt(found[1] / ESTIMATE)))
 
     @cached_property
     def _singular(self) -> tuple[Array, Array, Array] | None:
@@ -110,7 +109,7 @@ class Reach:
         if self._cholesky is not None:
             z = np.zeros(self.groups.n)
             z[self.rows] = scipy.linalg.lapack.dpotrs(self._cholesky[0], labels[self.rows])[0]
-            return self.groups.adjoint(z)[self.chosen]
+            return self.groups.adjoint(z, self.chosen)
         assert self._singular is not None
         P, s, Qt = self._singular
         return np.asarray((Qt.T @ (P.T @ labels[self.rows] / s)).reshape(len(self.chosen), -1))
@@ -250,16 +249,16 @@ def descends(groups: Groups, features: Array, planted: Candidate, excess: Array)
     reach = _range(groups, features, planted.support, np.flatnonzero(excess.any(axis=1)))
     if not reach.known:
         return False
-    missed = image - planted.frame @ (planted.frame.T @ image)
+    missed = image - planted.factor.frame @ (planted.factor.frame.T @ image)
     change = reach.least(missed)
     left = np.zeros_like(excess)
     left[reach.chosen] = change
     # bound on the residual that rounding errors in the frame of A_S cause
-    frame = EPS * groups.n * groups.largest_norm / planted.smallest * float(np.linalg.norm(image))
+    frame = EPS * groups.n * groups.largest_norm / planted.factor.smallest * float(np.linalg.norm(image))
     rho = np.abs(missed - groups.forward(left)) + _rounding(groups, groups.base_weights(excess)) + frame
     price = (
         float(np.linalg.norm(change, axis=1).sum())
         + reach.worth(rho)
-        + planted.error * float(np.linalg.norm(image)) / planted.smallest
+        + planted.error * float(np.linalg.norm(image)) / planted.factor.smallest
     )
     return total - gain + price < -MARGIN * total

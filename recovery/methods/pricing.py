@@ -22,8 +22,8 @@ from recovery.conditions.search import circle_points
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram
 from recovery.programs.exact import ExactProgram
-from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.programs.program import Program
+from recovery.programs.range_factor import RANK_TOLERANCE
 from recovery.programs.uniqueness import MARGIN, Candidate
 from recovery.solvers.dual_search import search_dual
 from recovery.types import Array, Index, Mask
@@ -85,7 +85,7 @@ def planted_dual(problem: PlantedProgram, program: Program) -> Candidate | None:
     planted = problem.candidate(program)
     if planted is None or planted.lam is None or not planted.distinct:
         return None
-    return planted if planted.error / planted.smallest * program.groups.largest_norm <= MARGIN else None
+    return planted if planted.error / planted.factor.smallest * program.groups.largest_norm <= MARGIN else None
 
 
 class CellPricing(Pricing):
@@ -116,7 +116,7 @@ class CellPricing(Pricing):
         return bounds
 
     def dual(self, planted: Candidate, margin: float) -> Array | None:
-        search = search_dual(self.groups, planted.support, planted.frame, self.best[1], margin, self._duplicates)
+        search = search_dual(self.groups, planted.support, planted.factor.frame, self.best[1], margin, self._duplicates)
         excess = float(np.linalg.norm(search.excess, axis=1).max(initial=0.0))
         return search.lam if excess <= EXCESS else None
 
@@ -202,7 +202,7 @@ class NeuronPricing(Pricing):
         With lam = lam_0 + w and w off range(A_S), the least-norm lam with images^T lam <= limits is its residual.
         """
         assert planted.lam is not None
-        frame, first, images, limits = planted.frame, planted.lam, self.images, self._limits(self.images, margin)
+        frame, first, images, limits = planted.factor.frame, planted.lam, self.images, self._limits(self.images, margin)
         free = images - frame @ (frame.T @ images)
         target = np.zeros(len(free) + 1)
         target[-1] = 1.0

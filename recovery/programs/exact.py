@@ -19,19 +19,15 @@ import numpy as np
 import scipy
 
 from recovery.errors import ParameterError, SolverError
-from recovery.programs.groups import Groups
-from recovery.programs.orthonormal import RANK_TOLERANCE
+from recovery.programs.groups import DualImages, Groups
 from recovery.programs.program import GatedProgram, Program, Row
 from recovery.programs.projections import Projections
-from recovery.programs.solution import Multipliers, Solution
+from recovery.programs.range_factor import RANK_TOLERANCE
+from recovery.programs.solution import Multipliers
 from recovery.types import Array, Index, Mask
 
-FEASIBLE = 1.0 + 1e-10
-"""Bounds up to this multiple of the penalty need no projection."""
 FIRST = 8
 """Groups of the longest images, whose projections bound those of the other groups from below."""
-CLEARLY_BELOW = 1.0 - 1e-7
-"""Gated norms below this need no projection: 1 minus the margin of `recovery.programs.uniqueness`."""
 
 
 @dataclass(frozen=True)
@@ -196,15 +192,13 @@ class ExactProgram(Program):
 
         guess: multipliers (k, n) near these. least: if given, norms below this, or below another norm, are only bounds.
         """
-        own, gradients, everyone = self.group(chosen), self.gradients(lam, chosen), np.arange(len(chosen))
+        own, gradients = self.group(chosen), self.gradients(lam, chosen)
         cones = Projections(self.groups, own, guess=guess)
         Z = self.groups.group_gradients(gradients, own)
-        if least is None:
-            cones.project(everyone, Z, 1.0)
-        else:
-            order, cones.bound = np.argsort(-np.linalg.norm(Z, axis=1)), least
-            for some in (order[:FIRST], order[FIRST:]):
-                cones.bound = max(cones.bound, float(cones.project(some, Z[some], 1.0)[1].max(initial=0.0)))
+        order, cones.bound = np.argsort(-np.linalg.norm(Z, axis=1)), 0.0 if least is None else least
+        for some in (order[:FIRST], order[FIRST:]):
+            largest = float(cones.project(some, Z[some], 1.0)[1].max(initial=0.0))
+            cones.bound = 0.0 if least is None else max(cones.bound, largest)
         multipliers = cones.multipliers
         partial = ~self.groups.dimensions(own).all(axis=1) & (not self.groups.confined)
         for i in np.flatnonzero(partial):
@@ -215,36 +209,36 @@ class ExactProgram(Program):
         """Return base weights v in the cone of signed group k with F v = w, or None if neuron w has another pattern."""
         return cone_point(self.groups, k % self.groups.count, w, self.orientation(np.array([k]))[0])
 
-    def dual_norms(self, solution: Solution) -> Array:
-        return self.proved_norms(solution)[0]
+    def dual_bounds(
+        self, lam: Array, images: DualImages, rows: Index, least: float, known: Multipliers
+    ) -> tuple[Array, Multipliers]:
+        """Return upper bounds on ||P_K(sigma A_g^T lam)|| of the given signed groups, and multipliers that prove them.
 
-    def proved_norms(self, solution: Solution) -> tuple[Array, Multipliers]:
-        """Return upper bounds on ||P_K(sigma A_g^T lam)|| for all signed groups, and multipliers that prove them.
-
-        Each bound is the gated norm, or from the solution's multipliers, or, if neither is low enough, a projection.
+        Each bound is the gated norm, which a projection on a cone does not exceed, or, if this is above `least`, from
+        the known multipliers, or, if these do not suffice, from a projection, which they start.
         """
-        lam, members, given = solution.lam, self.members, solution.multipliers
-        # start from the dual norms of the gated program: they are upper bounds, because a projection on a cone is at
-        # most as long as the projected vector
-        bounds = self.groups.adjoint_norms(lam)[self.group(members)]
-        if len(given.chosen):
-            place = np.full(self.size, -1)
-            place[members] = np.arange(len(members))
-            # first try the multipliers that the solver returned, which is cheap; each projection on a cone costs a
-            # non-negative least-squares problem
-            at = place[given.chosen]
-            bounds[at] = np.minimum(bounds[at], self.bounds(lam, given.chosen, given.values))
-        open_ = np.flatnonzero((bounds > FEASIBLE * self.penalty) & ~self.is_free(members))
-        if not len(open_):
-            return bounds, given
-        projected, values = self.project(lam, members[open_], least=FEASIBLE * self.penalty)
-        lower = projected < bounds[open_]
-        bounds[open_[lower]] = projected[lower]
-        kept = ~np.isin(given.chosen, members[open_[lower]])
-        chosen = np.concatenate([given.chosen[kept], members[open_[lower]]])
-        # the values are reshaped, because a solution has empty multipliers by default, with rows of another length
-        before = given.values[kept].reshape(-1, self.groups.n)
-        return bounds, Multipliers(chosen, np.vstack([before, values[lower]]))
+        bounds = images.norms[self.group(rows)]
+        needed = np.flatnonzero((bounds > least) & ~self.is_free(rows))
+        values, proved = np.zeros((len(needed), self.groups.n)), np.zeros(len(needed), dtype=np.bool_)
+        place = np.full(self.size, -1)
+        place[known.chosen] = np.arange(len(known.chosen))
+
+        def take(some: Index, multipliers: Array, found: Array) -> None:
+            lower = found < bounds[needed[some]]
+            better = some[lower]
+            values[better], bounds[needed[better]], proved[better] = multipliers[lower], found[lower], True
+
+        given = np.flatnonzero(place[rows[needed]] >= 0)
+        if len(given):
+            chosen = rows[needed[given]]
+            multipliers = known.values[place[chosen]]
+            take(given, multipliers, self.bounds(lam, chosen, multipliers))
+        above = np.flatnonzero(bounds[needed] > least)
+        if len(above):
+            floor = max(least, float(np.delete(bounds, needed[above]).max(initial=0.0)))
+            found, multipliers = self.project(lam, rows[needed[above]], values[above], floor)
+            take(above, multipliers, found)
+        return bounds, Multipliers(rows[needed[proved]], values[proved])
 
     def coordinates_of(self, W: Array) -> Array:
         return self.coordinates(W, np.arange(self.size))
@@ -257,28 +251,6 @@ class ExactProgram(Program):
         groups = self.groups
         v = groups.base_weights(groups.neuron(g, w, F)[None], np.array([g]))[0] if groups.narrowed[g] else None
         return g + (0 if sign > 0 else groups.count), groups.coordinates @ w if v is None else v
-
-    def off_support(
-        self, lam: Array, norms: Array, support: Index, known: Multipliers | None = None
-    ) -> tuple[Array, Multipliers]:
-        """Return bounds on ||P_K(sigma A_g^T lam)|| off `support`, and multipliers that prove them.
-
-        Each bound is the gated norm, or, where this is not below 1, from the `known` multipliers, or from a projection.
-        """
-        others = np.setdiff1d(self.members, support)
-        bounds = norms[self.group(others)]
-        needed = (bounds >= CLEARLY_BELOW) & ~self.is_free(others)
-        values = np.zeros((len(others), self.groups.n))
-        if known is not None:
-            given = needed & np.isin(others, known.chosen)
-            values[given] = known.values[np.searchsorted(known.chosen, others[given])]
-            bounds[given] = np.minimum(bounds[given], self.bounds(lam, others[given], values[given]))
-        open_ = np.flatnonzero(needed & (bounds >= CLEARLY_BELOW))
-        if len(open_):
-            closed = np.delete(bounds, open_)
-            projected, values[open_] = self.project(lam, others[open_], values[open_], closed.max(initial=0.0))
-            bounds[open_] = np.minimum(bounds[open_], projected)
-        return bounds, Multipliers(others[needed], values[needed])
 
 
 ROUNDING = 1e-10

@@ -7,8 +7,9 @@ identity. Two matrix products of n x r x p operations then serve all groups:
 Source: P1, (11)-(17), (24).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,13 @@ from recovery.errors import ParameterError
 from recovery.programs.orthonormal import UNEVEN, confined_transforms, orthonormal_transforms, projection_norms
 from recovery.programs.transforms import ProjectionSums, Transforms
 from recovery.types import Array, Index, Mask
+
+
+class DualImages(NamedTuple):
+    """The images A_g^T lam (p, r) of a dual lam, and their norms (p,)."""
+
+    values: Array
+    norms: Array
 
 
 @dataclass(eq=False)
@@ -26,8 +34,8 @@ class Groups:
     coordinates @ w. linear: group 0 is the skip connection, whose pattern is all ones. orthonormal: T_g makes the
     columns of A_g orthonormal (B must have orthonormal columns, and slope must be 0). slope: slope of the activation
     for negative arguments. confined: whether orthonormal groups hold only neurons in the row space of D_g X, as in P1,
-    (16); exact programs depend on it, and refuse None. Do not change the arrays: derived ones are computed once, and
-    the images of the last dual are kept. Raises `ParameterError` for inconsistent shapes.
+    (16); exact programs depend on it, and refuse None. Do not change the arrays: derived ones are computed once. Raises
+    `ParameterError` for inconsistent shapes.
     """
 
     base: Array
@@ -37,12 +45,6 @@ class Groups:
     orthonormal: bool = False
     slope: float = 0.0
     confined: bool | None = None
-    _whole: "tuple[Groups, Mask] | None" = field(init=False, default=None, repr=False)
-    """The groups that this is a subset of, and which of them: base products and transforms are theirs."""
-    _last: tuple[Array, Array, Array] | None = field(init=False, default=None, repr=False)
-    """The last dual lam (n,), its images A_g^T lam (p, r), and their norms (p,)."""
-    _chosen: tuple[Index | None, Array] = field(init=False, default=(None, np.empty(0)), repr=False)
-    """The last chosen groups, and their diagonals (n, k)."""
 
     def __post_init__(self) -> None:
         (n, r), shape = self.base.shape, self.patterns.shape
@@ -96,20 +98,17 @@ class Groups:
     @cached_property
     def row_squares(self) -> Array:
         """The squared norms of the rows of B, (n,)."""
-        return np.einsum("nr,nr->n", self.base, self.base) if self._whole is None else self._whole[0].row_squares
+        return np.einsum("nr,nr->n", self.base, self.base)
 
     @cached_property
     def base_gram(self) -> Array:
         """The matrix B B^T, (n, n)."""
-        return self.base @ self.base.T if self._whole is None else self._whole[0].base_gram
+        return self.base @ self.base.T
 
     @cached_property
     def _products(self) -> Transforms | None:
         if not self.orthonormal:
             return None
-        if self._whole is not None:
-            groups, chosen = self._whole
-            return None if groups._products is None else groups._products.subset(chosen)
         T = orthonormal_transforms(self.base, self.patterns)
         return Transforms(confined_transforms(T, self.base, self.patterns, self.coordinates) if self.confined else T)
 
@@ -124,9 +123,6 @@ class Groups:
 
     @cached_property
     def _projections(self) -> ProjectionSums:
-        if self._whole is not None:
-            groups, chosen = self._whole
-            return groups._projections.subset(np.flatnonzero(chosen))
         assert self.transforms is not None
         return ProjectionSums(self.base, self.patterns, self.transforms)
 
@@ -138,14 +134,6 @@ class Groups:
     def over(self, patterns: Mask) -> "Groups":
         """Return the operators of this architecture and data over other patterns (n, p), without a skip connection."""
         return Groups(self.base, patterns, self.coordinates, False, self.orthonormal, self.slope)
-
-    def subset(self, chosen: Mask) -> "Groups":
-        """Return the chosen operators (p,), and the skip connection if there is one."""
-        chosen = chosen.copy()
-        chosen[: int(self.linear)] = True
-        groups = replace(self, patterns=self.patterns[:, chosen])
-        groups._whole = self, chosen
-        return groups
 
     def forward(self, W: Array) -> Array:
         """Return sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r flops per group with weights."""
@@ -160,9 +148,7 @@ class Groups:
 
     def diagonals(self, chosen: Index) -> Array:
         """Return D_g of the chosen groups as columns, (n, k), from the patterns, which take an eighth of D's memory."""
-        if chosen is not self._chosen[0]:
-            self._chosen = chosen, self._diagonals(self.patterns[:, chosen])
-        return self._chosen[1]
+        return self._diagonals(self.patterns[:, chosen])
 
     def _diagonals(self, patterns: Mask) -> Array:
         D = patterns.astype(np.float64)
@@ -176,32 +162,22 @@ class Groups:
         """Return T_g^T b_g, (k, r): gradients with respect to w_g from gradients b_g with respect to V_g = T_g w_g."""
         return B if self._products is None else self._products.apply_transposed(B, chosen)
 
-    def adjoint(self, lam: Array) -> Array:
-        """Return A_g^T lam for every g; shape (p, r), read only. Costs 2 n r p flops, or none for the same lam again.
+    def adjoint(self, lam: Array, chosen: Index | None = None, diagonals: Array | None = None) -> Array:
+        """Return A_g^T lam of the chosen groups, or of all, (k, r). Costs 2 n r flops per group.
 
-        A dual is usually examined first and certified later, which needs the same product twice.
+        diagonals: those of the chosen groups, (n, k), where they are known.
         """
-        return self._images(lam)[1]
+        D = diagonals if diagonals is not None else self.D if chosen is None else self.diagonals(chosen)
+        return self.group_gradients(((self.base * lam[:, None]).T @ D).T, chosen)
 
-    def transposed(self, lam: Array) -> Array:
-        """Return `adjoint(lam)` without storing it."""
-        return self.group_gradients(((self.base * lam[:, None]).T @ self.D).T)
-
-    def adjoint_norms(self, lam: Array) -> Array:
-        """Return norms of the rows of `adjoint(lam)`, (p,), read only and kept for the last lam."""
-        return self._images(lam)[2]
-
-    def _images(self, lam: Array) -> tuple[Array, Array, Array]:
-        if self._last is None or not np.array_equal(self._last[0], lam):
-            images = self.transposed(lam)
-            norms = np.sqrt(np.einsum("gr,gr->g", images, images))
-            images.flags.writeable = norms.flags.writeable = False
-            self._last = lam.copy(), images, norms
-        return self._last
+    def dual_images(self, lam: Array) -> DualImages:
+        """Return A_g^T lam and its norm for every g."""
+        values = self.adjoint(lam)
+        return DualImages(values, np.sqrt(np.einsum("gr,gr->g", values, values)))
 
     def dual_norms(self, lam: Array) -> Array:
         """Return ||A_g^T lam|| for every g, (p,), without forming any transform."""
-        return projection_norms(self.base, self.patterns, lam) if self.orthonormal else self.adjoint_norms(lam).copy()
+        return projection_norms(self.base, self.patterns, lam) if self.orthonormal else self.dual_images(lam).norms
 
     def row_gains(self, pattern: Mask, lam: Array) -> Array:
         """Estimate how much activating each row would raise ||A^T lam||^2 of one pattern (n,), up to a common factor.
@@ -221,16 +197,14 @@ class Groups:
 
     def block(self, g: int) -> Array:
         """Return the matrix A_g, (n, r)."""
-        A = self.base if self.patterns[:, g].all() else self.D[:, g, None] * self.base
-        return A if self.transforms is None else A @ self.transforms[g]
+        return self.columns(np.array([g]))
 
     def columns(self, chosen: Index) -> Array:
         """Return the chosen blocks A_g side by side, (n, k r)."""
-        if self.transforms is None:
-            D = self.diagonals(chosen)
-            return (D[:, :, None] * self.base[:, None, :]).reshape(self.n, -1)
-        blocks = [self.block(int(g)) for g in chosen]
-        return blocks[0] if len(blocks) == 1 else np.hstack(blocks) if blocks else np.empty((self.n, 0))
+        bases = self.base[:, None, :]
+        if self.transforms is not None:
+            bases = np.matmul(self.base, self.transforms[chosen]).transpose(1, 0, 2)
+        return (self.diagonals(chosen)[:, :, None] * bases).reshape(self.n, -1)
 
     def weighted_gram(self, chosen: Index, c: Array, close: float = 0.0) -> Array:
         """Return sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n). For `close`, see `ProjectionSums`.

@@ -18,11 +18,9 @@ too close to singular, a singular value decomposition decides.
 import numpy as np
 import scipy
 
-from recovery.programs.transforms import inverse_factors
+from recovery.programs.range_factor import RANK_TOLERANCE
 from recovery.types import Array, Index, Mask
 
-RANK_TOLERANCE = 1e-10
-"""Singular values below this fraction of the largest count as zero (the columns of U have norm 1)."""
 UNEVEN = 1e-3
 """Rows are uneven, and measured relative to their own norms, if norms differ by more than this factor. Ensembles rarely
 draw such rows."""
@@ -160,7 +158,13 @@ def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
         # the matrices G_j = U^T D_j U have entries (G_j)_kl = sum_i D_ij U_ik U_il, so one product of patterns and
         # column pairs yields these entries for all j
         np.matmul(D, (columns[i[pairs]] * columns[j[pairs]]).T, out=packed[:, pairs])
-    return inverse_factors(packed, T, some, CHOLESKY_PIVOT)
+    sound, gram = np.zeros(len(some), dtype=np.bool_), np.zeros((len(columns), len(columns)))
+    for k, g in enumerate(some):
+        gram[i, j] = packed[k]
+        factor, failed = scipy.linalg.lapack.dpotrf(gram, lower=1)
+        if not failed and np.diagonal(factor).min() >= CHOLESKY_PIVOT:
+            T[g], sound[k] = scipy.linalg.lapack.dtrtri(factor, lower=1)[0].T, True
+    return sound
 
 
 def projection_norms(U: Array, patterns: Mask, v: Array, unsure: Mask | None = None) -> Array:

@@ -12,10 +12,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.programs.groups import Groups
+from recovery.programs.groups import DualImages, Groups
 from recovery.programs.norms import L2, Norm
 from recovery.programs.solution import Multipliers, Solution
 from recovery.types import Array, Index
+
+FEASIBLE = 1.0 + 1e-10
+"""Dual norms up to this multiple of the penalty count as feasible."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,25 @@ class Program:
         """Return the norm N_k of each row of W, shape (size,)."""
         return self.norm.values(W)
 
-    def dual_norms(self, solution: Solution) -> Array:
-        """Return upper bounds on the dual norm of each row of `members` at the solution's lam."""
-        if self.norm is L2:  # `Groups` stores the Euclidean norms for the last lam, so they cost nothing
-            return self.groups.adjoint_norms(solution.lam)
-        return self.norm.dual_values(self.groups.adjoint(solution.lam))
+    def dual_bounds(
+        self, lam: Array, images: DualImages, rows: Index, least: float, known: Multipliers
+    ) -> tuple[Array, Multipliers]:
+        """Return upper bounds on the dual norms at lam of the given rows of W, and multipliers that prove them.
+
+        images: those of lam. least: bounds of at most this may be rough. known: multipliers to try first.
+        """
+        del lam, least, known
+        norms = images.norms if self.norm is L2 else self.norm.dual_values(images.values)
+        return norms[rows], Multipliers.none(self.groups.n)
+
+    def proved_norms(self, solution: Solution, images: DualImages | None = None) -> tuple[Array, Multipliers]:
+        """Return upper bounds on the dual norm of each row of `members` at the solution's lam, and their multipliers.
+
+        images: those of lam, where they are known.
+        """
+        lam = solution.lam
+        images = self.groups.dual_images(lam) if images is None else images
+        return self.dual_bounds(lam, images, self.members, FEASIBLE * self.penalty, solution.multipliers)
 
     def cone_violation(self, W: Array) -> float:
         """Return the relative distance of the rows of W from their cones; 0 without cones."""
@@ -117,16 +134,6 @@ class Program:
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
         """Return the index and value of the row of W with which group g represents sign times neuron w on F."""
         return g, sign * self.groups.neuron(g, w, F)
-
-    def off_support(
-        self, lam: Array, norms: Array, support: Index, known: Multipliers | None = None
-    ) -> tuple[Array, Multipliers]:
-        """Return upper bounds on the dual norms at lam of the rows outside `support`, and multipliers that prove them.
-
-        norms: ||A_g^T lam||, (p,). known: multipliers to try first.
-        """
-        del lam, known
-        return np.delete(norms, support), Multipliers.none(self.groups.n)
 
     def balanced(self) -> "Program":
         """Return the same program with uneven rows of (B, y) divided by `groups.scales`, or the program itself.

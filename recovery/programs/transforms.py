@@ -1,10 +1,4 @@
-"""The transforms T_g of normalised groups: built in batches, applied, and summed as projections; compiled.
-
-Building computes inverse Cholesky factors of many small matrices. `LANES` of them are interleaved, so that each
-operation works on vectors. For 320 to 480 patterns this takes 0.1 of the time of LAPACK's dpotrf and dtrtri, called
-per matrix, at 10 columns, 0.5 at 20, 1.9 at 40 and 7 at 100 (measured; whole solves at 10 to 80 columns are no faster
-with LAPACK and np.matmul). LAPACK's rounding also left more hard programs undecided: of 48 programs with one row 1000
-times larger than the others, 3 instead of 0.
+"""The transforms T_g of normalised groups: applied, and summed as projections; compiled.
 
 Applying uses only the non-zero span of each row: most transforms are triangular, and those of groups with few rows end
 in zero columns. np.matmul would first copy the chosen transforms; it takes 1.1 to 3.6 times as long for a subset, and
@@ -15,7 +9,6 @@ method needs such a sum in each step, mostly over the same groups. A projection 
 so its upper triangle has about n^2 / 8 entries, and adding it costs little more than reading it.
 """
 
-import copy
 from collections.abc import Callable
 
 import numpy as np
@@ -23,99 +16,17 @@ import numpy as np
 from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array, Index, Mask
 
-LANES = 16
 KEPT = 2**24
 """Maximum number of stored entries of projections, 8 bytes each; further projections are computed again in each sum."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
-def inverse_factors(packed: Array, T: Array, places: Index, least: float) -> Mask:
-    """Write the transposed inverses of the Cholesky factors L of G (m, r, r) to T[places], T (p, r, r), places (m,).
-
-    packed (m, r (r + 1) / 2): lower triangles of G, row by row. T must be zero below its diagonals. Returns a mask (m,)
-    of the matrices whose factor has no diagonal entry below `least`; what is written for the others is meaningless.
-    """
-    return _inverse_factors(packed, T, places, least, LANES)
-
-
-@_compiled
-def _subtract(a: Array, c: Array, b: Array) -> None:
-    for q in range(len(a)):
-        a[q] -= c[q] * b[q]
-
-
-@_compiled
-def _multiply(a: Array, c: Array) -> None:
-    for q in range(len(a)):
-        a[q] *= c[q]
-
-
-@_compiled
-def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes: int) -> Mask:
-    """Compute `inverse_factors` for `lanes` matrices at once: row i of L and of X = L^{-1} from the rows above it.
-
-    L is stored as U = L^T; x is the row of L, y the row of X. Loops copy entries because compiling an assignment
-    between arrays takes five seconds (for its error message).
-    """
-    m, r = len(packed), T.shape[1]
-    sound = np.ones(m, dtype=np.bool_)
-    U, X = np.zeros((r, r, lanes)), np.zeros((r, r, lanes))
-    x, inverse = np.empty((r, lanes)), np.empty((r, lanes))
-    for first in range(0, m, lanes):
-        many, entry = min(lanes, m - first), 0
-        for i in range(r):
-            for j in range(i + 1):
-                for q in range(lanes):
-                    # in an incomplete last block the last matrix fills the remaining lanes
-                    x[j, q] = packed[first + min(q, many - 1), entry]
-                entry += 1
-            for j in range(i):
-                c, column = x[j], U[j]
-                # x_j / U_jj is the entry L_ij; subtract its contribution from the later entries of row i
-                _multiply(c, inverse[j])
-                for k in range(j + 1, i):
-                    _subtract(x[k], c, column[k])
-                _subtract(x[i], c, c)
-                for q in range(lanes):
-                    column[i, q] = c[q]
-            for q in range(lanes):
-                square = x[i, q]
-                # `not >=` also rejects NaN. With 1 in place of the rejected pivot, the computation continues for the
-                # other lanes
-                if not square >= least * least:
-                    sound[first + min(q, many - 1)] = False
-                    square = 1.0
-                inverse[i, q] = 1.0 / np.sqrt(square)
-            y = X[i]
-            # row i of L^{-1} is (e_i - sum_k L_ik row k of L^{-1}) / L_ii
-            y[:] = 0.0
-            for k in range(i):
-                c, row = x[k], X[k]
-                for j in range(k + 1):
-                    _subtract(y[j], c, row[j])
-            for j in range(i):
-                _multiply(y[j], inverse[i])
-            for q in range(lanes):
-                y[i, q] = inverse[i, q]
-        for q in range(many):
-            to = T[places[first + q]]
-            for j in range(r):
-                for i in range(j, r):
-                    to[j, i] = X[i, j, q]
-    return sound
-
-
 class Transforms:
     """Transforms T (p, r, r), applied row by row: T_g w and T_g^T b for the chosen groups, or for all."""
 
-    def __init__(self, transforms: Array, spans: Index | None = None) -> None:
-        self.values = transforms
-        self.spans: Index = _spans(transforms) if spans is None else spans
-
-    def subset(self, chosen: Mask) -> "Transforms":
-        """Return the transforms of the chosen groups (p,)."""
-        return Transforms(self.values[chosen], self.spans[chosen])
+    def __init__(self, transforms: Array) -> None:
+        self.values, self.spans = transforms, _spans(transforms)
 
     def apply(self, W: Array, chosen: Index | None) -> Array:
         """Return T_g w_g of the chosen groups, (k, r)."""
@@ -188,14 +99,8 @@ class ProjectionSums:
         n, p = patterns.shape
         self._base, self._patterns, self._transforms = base, patterns, transforms
         self._stored: dict[int, tuple[Index, Array | None]] = {}
-        self._groups, self._room = np.arange(p), [room]
+        self._room = room
         self._weights, self._sum = np.zeros(p), np.zeros((n, n))
-
-    def subset(self, chosen: Index) -> "ProjectionSums":
-        """Return sums over the chosen groups, numbered from 0, that share the last sum and the stored projections."""
-        part = copy.copy(self)
-        part._groups = self._groups[chosen]
-        return part
 
     def weighted(self, chosen: Index, c: Array, close: float = 0.0) -> Array:
         """Return sum_g c_g A_g A_g^T over the chosen groups, c > 0; shape (n, n).
@@ -203,7 +108,7 @@ class ProjectionSums:
         A weight that differs from its last value by at most the fraction `close` may keep that value.
         """
         wanted = np.zeros(len(self._weights))
-        wanted[self._groups[chosen]] = c
+        wanted[chosen] = c
         other = np.abs(wanted - self._weights) > close * np.maximum(wanted, self._weights)
         if np.count_nonzero(other) >= len(chosen):
             # if at least as many weights changed as groups are chosen, sum again: that costs less and drops accumulated
@@ -231,7 +136,7 @@ class ProjectionSums:
         Q = self._base[rows] @ self._transforms[g]
         projection = rows, None if whole else Q @ Q.T
         size = 0 if whole else len(rows) ** 2
-        if size <= self._room[0]:
+        if size <= self._room:
             self._stored[g] = projection
-            self._room[0] -= size
+            self._room -= size
         return projection

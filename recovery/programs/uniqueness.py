@@ -7,15 +7,13 @@ isometry condition of P1: (NIC-L), (NIC-1), (NIC-k), (NNIC-1), (NNIC-k).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-import scipy
 
-from recovery.programs.groups import Groups
+from recovery.programs.groups import DualImages, Groups
 from recovery.programs.norms import NEAR
-from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.programs.program import Program
+from recovery.programs.range_factor import RANK_TOLERANCE, RangeFactor
 from recovery.programs.solution import Multipliers
 from recovery.types import Array, Index, Mask
 
@@ -23,40 +21,30 @@ EQUALITY_TOLERANCE = 1e-9
 """Largest accepted ||A_S^T lam - u||; u has unit rows."""
 MARGIN = 1e-7
 """Strict inequalities must hold by this margin: far above rounding, far below the resolution of a sample."""
-WELL_CONDITIONED = 1e-8
-"""Reciprocal condition number of A_S^T A_S, or of a QR factor, below which singular values are used instead."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Planted weights as a candidate optimum: support S, directions u = w_g / ||w_g||, and quantities derived from A_S.
+    """Planted weights as a candidate optimum: support S, directions u = w_g / ||w_g||, and a factor of A_S.
 
-    block: A_S, (n, m). full: whether its non-zero columns are independent. smallest: a lower estimate of its smallest
-    non-zero singular value. lam: the least-norm solution of A_S^T lam = u, (n,), or None if there is none. distinct:
-    whether the images A_g u_g are linearly independent. error: ||A_S^T lam - u||. present: the coordinates of S that
-    exist.
+    factor: of the non-zero columns of A_S, (n, m). present: the coordinates of S that exist. lam: the least-norm
+    solution of A_S^T lam = u, (n,), or None if there is none. error: ||A_S^T lam - u||. distinct: whether the images
+    A_g u_g are linearly independent.
     """
 
     weights: Array
     support: Index
     directions: Array
-    block: Array
-    smallest: float
-    lam: Array | None
-    distinct: bool
-    error: float
     present: Mask
-    full: bool
-
-    @cached_property
-    def frame(self) -> Array:
-        """An orthonormal basis of range(A_S), (n, m)."""
-        return _frame(self.block)
+    factor: RangeFactor
+    lam: Array | None
+    error: float
+    distinct: bool
 
     def solve(self, labels: Array) -> Array:
         """Return the weights of S, one row per group, whose labels are nearest to the given ones (n,)."""
         v = np.zeros(self.present.shape)
-        v[self.present] = np.linalg.lstsq(self.block, labels, rcond=None)[0]
+        v[self.present] = np.linalg.lstsq(self.factor.A, labels, rcond=None)[0]
         return v
 
 
@@ -64,50 +52,16 @@ def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
     """Return planted weights W (p, r), zero outside the rows `support`, as a candidate: one factorisation of A_S."""
     directions = W[support] / np.linalg.norm(W[support], axis=1, keepdims=True)
     present = groups.dimensions(support)
-    A, u = groups.columns(support), directions.ravel()
-    if not present.all():
-        A, u = A[:, present.ravel()], u[present.ravel()]
-    lam, smallest, full = _least_norm_dual(A, u)
+    A, u = groups.columns(support)[:, present.ravel()], directions[present]
+    factor = RangeFactor(A)
+    lam = factor.least_norm(u)
     error = float(np.linalg.norm(A.T @ lam - u))
-    ends = present.sum(axis=1).cumsum().tolist()
     # an optimum has weights t_g u_g on S only; if the images A_g u_g are independent, sum t_g A_g u_g = y has one
     # solution t
-    images = np.array([A[:, a:b] @ u[a:b] for a, b in zip([0, *ends], ends, strict=False)]).T
-    lam_or_none = lam if error <= EQUALITY_TOLERANCE else None
-    return Candidate(W, support, directions, A, smallest, lam_or_none, _independent(images), error, present, full)
-
-
-def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float, bool]:
-    """Return the least-norm solution of A^T lam = u, and `smallest` and `full` of `Candidate` for A."""
-    if not A.shape[1]:  # A is empty: LAPACK rejects matrices without columns
-        return np.zeros(len(A)), np.inf, True
-    # use the normal equations if their condition number, cond(A)^2, leaves enough digits; otherwise the SVD
-    gram = A.T @ A
-    size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
-    factor, failed = scipy.linalg.lapack.dpotrf(gram)
-    reciprocal = 0.0 if failed else float(scipy.linalg.lapack.dpocon(factor, size)[0])
-    if reciprocal > WELL_CONDITIONED:
-        z = scipy.linalg.lapack.dpotrs(factor, u)[0]
-        # refine the solution once, because the Gram matrix has the condition number of A squared
-        z += scipy.linalg.lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
-        return A @ z, float(np.sqrt(reciprocal * size)), True
-    P, s, Vt = np.linalg.svd(A, full_matrices=False)
-    keep = s > RANK_TOLERANCE * s.max(initial=0.0)
-    frame, inverse = P[:, keep], Vt[keep].T / s[keep]
-    lam = frame @ (inverse.T @ u)
-    # refine lam once, because dividing by small singular values amplifies rounding
-    lam += frame @ (inverse.T @ (u - A.T @ lam))
-    return lam, float(s[keep].min(initial=np.inf)), int(keep.sum()) == int(A.any(axis=0).sum())
-
-
-def _frame(A: Array) -> Array:
-    """Return an orthonormal basis of range(A), (n, rank)."""
-    if A.shape[0] >= A.shape[1]:
-        Q, R = scipy.linalg.qr(A, mode="economic", check_finite=False)
-        if float(scipy.linalg.lapack.dtrcon(R)[0]) > WELL_CONDITIONED:
-            return Q
-    P, s, _ = np.linalg.svd(A, full_matrices=False)
-    return P[:, s > RANK_TOLERANCE * s.max(initial=0.0)]
+    distinct = _independent(groups.images(directions, support))
+    return Candidate(
+        W, support, directions, present, factor, lam if error <= EQUALITY_TOLERANCE else None, error, distinct
+    )
 
 
 def _independent(images: Array) -> bool:
@@ -139,11 +93,14 @@ def optimum_is_unique(program: Program, lam: Array) -> bool:
 
 @dataclass(frozen=True)
 class Examined:
-    """The largest dual norm outside the planted rows, whether lam proves uniqueness, and the multipliers used."""
+    """The largest dual norm outside the planted rows, whether lam proves uniqueness, the multipliers used, and the
+    images of lam.
+    """
 
     value: float
     proved: bool
     multipliers: Multipliers
+    images: DualImages
 
 
 def examine_dual(
@@ -155,12 +112,14 @@ def examine_dual(
     the effect of correcting lam to exact equality. Costs one product with the groups, and for cones projections, unless
     the `known` multipliers suffice.
     """
-    At = program.groups.adjoint(lam)
-    error = float(np.linalg.norm(At[planted.support] - planted.directions))
-    bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows, known)
+    images = program.groups.dual_images(lam)
+    error = float(np.linalg.norm(images.values[planted.support] - planted.directions))
+    others = np.setdiff1d(program.members, rows)
+    known = Multipliers.none(program.groups.n) if known is None else known
+    bounds, multipliers = program.dual_bounds(lam, images, others, 1.0 - MARGIN, known)
     largest = float(bounds.max(initial=0.0))
     # the nearest lam with A_S^T lam = u is at most error / sigma_min away. This distance times the largest operator
     # norm bounds the change of every dual norm
-    correction = error / planted.smallest * program.groups.largest_norm
+    correction = error / planted.factor.smallest * program.groups.largest_norm
     proved = planted.distinct and error <= EQUALITY_TOLERANCE and largest < 1.0 - MARGIN - correction
-    return Examined(largest, proved, multipliers)
+    return Examined(largest, proved, multipliers, images)

@@ -23,7 +23,6 @@ from recovery.solvers.families import ConeFamily, Family, GatedFamily
 from recovery.solvers.inner import Inner, Iterate
 from recovery.types import Array, Index
 
-THRESHOLD = 1.0 - 1e-3
 NONE: Index = np.empty(0, dtype=np.intp)
 
 
@@ -41,21 +40,22 @@ class DualSearch:
 
 
 def search_dual(
-    groups: Groups, support: Index, frame: Array, start: Array, threshold: float = THRESHOLD, ignored: Index = NONE
+    groups: Groups, support: Index, frame: Array, start: Array, threshold: float, ignored: Index = NONE
 ) -> DualSearch:
     """Minimise phi of a gated program over start + {frame}^perp until it is zero or no step descends.
 
     support: the planted groups S. ignored: further groups to leave out of phi. frame: (n, m), an orthonormal basis of
     range(A_S). start: lam with A_S^T lam = u.
     """
-    family = GatedFamily(groups, threshold, SEARCH, np.concatenate([support, ignored]))
+    others = np.setdiff1d(np.arange(groups.count), np.concatenate([support, ignored]))
+    family = GatedFamily(groups, others, threshold, SEARCH.close)
     point, steps = _minimised(family, groups.rank, frame, start)
-    return DualSearch(point.lam, point.weights((groups.count, groups.rank)), steps)
+    excess = np.zeros((groups.count, groups.rank))
+    excess[others] = point.weights((len(others), groups.rank))
+    return DualSearch(point.lam, excess, steps)
 
 
-def search_exact_dual(
-    program: ExactProgram, rows: Index, frame: Array, start: Array, threshold: float = THRESHOLD
-) -> DualSearch:
+def search_exact_dual(program: ExactProgram, rows: Index, frame: Array, start: Array, threshold: float) -> DualSearch:
     """Minimise phi of an exact program as `search_dual` does, for the planted `rows` of W."""
     others = np.setdiff1d(program.members, rows)
     # projections shorter than the threshold do not count in phi, so they need not be exact

@@ -15,9 +15,8 @@ import scipy
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
 from recovery.programs.projections import Projections
-from recovery.solvers.controls import Controls
 from recovery.solvers.newton_systems import Hessian
-from recovery.types import Array, Index, Mask
+from recovery.types import Array, Index
 
 
 class Active(NamedTuple):
@@ -58,33 +57,29 @@ class Family(Protocol):
 
 
 class GatedFamily:
-    """The rows of gated programs: groups without cones."""
+    """The groups `near` of a gated program, which have no cones. close: see `Controls`."""
 
-    def __init__(self, groups: Groups, bound: float, controls: Controls, left_out: Index | None = None) -> None:
-        self.groups, self.bound, self.controls = groups, bound, controls
-        self.others: Mask | None = None
-        if left_out is not None:
-            self.others = np.ones(groups.count, dtype=np.bool_)
-            self.others[left_out] = False
+    def __init__(self, groups: Groups, near: Index, bound: float, close: float) -> None:
+        self.groups, self.near, self.bound, self.close = groups, near, bound, close
+        self.diagonals = groups.D if len(near) == groups.count else groups.diagonals(near)
 
     def images(self, lam: Array) -> Array:
-        return self.groups.transposed(lam)
+        return self.groups.adjoint(lam, self.near, self.diagonals)
 
     def project(self, Z: Array, s: float) -> Active:
         squares = np.einsum("gr,gr->g", Z, Z)
-        above = squares > (s * self.bound) ** 2
-        rows = np.flatnonzero(above if self.others is None else above & self.others)
+        rows = np.flatnonzero(squares > (s * self.bound) ** 2)
         norms = np.sqrt(squares[rows])
         units = Z[rows] / norms[:, None]
-        return Active(rows, units, norms, self.groups.images(units, rows))
+        labels = self.groups.base @ self.groups.base_weights(units, self.near[rows]).T
+        labels *= self.diagonals[:, rows]
+        return Active(rows, units, norms, labels)
 
     def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
         squares, rates, turns = (np.einsum("gr,gr->g", a, b) for a, b in ((Z, Z), (Z, turn), (turn, turn)))
         threshold = s * self.bound
         # ||z_g||^2 is convex in the length, so a group that is active nowhere is inactive at both ends
         above = np.maximum(squares, squares + 2 * rates + turns) > threshold**2
-        if self.others is not None:
-            above &= self.others
         squares, rates, turns = squares[above], rates[above], turns[above]
 
         def slope(length: float) -> float:
@@ -96,17 +91,16 @@ class GatedFamily:
         return slope
 
     def hessian(self, active: Active, s: float, rough: bool) -> Array:
-        shrinkage = s * self.bound / active.norms
+        shrinkage, own, groups = s * self.bound / active.norms, self.near[active.rows], self.groups
         c = s * (1.0 - shrinkage)
-        groups = self.groups
-        H = groups.rough_gram(active.rows, c) if rough else groups.weighted_gram(active.rows, c, self.controls.close)
+        H = groups.rough_gram(own, c) if rough else groups.weighted_gram(own, c, self.close)
         return with_rank(H, active.labels * np.sqrt(s * shrinkage))
 
     def system(self, active: Active, s: float, shift: float) -> Hessian | None:
         if not len(active.rows):
             return None
         turns = s * s * self.bound / active.norms
-        return Hessian(self.groups, active.rows, active.units, active.labels, s - turns, turns, shift)
+        return Hessian(self.groups, self.near[active.rows], active.units, active.labels, s - turns, turns, shift)
 
 
 class ConeFamily:
@@ -115,26 +109,17 @@ class ConeFamily:
     def __init__(self, program: ExactProgram, members: Index, cones: Projections, chosen: Index | None = None) -> None:
         self.program, self.members, self.cones, self.bound = program, members, cones, cones.bound
         self.chosen = np.arange(len(members)) if chosen is None else chosen
-        self.own = program.group(members[self.chosen])
-        self.sign = program.sign(members[self.chosen])
+        self.own, self.sign = program.group(members[self.chosen]), program.sign(members[self.chosen])
+        # both signs of a group share one product
+        self.groups, (self.some, self.place) = program.groups, np.unique(self.own, return_inverse=True)
+        self.diagonals = self.groups.D if len(self.some) == self.groups.count else self.groups.diagonals(self.some)
 
     def near(self, chosen: Index) -> "ConeFamily":
         """Return the family of fewer signed groups."""
         return ConeFamily(self.program, self.members, self.cones, chosen)
 
     def images(self, lam: Array) -> Array:
-        groups = self.program.groups
-        # both signs of a group share one product; the sign is applied at the end
-        wanted = np.zeros(groups.count, dtype=np.bool_)
-        wanted[self.own] = True
-        if wanted.all():
-            images = groups.transposed(lam)[self.own]
-        else:
-            some = np.flatnonzero(wanted)
-            D = groups.diagonals(some)
-            images = groups.group_gradients(((groups.base * lam[:, None]).T @ D).T, some)
-            images = images[np.searchsorted(some, self.own)]
-        return images * self.sign[:, None]
+        return self.groups.adjoint(lam, self.some, self.diagonals)[self.place] * self.sign[:, None]
 
     def norms(self, images: Array, slack: float = 1.0) -> Array:
         """Return the norms of the projections of images, or upper bounds on them where these are at most slack b."""
@@ -147,7 +132,7 @@ class ConeFamily:
         rows = np.flatnonzero(norms > s * self.bound)
         units, norms = points[rows] / norms[rows, None], norms[rows]
         labels = self.cones.base @ self.cones.weights(self.chosen[rows], units).T
-        labels *= self.program.groups.diagonals(self.own[rows]) * self.sign[rows]
+        labels *= self.diagonals[:, self.place[rows]] * self.sign[rows]
         return Active(rows, units, norms, labels)
 
     def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
@@ -163,15 +148,14 @@ class ConeFamily:
 
     def hessian(self, active: Active, s: float, rough: bool) -> Array:
         chosen, shrinkage = self.chosen[active.rows], s * self.bound / active.norms
-        own, sign = self.own[active.rows], self.sign[active.rows]
         freedom = self.cones.freedom(chosen)
         if rough:  # faces become shares of all directions
             c = s * (1.0 - shrinkage) * freedom / active.units.shape[1]
-            return with_rank(self.program.groups.rough_gram(own, c), active.labels * np.sqrt(s * shrinkage))
+            return with_rank(self.groups.rough_gram(self.own[active.rows], c), active.labels * np.sqrt(s * shrinkage))
         columns = self.cones.columns(chosen, active.units, np.sqrt(1.0 - shrinkage))
-        signed = self.program.groups.diagonals(own) * sign
+        signed = self.diagonals[:, self.place[active.rows]] * self.sign[active.rows]
         columns *= np.repeat(signed.T, freedom, axis=0)
-        n = self.program.groups.n
+        n = self.groups.n
         H: Array = scipy.linalg.blas.dsyrk(s, columns.T, lower=1) if len(columns) else np.zeros((n, n), order="F")
         return H
 

@@ -33,19 +33,15 @@ class GatedProblem(DualProblem):
         self.norms: Array | None = None
 
     def family(self, near: Index) -> GatedFamily:
-        groups = self.program.groups
-        if len(near) < groups.count:
-            groups = groups.subset(np.isin(np.arange(groups.count), near))
-        return GatedFamily(groups, self.program.penalty, self.controls)
+        return GatedFamily(self.program.groups, near, self.program.penalty, self.controls.close)
 
     def judge(self, W: Array, lam: Array, misfit: Array, tolerance: float) -> JudgedPoint:
         del misfit, tolerance
-        certificate, groups = certify(self.program, Solution(W, lam)), self.program.groups
-        # these cost no product, because the groups keep the images of this lam from the certificate
-        At, norms = groups.adjoint(lam), groups.adjoint_norms(lam) / self.program.penalty
+        images = self.program.groups.dual_images(lam)
+        certificate, norms = certify(self.program, Solution(W, lam), images=images), images.norms / self.program.penalty
         rise = np.inf if self.norms is None else float((norms - self.norms).max())
         self.norms = norms
-        return JudgedPoint(certificate.error, abs(certificate.objective), norms, rise, At, lam)
+        return JudgedPoint(certificate.error, abs(certificate.objective), norms, rise, images.values, lam)
 
     def solution(self, W: Array, lam: Array, outcome: Outcome, steps: int) -> Solution:
         return Solution(W, lam, outcome, steps, "newton")
@@ -102,17 +98,17 @@ def gated_start(program: GatedProgram, start: Solution | None) -> Start:
         A, same = groups.block(0), groups.patterns.all(axis=0)
         w = _linear(A, y, bound)
         W[same], lam = w / same.sum(), y - A @ w
-    At, fitted = groups.adjoint(lam), bool(W[0].any())
+    images, fitted = groups.dual_images(lam), bool(W[0].any())
     # lam starts as y, or as what the linear group alone does not fit, scaled to just outside the boundary of the dual,
     # so that at least one other group is active in the first step
-    largest = float(groups.adjoint_norms(lam)[~W.any(axis=1)].max(initial=0.0))
+    largest = float(images.norms[~W.any(axis=1)].max(initial=0.0))
     outside = OUTSIDE[program.interpolates or fitted]
     scale = outside * bound / largest if largest > 0 else float(not program.interpolates)
     if not program.interpolates:
         # inside the boundary of the dual, lam is its optimum: do not scale it up
         scale = min(scale, 1.0)
         s *= FITTED if fitted else max(1.0, math.sqrt(scale / STRONG))
-    return Start(W, lam * scale, At * scale, everyone, s, column**2)
+    return Start(W, lam * scale, images.values * scale, everyone, s, column**2)
 
 
 def _linear(A: Array, y: Array, beta: float) -> Array:

@@ -5,7 +5,7 @@ import pytest
 
 from recovery.instances.ensembles import ENSEMBLES
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms, projection_norms
-from recovery.programs.transforms import Transforms, inverse_factors
+from recovery.programs.transforms import Transforms
 
 
 def transforms(rng: np.random.Generator, r: int) -> np.ndarray:
@@ -30,9 +30,6 @@ def test_products_are_those_of_numpy(r: int) -> None:
             assert np.allclose(
                 products.apply_transposed(strided, chosen), np.einsum("gji,gj->gi", some, rows), atol=1e-13
             )
-    kept = np.arange(8) % 3 == 1
-    W = rng.standard_normal((int(kept.sum()), r))
-    assert np.allclose(products.subset(kept).apply(W, None), np.einsum("gij,gj->gi", T[kept], W), atol=1e-13)
 
 
 def test_products_propagate_nan() -> None:
@@ -40,33 +37,6 @@ def test_products_propagate_nan() -> None:
     rows = np.full((8, 4), np.nan)
     assert np.isnan(products.apply(rows, None)[0]).all()
     assert np.isnan(products.apply_transposed(rows, None)[1]).all()
-
-
-@pytest.mark.parametrize(("m", "r"), [(0, 3), (1, 1), (5, 4), (16, 7), (17, 12), (37, 33)])
-def test_inverse_factors_are_those_of_numpy(m: int, r: int) -> None:
-    rng = np.random.default_rng(m + r)
-    A = rng.standard_normal((m, r, 2 * r))
-    G = A @ A.transpose(0, 2, 1)
-    i, j = np.tril_indices(r)
-    T, places = np.zeros((m + 4, r, r)), rng.permutation(m + 4)[:m]
-    assert inverse_factors(np.ascontiguousarray(G[:, i, j]), T, places, 1e-6).all()
-    for g, place in enumerate(places):
-        assert np.allclose(T[place], np.linalg.inv(np.linalg.cholesky(G[g])).T, rtol=1e-10, atol=1e-12)
-    assert not T[np.setdiff1d(np.arange(m + 4), places)].any()
-
-
-def test_matrices_without_a_reliable_factor_are_reported() -> None:
-    eye, one = np.eye(3), np.ones((3, 3))
-    nearly = one + 1e-9 * eye
-    broken = np.full((3, 3), np.nan)
-    G = np.stack([eye, one, 0 * eye, -eye, nearly, broken] * 7 + [4 * eye])
-    i, j = np.tril_indices(3)
-    T = np.zeros((len(G), 3, 3))
-    with np.errstate(all="raise"):
-        sound = inverse_factors(np.ascontiguousarray(G[:, i, j]), T, np.arange(len(G)), 1e-2)
-    assert sound.tolist() == [True, False, False, False, False, False] * 7 + [True]
-    assert np.array_equal(T[0], eye)
-    assert np.array_equal(T[-1], eye / 2)
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "repeated", "zero", "integers", "uneven"])

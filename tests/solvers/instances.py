@@ -94,5 +94,5 @@ def strange_program(kind: str, seed: int) -> ExactProgram:
     beta = STRANGE_BETAS[int(rng.integers(len(STRANGE_BETAS)))]
     if beta is not None:
         y += rng.choice([0.1, 1.0]) * np.abs(y).max(initial=0.0) * rng.standard_normal(n)
-        beta *= float(groups.adjoint_norms(y).max(initial=0.0)) or 1.0
+        beta *= float(groups.dual_norms(y).max(initial=0.0)) or 1.0
     return ExactProgram(replace(groups, confined=False), y, beta)

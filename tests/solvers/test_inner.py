@@ -27,9 +27,12 @@ def _inner(architecture: str, kind: str, seed: int) -> tuple[list[Inner], Array]
     patterns = np.unique(X @ rng.standard_normal((3, 8)) >= 0, axis=1)
     program = ExactProgram(replace(ARCHITECTURES[architecture].groups(X, patterns), confined=False), X[:, 0])
     groups, lam = program.groups, rng.standard_normal(14)
-    bound = 0.4 * float(groups.adjoint_norms(lam).max())
+    bound = 0.4 * float(groups.dual_norms(lam).max())
     cones = Projections(groups, program.group(program.members), bound)
-    families: list[Family] = [GatedFamily(groups, bound, GATED), ConeFamily(program, program.members, cones)]
+    families: list[Family] = [
+        GatedFamily(groups, np.arange(groups.count), bound, GATED.close),
+        ConeFamily(program, program.members, cones),
+    ]
     inners = []
     for family, k in zip(families, (groups.count, len(program.members)), strict=True):
         W = 0.1 * bound * rng.standard_normal((k, groups.rank))

@@ -94,7 +94,7 @@ def test_a_large_penalty_gives_zero_and_a_smaller_one_does_not():
 def test_a_program_whose_optimum_is_linear_takes_no_steps(unit):
     instance = draw(Setting(60, 5, noise=0.1), np.random.default_rng(0))
     groups = ARCHITECTURES["relu_skip"].groups(unit * instance.X, instance.patterns)
-    norms = groups.adjoint_norms(instance.y)
+    norms = groups.dual_norms(instance.y)
     for fraction, linear in ((0.3, True), (1e-3, False)):
         program = GatedProgram(groups, instance.y, fraction * float(norms[0]))
         solution = solve_newton(program)
@@ -108,7 +108,7 @@ def test_the_all_ones_pattern_shares_the_weights_of_the_linear_group():
     instance = draw(Setting(60, 5, noise=0.1), np.random.default_rng(0))
     patterns = np.hstack([np.ones((60, 1), dtype=np.bool_), instance.patterns])
     groups = ARCHITECTURES["relu_skip"].groups(instance.X, patterns)
-    W = solve_newton(GatedProgram(groups, instance.y, 0.3 * float(groups.adjoint_norms(instance.y)[0]))).W
+    W = solve_newton(GatedProgram(groups, instance.y, 0.3 * float(groups.dual_norms(instance.y)[0]))).W
     assert W[0].any()
     assert np.allclose(W[0], W[1])
 
@@ -202,7 +202,8 @@ def test_a_step_without_active_groups_is_along_the_gradient_and_prints_nothing(c
 
 def inner_of(program, s, anchor, controls=GATED, weight=0.5):
     """The inner problem at zero weights."""
-    family, W = GatedFamily(program.groups, program.penalty, controls), np.zeros((program.groups.count, 1))
+    everyone = np.arange(program.groups.count)
+    family, W = GatedFamily(program.groups, everyone, program.penalty, controls.close), np.zeros((len(everyone), 1))
     delta = 0.0 if program.interpolates else 1.0
     return Inner(family, program.y, W, s, controls, delta, weight, anchor, loose=True)
 
@@ -222,7 +223,7 @@ def test_a_step_from_all_blocks_is_that_in_all_rows(name):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((60, 3)) * 10.0 ** rng.integers(-3, 4), rng.standard_normal(60)
         groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((3, 12)) >= 0]))
-        program = GatedProgram(groups, y, 0.9 * float(np.sort(groups.adjoint_norms(y))[-3]))
+        program = GatedProgram(groups, y, 0.9 * float(np.sort(groups.dual_norms(y))[-3]))
         s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
         inner = inner_of(program, s, y, replace(GATED, rounds=1))
         point = inner.at(1.1 * y, groups.adjoint(1.1 * y))
@@ -245,7 +246,7 @@ def test_a_step_from_the_mean_of_blocks_solves_its_system_roughly(name, rows):
         elif rows == "repeated":
             X = X[rng.integers(0, 40, 120)]
         groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((15, 40)) >= 0]))
-        program = GatedProgram(groups, y, 1.0999 * float(np.sort(groups.adjoint_norms(y))[-20]))
+        program = GatedProgram(groups, y, 1.0999 * float(np.sort(groups.dual_norms(y))[-20]))
         s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
         inner = inner_of(program, s, y)
         point = inner.at(1.1 * y, groups.adjoint(1.1 * y))
