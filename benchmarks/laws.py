@@ -161,7 +161,6 @@ FOLDED = (
     Law("up, down, up, wide", hump(1.6, 0.4), monotone=False),
 )
 
-
 TRUTHS = (
     Law("wendel", lambda v, d, t: ndtr((v - t) * np.sqrt(d / v))),
     Law("logistic", lambda v, d, t: expit((v - t) / 0.5)),
