@@ -12,12 +12,13 @@ from recovery.extras.proofs.unique_optimum import check_signs
 from recovery.types import Array
 
 ZERO = 1e-12
-"""Entries of a dual up to this, relative to its norm, are set to zero."""
+"""Entries of a dual whose terms are up to this, relative to the norm of all terms, are set to zero."""
 
 
-def cleared(lam: Array) -> Array:
-    """Set entries that are zero up to rounding to zero: rows that no planted neuron sees then keep lam_i = 0."""
-    return np.where(np.abs(lam) > ZERO * np.linalg.norm(lam), lam, 0.0)
+def cleared(lam: Array, X: Array) -> Array:
+    """Set entries whose terms lam_i x_i are zero up to rounding to zero: those of rows that no planted neuron sees."""
+    sizes = np.abs(lam) * np.linalg.norm(X, axis=1)
+    return np.where(sizes > ZERO * np.linalg.norm(sizes), lam, 0.0)
 
 
 class DualSums:
@@ -28,7 +29,7 @@ class DualSums:
 
     def __init__(self, balls: Balls, lam: Array, sign: int = 1) -> None:
         self.balls, self.sign = balls, sign
-        self.dual = corrected(balls, cleared(lam))
+        self.dual = corrected(balls, cleared(lam, balls.model.X))
 
     @cached_property
     def rows(self) -> list[list[arb]]:

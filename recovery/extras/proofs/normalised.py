@@ -55,7 +55,7 @@ def prove_unique_on_ranges(model: Model, lam: Array, nodes: int) -> float:
         raise Unproved("the search over all patterns reached the limit of nodes")
     known = model.patterns[live, int(model.linear) :]
     others = [cell for cell in cells.T if cell[live].any() and not (known == cell[live, None]).all(axis=0).any()]
-    return prove_unique(replace(model, patterns=np.column_stack([model.patterns, *others])), cleared(lam))
+    return prove_unique(replace(model, patterns=np.column_stack([model.patterns, *others])), cleared(lam, model.X))
 
 
 def prove_unique_off_images(model: Model, lam: Array, nodes: int) -> float:
