@@ -105,7 +105,7 @@ class Results:
         from recovery.report.page.spec import altair_chart  # imported here, because few scripts need it
 
         analysis = self.analysis(value)
-        return altair_chart(analysis, main_kind(analysis))
+        return altair_chart(analysis, main_kind(analysis, panels=True))
 
     def _repr_png_(self) -> bytes:
         return render(self.plot(), "png")

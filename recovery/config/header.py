@@ -116,7 +116,7 @@ def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
     return style
 
 
-FigureName = Literal["auto", "map", "ratios", "profile", "loss", "paths", "pairing", "landscape", "network"]
+FigureName = Literal["auto", "map", "ratios", "profile", "forest", "loss", "paths", "pairing", "landscape", "network"]
 """The figures that a report may have first; the last five show training records."""
 
 
@@ -139,9 +139,9 @@ class ReportSpec:
     theory curve's name, {ratio: 2.0}, or your function of one coordinate as {function: module:NAME}, with a label.
     labels: names of axes, measured columns and theory curves in pictures, pages and the terminal, such as {alpha:
     "$\\alpha = n/d$"}; tables keep the names of the config. scale, limits: of the colours; the default scale
-    depends on the kind of the value. figure: a map of the plane, fractions against the `ratios` n/d, or a profile (a
-    line along x for each y); `auto` chooses the most informative one. The name of a figure of training records, such as
-    `landscape`, puts that one first.
+    depends on the kind of the value. figure: a map of the plane, fractions against the `ratios` n/d, a profile (a line
+    along x for each y), or a forest plot (a row for each threshold); `auto` chooses the most informative one. The name
+    of a figure of training records, such as `landscape`, puts that one first.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None

@@ -1,7 +1,7 @@
 """One threshold in words. Terminal, page, caption, LaTeX, JSON and claims print the same record."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from recovery.text import many
 OUTSIDE, UNDETERMINED = "outside the grid", "undetermined"
 """Estimates of a threshold of which the cells give a bound at most, and nothing."""
 
+UNKNOWN = Interval(np.nan, -np.inf, np.inf)
 LARGE = 1.5
 """A factor between slices that is worth a remark where it is not excluded."""
 
@@ -25,7 +26,9 @@ class Line:
     value: the event. panel: the coordinates of the panel or slice. what: the quantity at the threshold, `n/d at 50 %`.
     estimate: `1.993`, `1.1 to 1.3` if it changes from slice to slice, or `outside the grid`. interval: `1.955 to
     2.030 (95 %)`. method: what the interval comes from, `smooth curve` or `bracket by the cells`. remark: what limits
-    the estimate, or why there is none. stated, verdict, source: of a claim about it.
+    the estimate, or why there is none. stated, verdict, source: of a claim about it. Then the same in numbers: found:
+    the estimate with its interval, or between the smallest and the largest value if it `changes`; limits: of the claim;
+    trials: of the panel.
     """
 
     value: str
@@ -38,15 +41,24 @@ class Line:
     stated: str = ""
     verdict: str = ""
     source: str = ""
+    found: Interval = field(default=UNKNOWN, repr=False)
+    changes: bool = field(default=False, repr=False)
+    limits: tuple[float, float] = field(default=(-np.inf, np.inf), repr=False)
+    trials: int = field(default=0, repr=False)
 
     @classmethod
     def of(cls, found: Threshold, value: str = "") -> "Line":
         """Return the line of a pooled threshold, or of the threshold of a slice."""
         line = _line(value, found.panel.title, found.along, found.along.what, found.interval, found.method or "")
+        line = replace(line, trials=int(found.panel.cells["trials"].sum()))
         falling = f"falling with {found.along.x}" if found.falling else ""
         if found.changes:
             remark = "; ".join(filter(None, [_change(found), falling]))
-            return replace(line, estimate=_span(found), interval="", method="", remark=remark)
+            ends = [one.value.estimate for one in _ends(found)]
+            line = replace(line, found=Interval(np.nan, *ends), changes=True, remark=remark)
+            return replace(
+                line, estimate=" to ".join(f"{end:{form_of(found.along)}}" for end in ends), interval="", method=""
+            )
         if not found.interval.known:
             return replace(line, method="", remark=_reason(found))
         return replace(line, remark="; ".join(filter(None, [_possible_change(found), _unfinished(found), falling])))
@@ -86,7 +98,8 @@ class Line:
 
 def columns(lines: Sequence[Line]) -> list[dict[str, str]]:
     """Return the lines as the rows of a table, without the columns that are empty in every line."""
-    used = [name for name in Line.__annotations__ if any(getattr(one, name) for one in lines)]
+    names = [one.name for one in fields(Line) if one.repr]
+    used = [name for name in names if any(getattr(one, name) for one in lines)]
     return [{name: getattr(one, name) for name in used} for one in lines]
 
 
@@ -101,7 +114,8 @@ def _line(value: str, panel: str, along: ThresholdAxis, what: str, interval: Int
     estimate = f"{interval.estimate:{form}}" if interval.known else OUTSIDE if bounded else UNDETERMINED
     ends = interval.entry(form) if bounded or interval.known else ""
     name = PLAIN.axis(what) if what == along.x else greek(what)
-    return Line(value, panel, f"{name} at {along.percent}", estimate, ends, method if bounded or interval.known else "")
+    method = method if bounded or interval.known else ""
+    return Line(value, panel, f"{name} at {along.percent}", estimate, ends, method, found=interval)
 
 
 def form_of(along: ThresholdAxis) -> str:
@@ -163,8 +177,3 @@ def _ends(found: Threshold) -> tuple[SliceThreshold, SliceThreshold]:
     """Return the slices with the smallest and with the largest value."""
     low, high = (end(found.each, key=lambda one: one.value.estimate) for end in (min, max))
     return low, high
-
-
-def _span(found: Threshold) -> str:
-    """Return `1.1 to 1.3`, the smallest and the largest value of a slice."""
-    return " to ".join(f"{one.value.estimate:{form_of(found.along)}}" for one in _ends(found))

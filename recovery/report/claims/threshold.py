@@ -62,7 +62,7 @@ def lines(estimates: Estimates) -> list[Line]:
 
 def _beside(line: Line, found: Threshold, claim: ThresholdClaim) -> Line:
     verdict = decided(tests_of(found, claim.limits))[1]
-    return replace(line, stated=stated_limits(claim), verdict=verdict, source=claim.source)
+    return replace(line, stated=stated_limits(claim), verdict=verdict, source=claim.source, limits=claim.limits)
 
 
 def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from recovery.errors import ReportError
 from recovery.report.claims import Analysis
+from recovery.report.figures.forest import draw_forest, is_forest
 from recovery.report.figures.line_plots import PROFILE, RATIOS, is_profile, is_ragged
 from recovery.report.figures.map import MAP, PAIRED, TRIALS, has_paired_outcomes
 from recovery.report.figures.panels import Panels, draw_panels
@@ -22,7 +23,8 @@ from recovery.report.statistics import poolable
 class Kind:
     """A kind of figure. `words` is its text alternative, with placeholders {value}, {x} and {y} of the diagram.
 
-    fits: whether the kind suits an analysis. main: the panels of a main figure; other kinds are additional figures.
+    fits: whether the kind suits an analysis. main: the panels of a main figure, which other axes, and several values
+    side by side, have in place of a forest plot; kinds without it are additional figures.
     """
 
     words: str
@@ -37,6 +39,7 @@ KINDS: dict[str, Kind] = {
         "Fraction {value} against n/d, one colour per size d", lambda a: is_ragged(a.diagram), RATIOS.draw, RATIOS
     ),
     "profile": Kind("{value} along {x}", lambda a: is_profile(a.diagram), PROFILE.draw, PROFILE),
+    "forest": Kind("Thresholds of {value}, one row each, with what is stated", is_forest, draw_forest, MAP),
     "trials": Kind("Number of trials in each grid cell", lambda a: bool(a.diagram.grid.rounds), TRIALS.draw),
     "paired": Kind(
         "Grid cells in which only the convex program or only training recovers, on the same draws",
@@ -56,8 +59,8 @@ class Drawing:
     draw: Callable[[], Figure]
 
 
-def main_kind(analysis: Analysis) -> str:
-    """Return the name of the kind of the main figure.
+def main_kind(analysis: Analysis, panels: bool = False) -> str:
+    """Return the name of the kind of the main figure. panels: of one that has the panels of the diagram.
 
     Raises `ReportError` if the config asks for `ratios` and the value is not a proportion over n and d.
     """
@@ -66,9 +69,8 @@ def main_kind(analysis: Analysis) -> str:
         raise ReportError(
             "report.figure is 'ratios', which shows a success fraction over n and d; use 'map' or 'profile'"
         )
-    if requested in KINDS:
-        return requested
-    return next(name for name, kind in reversed(KINDS.items()) if kind.main and kind.fits(analysis))
+    names = [name for name, kind in KINDS.items() if kind.main and not (panels and name == "forest")]
+    return requested if requested in names else next(one for one in reversed(names) if KINDS[one].fits(analysis))
 
 
 def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
@@ -77,7 +79,7 @@ def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
     if not diagram.beside:
         return name, _drawing(KINDS[name], analysis)
     others = [Analysis(one) for one in diagram.one_by_one[1:]]
-    shown = [(one, _panels(main_kind(one))) for one in (analysis, *others)]
+    shown = [(one, _panels(main_kind(one, panels=True))) for one in (analysis, *others)]
     words = ", ".join(one.diagram.quantity.label for one, _ in shown)
     return "quantities", Drawing(f"Side by side: {words}", partial(draw_panels, shown))
 
@@ -115,7 +117,7 @@ def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) ->
 
     Returns the cells of a map, from which a colour bar can be made. key: draw the colour bar and the key, too.
     """
-    panels = _panels(main_kind(analysis))
+    panels = _panels(main_kind(analysis, panels=True))
     drawn = panels.prepare(analysis, True)(ax, panel)
     across, up = panels.labels(analysis.diagram)
     ax.set(xlabel=across, ylabel=up)

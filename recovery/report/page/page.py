@@ -36,7 +36,7 @@ SCREEN = 130
 
 def report_page(analyses: list[Analysis]) -> str:
     """Return the HTML report of one or several grids, as one page."""
-    charts = [None if len(one.diagram.table) > LARGE else Chart(one, main_kind(one)) for one in analyses]
+    charts = [None if len(one.diagram.table) > LARGE else Chart(one, main_kind(one, panels=True)) for one in analyses]
     assets = {name: files("recovery.report.page").joinpath(name).read_bytes() for name in ("page.css", "page.js")}
     library = files("recovery.report.page").joinpath("vega.js.gz").read_bytes()
     scripts = [_digest(assets["page.js"]), _digest(gzip.decompress(library))]
@@ -86,7 +86,8 @@ def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Jso
     room = MOST_PICTURES
     for analysis, chart in zip(analyses, charts, strict=True):
         diagram, pictures = analysis.diagram, list[tuple[str, str]]()
-        main = [main_figure(analysis)[1]] if diagram.beside or chart is None else []
+        kind, figure = main_figure(analysis)
+        main = [figure] if chart is None or kind != chart.form else []
         for figure in [*main, *figures_beside(analysis).values()]:
             picture = render(figure.draw(), "png", SCREEN)
             room -= len(picture)

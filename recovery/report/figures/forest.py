@@ -1,0 +1,122 @@
+"""The forest plot: one row per threshold with its interval, what a source states, the verdict and the trials.
+
+It replaces small multiples that nobody can read: many panels, or panels of few grid cells.
+"""
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from recovery.interval import interval_words
+from recovery.report.claims import Analysis, Line
+from recovery.report.figures.sheet import Sheet, interval_handle, sheet
+from recovery.report.figures.style import LINES, font_size, label_log, plain, style_of, wrapped
+from recovery.text import many
+
+MANY = 10
+"""From this number of panels on, thresholds are one figure of rows."""
+LOG = 8.0
+"""Ratio of the largest and the smallest number from which the axis is logarithmic."""
+ROW = 0.17
+"""Height of a line of text in inches."""
+STATED: dict[str, Any] = {"color": LINES[1], "marker": "D", "ms": 3.5, "mfc": "none", "linestyle": "none", "zorder": 4}
+LIMITS: dict[str, Any] = STATED | {"marker": "|", "ms": 7, "mew": 1.2}
+RANGE: dict[str, Any] = {"color": "0.6", "lw": 2.5, "solid_capstyle": "butt"}
+VERDICTS = {"contradicted": LINES[1], "inconclusive": "0.4"}
+
+
+def is_forest(analysis: Analysis) -> bool:
+    """Return whether there are too many panels with a threshold for a panel each."""
+    return len(analysis.diagram.panels) >= MANY and len(rows_of(analysis)) > 1
+
+
+def rows_of(analysis: Analysis) -> list[list[Line]]:
+    """Return the lines of each threshold of the shown value: one, or one for each claim about it."""
+    value, what = str(analysis.diagram.quantity), [Line.of(one).what for one in analysis.all_thresholds[:1]]
+    lines = [line for line in analysis.lines if line.value == value and [line.what] == what]
+    return [list(some) for _, some in groupby(lines, key=lambda line: line.panel)]
+
+
+def draw_forest(analysis: Analysis) -> Figure:
+    """Draw the thresholds of an analysis, the first at the top."""
+    diagram, rows = analysis.diagram, rows_of(analysis)
+    style = style_of(diagram)
+    with sheet(1, diagram.heading, style) as page:
+        size, wide = font_size("ytick.labelsize"), style.width(2)
+        page.figure.set_figwidth(wide)
+        names = [wrapped(plain(some[0].panel or diagram.title), size, 0.4 * wide) for some in rows]
+        words = [_words(some) for some in rows]
+        heights = [max(len(name), len(some)) for name, some in zip(names, words, strict=True)]
+        at = -(np.cumsum(heights) - np.array(heights) / 2)
+        ax = page.axes[0]
+        numbers = np.array([number for some in rows for number in _numbers(some) if np.isfinite(number)])
+        span = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 1.0)
+        log = span[0] > 0 and span[1] / span[0] > LOG
+        room = 0.06 * (np.log(span[1] / span[0]) if log else span[1] - span[0]) or 0.5
+        ends = (span[0] * np.exp(-room), span[1] * np.exp(room)) if log else (span[0] - room, span[1] + room)
+        ax.set(xscale="log" if log else "linear", xlim=ends, ylim=(at[-1] - heights[-1] / 2, 0.0))
+        for y, some, texts in zip(at, rows, words, strict=True):
+            _draw_row(ax, y, some, ends)
+            colour = VERDICTS.get(some[0].verdict, "black")
+            ax.text(
+                1.02, y, "\n".join(texts), transform=ax.get_yaxis_transform(), va="center", color=colour, fontsize=size
+            )
+        ax.set_yticks(at, ["\n".join(name) for name in names])
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="x", color="0.9", lw=0.5)
+        ax.set_axisbelow(True)
+        if log:
+            label_log(ax.xaxis, *ends)
+        page.label(rows[0][0].what, "")
+        _add_key(page, analysis, rows)
+        page.figure.set_figheight(0.5 + ROW * style.magnification * sum(heights))
+    return page.figure
+
+
+def _numbers(some: list[Line]) -> list[float]:
+    """Return what a row draws: the estimate with its interval, and the numbers that claims state."""
+    found = some[0].found
+    return [found.estimate, found.low, found.high, *(limit for line in some for limit in line.limits)]
+
+
+def _words(some: list[Line]) -> list[str]:
+    """Return the lines of text at the right of a row: the estimate, each claim with its verdict, the trials."""
+    line = some[0]
+    claims = [f"{one.stated}: {one.verdict}" for one in some if one.stated]
+    trials = many(line.trials, "trial")
+    return [f"{line.estimate}, {trials}", *claims]
+
+
+def _draw_row(ax: Axes, y: float, some: list[Line], ends: tuple[float, float]) -> None:
+    """Draw one threshold: a dot in its interval, or the range of the slices; an arrow where an end is open."""
+    found, inside = some[0].found, [float(np.clip(end, *ends)) for end in (some[0].found.low, some[0].found.high)]
+    if np.isfinite([found.low, found.high]).any():
+        ax.plot(inside, [y, y], **(RANGE if some[0].changes else {"color": "black", "lw": 1.0}))
+        for end, seen, marker in zip((found.low, found.high), inside, "<>", strict=True):
+            if np.isinf(end):
+                ax.plot([seen], [y], marker, color="black", ms=3.5, clip_on=False)
+    if found.known:
+        ax.plot([found.estimate], [y], "o", color="black", ms=3.5, zorder=3)
+    for line in some:
+        low, high = line.limits
+        if np.isfinite([low, high]).all():
+            ax.plot([(low + high) / 2], [y], **STATED)
+        ax.plot([end for end in (low, high) if np.isfinite(end)], [y] * int(np.isfinite([low, high]).sum()), **LIMITS)
+
+
+def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
+    """Add the entries of the legend for what the rows draw."""
+    lines = [line for some in rows for line in some]
+    page.add([interval_handle(f"estimate, {interval_words(analysis.levels)}")])
+    if any(line.changes for line in lines):
+        page.add([Line2D([], [], **RANGE, label="range over the slices: no common value")])
+    if any(np.isfinite(line.limits).all() for line in lines):
+        page.add([Line2D([], [], **STATED, label="stated number")])
+    if any(np.isfinite(line.limits).any() for line in lines):
+        page.add([Line2D([], [], **LIMITS, label="limits of the claim")])
+    if unmeasured := [panel.title for panel in analysis.diagram.panels if panel.note]:
+        page.add([Line2D([], [], linestyle="none", label=plain(f"not measured: {'; '.join(unmeasured)}"))])
