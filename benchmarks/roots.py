@@ -2,7 +2,7 @@
 
     python -m benchmarks.roots [--law wendel ...] [--method ours ...] [--runs 200] [--error 0.01] [--jobs 1]
 
-Each trial is a success or a failure at whole n and d = 50, drawn from a curve of `benchmarks.truths` whose ratio is
+Each trial is a success or a failure at whole n and d = 50, drawn from a curve of `benchmarks.laws` whose ratio is
 between 1.9 and 2.1; n is sought in 10 to 400. A run of a peer has an estimate of n/d at each checkpoint of its trials.
 Ours, an adaptive sweep with refinement, has one run per half width. The mean absolute error over the runs is
 interpolated in logarithms between checkpoints, or half widths. Each run has a seed of its own, so jobs change nothing.
@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from benchmarks import arguments, one_thread, table, written
-from benchmarks.truths import CURVES
+from benchmarks.laws import TRUTHS
 from benchmarks.until import COARSE, goes_on
 from recovery.config.sampling import Until
 from recovery.report.statistics.counts import Counts
@@ -117,6 +117,7 @@ def _learned(trial: Trial, learner: Any, batch: int, place: Callable[[Any], floa
 
 PEERS = {"SimSolve's algorithm": simsolve, "AverageLearner1D": average_learner, "Learner2D": learner_2d}
 METHODS = ("ours", *PEERS)
+CHANCES = {law.name: law.chance for law in TRUTHS}
 
 
 def run(law: str, method: str, seed: int) -> list[tuple[float, float, float]]:
@@ -125,7 +126,7 @@ def run(law: str, method: str, seed: int) -> list[tuple[float, float, float]]:
     ratio = rng.uniform(1.9, 2.1)
 
     def chance(n: Array, d: Any) -> Array:
-        return np.clip(CURVES[law](n, d, ratio), 0.0, 1.0)
+        return np.clip(CHANCES[law](n / d, d, ratio), 0.0, 1.0)
 
     if method == "ours":
         rules = [Until(f"threshold +-{half}", refine=True, ceiling=CEILING) for half in HALVES]

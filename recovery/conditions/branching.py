@@ -132,9 +132,9 @@ def branch(  # type: ignore[no-untyped-def]
                     row = i
         if above > goal and row >= 0:
             sides[top + 1], numbers[top + 1] = side, given
-            t = dot(up[row], u)
+            along = dot(up[row], u)
             # push the node for the side of `row` that contains u last, so that it is searched first
-            ahead = 1 if t > 0.0 else 0
+            ahead = 1 if along > 0.0 else 0
             end = row + ahead * m
             sides[top + ahead, row], sides[top + 1 - ahead, row] = 1, -1
             if not normalised:

@@ -20,7 +20,15 @@ from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate
 from recovery.programs.program import Program
 from recovery.programs.solution import Multipliers, Solution
-from recovery.runner.rerun import Difference, comparison, find_trial, instance_arrays, replay, save_arrays, stored_rows
+from recovery.runner.rerun import (
+    ColumnDifference,
+    comparison,
+    find_trial,
+    instance_arrays,
+    replay,
+    save_arrays,
+    stored_rows,
+)
 from recovery.runner.trial import Row, draw_instance
 from recovery.store import Grid, read
 from recovery.store.parts import write_file, writing
@@ -52,7 +60,7 @@ class TrialCertificate:
     numbers: Certificate
     row: Row
     stored: Row | None
-    differences: Sequence[Difference]
+    differences: Sequence[ColumnDifference]
     agrees: bool
 
     @property
@@ -240,7 +248,7 @@ def certify_trial(grid: Grid, trial: Trial) -> TrialCertificate:
         found = PlantedProgram(instance, architecture, program).solve(method.solver)
     row: Row = {"trial_id": trial.id, "status": "ok", **checked(result, method.columns)}
     stored, agrees = stored_rows(grid, [trial]).get(trial.id), True
-    differences: Sequence[Difference] = ()
+    differences: Sequence[ColumnDifference] = ()
     if stored is not None:
         replayed = comparison(grid, [trial])(trial, row)
         if not replayed.agrees:

@@ -60,7 +60,7 @@ class ReluNetwork:
         if not 0 < len(self.a) <= MOST_FLIPPED:
             return None
         # in an orthonormal basis of the units there are at most 16 coordinates
-        units = np.linalg.qr((self.a[:, None] * np.column_stack([self.W, self.b])).T, mode="r").T
+        units = np.asarray(np.linalg.qr((self.a[:, None] * np.column_stack([self.W, self.b])).T, mode="r")).T
         sums = np.zeros((1, units.shape[1]))
         for unit in units:
             sums = np.vstack([sums, sums + unit])

@@ -49,7 +49,7 @@ A count of 1 is exact."""
 
 
 @dataclass(frozen=True)
-class Difference:
+class ColumnDifference:
     """A column in which a stored row and its replay differ.
 
     distance: how far apart the two fits can be, given their duality gaps.
@@ -94,7 +94,7 @@ class Replayed:
 
     trial: Trial
     again: Row
-    differences: Sequence[Difference]
+    differences: Sequence[ColumnDifference]
     outcome: Outcome
     made_on: str = ""
     not_compared: Sequence[str] = ()
@@ -185,12 +185,12 @@ def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:
     return {row["trial_id"]: row for row in grid.table.filter(pc.is_in(ids, chosen)).to_pylist()}
 
 
-def repeated_rows(grid: Grid) -> dict[str, Difference]:
+def repeated_rows(grid: Grid) -> dict[str, ColumnDifference]:
     """Return trial -> difference, for the trials with several rows of status `ok` that differ: a report draws one."""
     rows = pa.concat_tables([table for _, table in read_parts(Folder(grid.path).trials)], promote_options="permissive")
     ids = pc.value_counts(rows.filter(pc.equal(rows["status"], "ok"))["trial_id"])
     more = ids.field("values").filter(pc.greater(ids.field("counts"), 1))
-    first, found = dict[str, Row](), dict[str, Difference]()
+    first, found = dict[str, Row](), dict[str, ColumnDifference]()
     for row in rows.filter(pc.is_in(rows["trial_id"], more)).to_pylist():
         if row["status"] == "ok":
             for difference in differences(first.setdefault(row["trial_id"], row), row):
@@ -199,7 +199,7 @@ def repeated_rows(grid: Grid) -> dict[str, Difference]:
     return found
 
 
-def differences(stored: Row, again: Row, lacking: Collection[str] = ()) -> list[Difference]:
+def differences(stored: Row, again: Row, lacking: Collection[str] = ()) -> list[ColumnDifference]:
     """Return the columns of a stored row, its coordinates among them, in which another row of the trial differs.
 
     Not compared: times, error messages, the solver and its number of iterations, which depend on version and rounding,
@@ -211,7 +211,7 @@ def differences(stored: Row, again: Row, lacking: Collection[str] = ()) -> list[
         ignored |= {"iterations", "solver"}
     pairs = [(name, was, again.get(name)) for name, was in stored.items() if name not in ignored]
     distance = _fit_uncertainty(stored) + _fit_uncertainty(again)
-    return [Difference(name, was, now, distance) for name, was, now in pairs if was != now]
+    return [ColumnDifference(name, was, now, distance) for name, was, now in pairs if was != now]
 
 
 def _may_lack(stored: Row, column: str) -> bool:

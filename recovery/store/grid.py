@@ -97,7 +97,7 @@ def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
     if bound is not None:
         known = [rows[name].to_pylist() if name in rows.column_names else [None] * len(rows) for name in names[-2:]]
         values = [
-            occurred(*(implied(column, *why) if value is None else (value, value)), bound)
+            occurred(*(implied(column, *why) if value is None else (value, value)), at_most=bound)
             for value, *why in zip(values, *known, strict=True)
         ]
     return dict(zip(rows["trial_id"].to_pylist(), values, strict=True))

@@ -101,11 +101,11 @@ def _curve(
     if shape == "free" or len(inner) < 3:
         return None, np.nan, largest_dispersion(counts)
     low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1])
-    first = np.linspace(float(low), float(high), 6)
-    found = near_threshold(counts, np.unique(np.append(first, bracket.middle)), probability, shape == "smooth")
-    if found is None:
+    starts = np.linspace(float(low), float(high), 6)
+    fitted = near_threshold(counts, np.unique(np.append(starts, bracket.middle)), probability, shape == "smooth")
+    if fitted is None:
         return None, np.nan, largest_dispersion(counts)
-    curve, t = found
+    curve, t = fitted
     spread, first = Dispersion(), curve.counts
     for _ in range(3 if first.draws else 0):
         # a curve through dependent counts follows their scatter, so the dispersion is estimated again
