@@ -1,5 +1,6 @@
 """Grids for the tests, drawn from Wendel's law instead of solved: P(recovered) = 1 - P(all-ones pattern)."""
 
+import math
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,6 @@ def wendel_rows(
         recovered, 10 ** rng.normal(-7, 1, len(rows)), 10 ** rng.normal(-0.5, 0.2, len(rows))
     )
     rows["absolute_distance"] = rows["max_deviation"] * 3
-    rows["own_code"] = pd.array([None] * len(rows), dtype="str")
     rows["seconds"] = rng.gamma(2, 0.1, len(rows))
     rows["started_at"] = pd.Timestamp("2026-01-01", tz="UTC")
     rows["error_type"] = pd.array([None] * len(rows), dtype="str")
@@ -65,6 +65,14 @@ def fail(rows: pd.DataFrame, which: Any, message: str = "the solver broke down")
     return rows
 
 
+def leave_undecided(rows: pd.DataFrame, which: Any) -> pd.DataFrame:
+    """The same rows, with the verdicts at the positions `which` (a slice, a list or a mask) undecided."""
+    rows = rows.copy()
+    rows.loc[rows.index[which], "recovered"] = pd.NA
+    rows.loc[rows.index[which], ["verdict", "certificate"]] = ["undecided", "none"]
+    return rows
+
+
 def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | None = None, **document: Any) -> Grid:
     """A stored grid of these rows; `document` overrides keys of its config."""
     config = {"name": "drawn", "title": "Drawn from the law", "axes": {}}
@@ -74,10 +82,11 @@ def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | N
     config |= document
     if "architecture" in config["axes"]:
         del config["architecture"]
-    table = pa.Table.from_pandas(rows, preserve_index=False)
+    code = {} if "own_code" in rows else {"own_code": pd.array([None] * len(rows), dtype="str")}
+    table = pa.Table.from_pandas(rows.assign(**code), preserve_index=False)
     count = len(rows) if trials is None else trials
-    columns = columns_document(COLUMNS)
-    sweep = {"name": "drawn", "digest": "0", "config": config, "trials": count, "columns": columns, "provenance": {}}
+    sweep = {"name": "drawn", "digest": "0", "trials": count, "cells": math.ceil(count / config["replicates"])}
+    sweep |= {"config": config, "columns": columns_document(COLUMNS), "provenance": {}}
     return Grid(Path(path), sweep, table)
 
 
@@ -111,7 +120,7 @@ def as_stored(table: pa.Table) -> pa.Table:
 def store(rows: pd.DataFrame, path: Path, **document: Any) -> Path:
     """Store a grid of these rows as a sweep stores it."""
     made, folder = grid(rows, path, **document), Folder(path)
-    folder.create({"format": 1, **made.sweep})
+    folder.create(made.sweep)
     if len(rows):
         folder.write(as_stored(made.table))
     return path

@@ -25,7 +25,7 @@ from recovery.report.statistics.proportions import exact_interval
 
 from . import vega
 from .conftest import visit
-from .grids import analysed, fail, grid, wendel_rows
+from .grids import analysed, fail, grid, leave_undecided, wendel_rows
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> \U0001f4a5 $x$"
 CLAIMS = [
@@ -281,9 +281,7 @@ def log_page() -> str:
 
 
 def marked_page() -> str:
-    rows = wendel_rows(ensemble=["gaussian", "haar"], seed=1)
-    rows.loc[::13, "recovered"] = None
-    rows.loc[::13, "verdict"] = "undecided"
+    rows = leave_undecided(wendel_rows(ensemble=["gaussian", "haar"], seed=1), slice(None, None, 13))
     return page_of(fail(rows, [*range(0, 30, 2), *range(5, 10)]))
 
 

@@ -20,7 +20,7 @@ from recovery.report.figures.map import MAP
 from recovery.report.texts.tables import as_csv, as_json, columns_of, csv_text
 from recovery.theory import CURVES
 
-from .grids import analysed, fail, grid, text_of, wendel_rows
+from .grids import analysed, fail, grid, leave_undecided, text_of, wendel_rows
 
 
 def test_csv_holds_every_cell_with_its_counts() -> None:
@@ -96,13 +96,13 @@ def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
     assert b"/FontFile2" in pdf
 
 
-def test_figure_states_failed_missing_and_undecided_trials() -> None:
-    rows = fail(wendel_rows(), slice(0, 7))
-    rows.loc[20:22, "recovered"] = pd.NA
+def test_figure_states_failed_missing_undecided_and_unmeasured_trials() -> None:
+    rows = leave_undecided(fail(wendel_rows(), slice(0, 7)), slice(20, 23))
+    rows.loc[30:31, "recovered"] = pd.NA
     svg = render(MAP.draw(analysed(rows.drop(index=[50, 51]), trials=len(rows))), "svg").decode()
     words = re.sub(r"<[^>]+>", "", svg)
     assert "trials failed (7) and missing (2)" in words
-    assert "trials undecided (3)" in words
+    assert "trials undecided (3) and unmeasured (2)" in words
     assert "no trial finished" in words
 
 

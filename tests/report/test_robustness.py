@@ -17,7 +17,7 @@ from recovery.report.statistics.proportions import exact_interval
 from recovery.report.texts.tables import as_csv, as_json, cell_table
 from recovery.store import Grid
 
-from .grids import analysed, fail, grid, text_of, wendel_rows
+from .grids import analysed, fail, grid, leave_undecided, text_of, wendel_rows
 
 
 def only_failed() -> pd.DataFrame:
@@ -26,8 +26,7 @@ def only_failed() -> pd.DataFrame:
 
 def undecided() -> pd.DataFrame:
     rows = wendel_rows(n=[10, 20], d=[5, 10])
-    rows.loc[rows["n"] == 10, "recovered"] = pd.NA
-    return rows
+    return leave_undecided(rows, rows["n"] == 10)
 
 
 def even_odds(**axes: Any) -> pd.DataFrame:
