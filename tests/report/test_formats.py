@@ -103,7 +103,7 @@ def test_csv_has_the_shown_value_and_more_columns_on_request(tmp_path: Path) -> 
         for more in ((), ("--columns", "seconds"), ("--columns", "max_deviation<=1e-3"), ("--columns", "all"))
     ]
     few, more, event, every = ([name.strip('"') for name in head.split(",")] for head in heads)
-    answers = ("yes", "no", "undecided", "fraction", "low", "high", "level", "worst", "best")
+    answers = ("yes", "no", "undecided", "unmeasured", "fraction", "low", "high", "level", "worst", "best")
     assert few == ["d", "n", "trials", "ok", "failed", "missing", *(f"recovered_{name}" for name in answers)]
     assert "seconds_median" in more
     assert "max_deviation<=0.001_fraction" in event

@@ -94,7 +94,7 @@ def test_a_fine_grid_fits_one_page() -> None:
     page = report_page([analysis])
     assert len(page) < 1_500_000
     sizes = analysis.pooled[0].slices
-    assert len(sizes) == 40
+    assert len(sizes) == size
     within = [size.interval.low <= 2 * size.y <= size.interval.high for size in sizes if size.y <= 220]
     assert binomtest(sum(within), len(within), 0.95, alternative="less").pvalue > 1e-3
     assert analysis.pooled[0].interval.low <= 2 <= analysis.pooled[0].interval.high

@@ -45,14 +45,14 @@ def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame
     """
     blocks = [diagram.cells.keys, diagram.cells.counts()]
     for quantity in quantities:
-        tally = diagram.tally(quantity).drop(columns=["value", "undefined"])
+        tally = diagram.tally(quantity).drop(columns="undefined")
         if quantity.proportion(diagram.frame):
-            with np.errstate(invalid="ignore"):
-                tally.insert(3, "fraction", tally["yes"] / (tally["yes"] + tally["no"]))
             low, high = exact_interval(tally["yes"].to_numpy(), tally["no"].to_numpy())
-            tally.insert(4, "low", low)
-            tally.insert(5, "high", high)
-            tally.insert(6, "level", LEVEL)
+            tally = tally.rename(columns={"value": "fraction"})
+            for name, column in {"low": low, "high": high, "level": LEVEL}.items():
+                tally.insert(tally.columns.get_loc("worst"), name, column)
+        else:
+            tally = tally.drop(columns="value")
         blocks.append(tally.add_prefix(f"{quantity}_"))
     return pd.concat(blocks, axis=1)
 
