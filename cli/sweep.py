@@ -87,7 +87,7 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @click.option("--keep-changed", is_flag=True, hidden=True)
 @click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, hidden=True)
 @click.option("--trust", is_flag=True, help="If CONFIG is a results folder, run the user code that it names.")
 def command(**asked: Any) -> None:
     """Run the trials of CONFIG that are not stored yet, and store a row for each.

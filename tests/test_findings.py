@@ -75,8 +75,7 @@ def test_a_printed_number_stands_beside_ours_with_the_errors_of_both() -> None:
     assert "**" not in near
     printed, sure, unsure = (filled("{{within " + draws + "p3-table1}}") for draws in ("", "1000000 ", "1 "))
     assert printed == "55 of 60"
-    assert sure == printed  # the stated errors are never taken to be smaller than stated
-    assert int(unsure.split()[0]) > 55
+    assert int(sure.split()[0]) < 55 < int(unsure.split()[0])  # the fewer draws a source has, the less its mean tells
     with pytest.raises(ValueError, match="no table"):
         filled("{{numbers p1-theorem7 1}}")
     with pytest.raises(ValueError, match="no trials"):

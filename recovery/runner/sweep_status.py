@@ -16,6 +16,7 @@ from recovery.store.stored_rows import StoredRows
 from recovery.text import printable
 from recovery.user import fingerprint, folders_of, user_names
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WINDOW = timedelta(minutes=5)
 """A sweep runs if a trial began this short a time ago, and the recent rate is of trials since."""
 MOST_ERRORS = 5
@@ -78,10 +79,17 @@ def sweep_status(path: Path) -> SweepStatus:
     config, rows = grid.sweep["config"], grid.table
     rate = last = None
     if len(rows):
-        last = pc.max(rows["started_at"]).as_py()
-        late = rows.filter(pc.greater_equal(rows["started_at"], last - WINDOW))
-        span = (last - pc.min(late["started_at"]).as_py()).total_seconds()
-        rate = len(late) / max(span, pc.max(late["seconds"]).as_py() or 0.0, 1e-6)
+        # integers, because Arrow makes Python's times by pandas, which is slow to import
+        began = rows["started_at"].cast(pa.int64()).to_pylist()
+        last = EPOCH + timedelta(microseconds=max(began))
+        first = max(began) - WINDOW // timedelta(microseconds=1)
+        late = [
+            (start, seconds or 0.0)
+            for start, seconds in zip(began, rows["seconds"].to_pylist(), strict=True)
+            if start >= first
+        ]
+        starts, times = zip(*late, strict=True)
+        rate = len(late) / max((max(starts) - min(starts)) * 1e-6, *times, 1e-6)
     planned, current = grid.sweep["trials"], None
     if config.get("sampling", {}).get("kind") == "until":
         first = grid.sweep["cells"] * config.get("replicates", 1)

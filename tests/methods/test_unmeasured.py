@@ -32,7 +32,7 @@ def test_a_recovery_has_every_value_of_its_solution_and_a_decision_without_a_sol
     recovered, undefined, reasons = states(MinNorm(), Setting(60, 8))
     assert recovered["verdict"] == "recovered"
     assert not reasons
-    assert undefined == {"cone_violation", "reason", "solver"}
+    assert undefined == {"cone_violation", "failure_bound", "reason", "solver"}
     failed, undefined, reasons = states(MinNorm(), Setting(60, 40))
     assert failed["verdict"] in ("not_optimal", "not_unique")
     assert reasons.keys() >= set(SOLUTION) - {"cone_violation"}
