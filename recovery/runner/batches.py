@@ -104,7 +104,7 @@ def shard_numbers(costs: Array, count: int) -> Index:
     differ by at most one trial's. The result depends on the costs alone, so shards agree whenever they start.
     """
     numbers = np.empty(len(costs), np.intp)
-    least = [(0.0, shard) for shard in range(1, count + 1)]
+    least = [(0.0, shard) for shard in range(1, min(count, len(costs)) + 1)]  # more shards than trials stay empty
     for place in np.argsort(-costs, kind="stable").tolist():
         total, numbers[place] = least[0]
         heapq.heapreplace(least, (total + costs[place], int(numbers[place])))
