@@ -35,6 +35,8 @@ LATEX = {letter: rf"\{name}" for name, letter in GREEK.items()} | {
 }
 """Signs in reports, and their names in LaTeX's mathematics."""
 _NUMBER = re.compile(r"(undetermined|((above|below|[<>]=) )?[-+]?\.?\d.*)?")
+ANSWERS = ("yes", "no", "undecided", "unmeasured", "fraction", "low", "high", "level", "worst", "best")
+"""What a table says of a proportion in a cell."""
 
 
 def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame:
@@ -48,9 +50,8 @@ def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame
         tally = diagram.tally(quantity).drop(columns="undefined")
         if quantity.proportion(diagram.frame):
             low, high = exact_interval(tally["yes"].to_numpy(), tally["no"].to_numpy())
-            tally = tally.rename(columns={"value": "fraction"})
-            for name, column in {"low": low, "high": high, "level": LEVEL}.items():
-                tally.insert(tally.columns.get_loc("worst"), name, column)
+            tally = tally.rename(columns={"value": "fraction"}).assign(low=low, high=high, level=LEVEL)
+            tally = tally[list(ANSWERS)]
         else:
             tally = tally.drop(columns="value")
         blocks.append(tally.add_prefix(f"{quantity}_"))
