@@ -96,10 +96,11 @@ def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
     values = rows[column].to_pylist()
     if bound is not None:
         known = [rows[name].to_pylist() if name in rows.column_names else [None] * len(rows) for name in names[-2:]]
-        values = [
-            occurred(*(implied(column, *why) if value is None else (value, value)), at_most=bound)
-            for value, *why in zip(values, *known, strict=True)
+        ranges = [
+            (value, value) if value is not None else implied(column, verdict, certificate)
+            for value, verdict, certificate in zip(values, *known, strict=True)
         ]
+        values = [occurred(low, high, bound) for low, high in ranges]
     return dict(zip(rows["trial_id"].to_pylist(), values, strict=True))
 
 

@@ -192,9 +192,10 @@ class Threshold:
         """Return the value of the other slice by that of one slice; the interval holds for all pairs at once."""
         if not (one.outer.low > 0 and other.outer.low > 0):
             return Interval(other.value.estimate / one.value.estimate, 0.0, np.inf, self.level)
-        logs = [Interval(*np.log([at.estimate, at.low, at.high]), level=self.level) for at in (one.outer, other.outer)]
-        found = threshold_difference(*logs)
-        return Interval(*np.exp([found.estimate, found.low, found.high]), level=self.level)
+        logs = [np.log([at.estimate, at.low, at.high]) for at in (one.outer, other.outer)]
+        found = threshold_difference(*(Interval(*ends.tolist()) for ends in logs))
+        estimate, low, high = np.exp([found.estimate, found.low, found.high])
+        return Interval(estimate, low, high, self.level)
 
     @property
     def factors(self) -> tuple[float, float] | None:
