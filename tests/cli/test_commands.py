@@ -23,7 +23,7 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "configs": ([], "p1-fig06"),
     "merge": (["GRID", "--out", "OUT/merged"], "8 of 8 trials stored"),
     "replay": (["GRID", "TRIAL", "--save", "OUT/one.npz"], "equal to its stored row"),
-    "reproduce": (["p2-fig01", "--dry-run", "--out", "OUT/papers"], "p2-fig01"),
+    "reproduce": (["p2-fig01", "--replicates", "1", "--out", "OUT/papers"], "p2-fig01"),
     "report": (["GRID"], "fraction recovered: 0"),
     "schema": ([], '"$schema"'),
     "status": (["GRID"], "8 of 8 trials stored, 0 missing"),
