@@ -6,7 +6,7 @@ from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
-from docs.gallery import show_configs
+from docs.gallery import find_pictures, show_configs
 from docs.terms import link_terms, name_terms
 
 project = "recover"
@@ -46,6 +46,7 @@ def _display(writer: Any, node: Any) -> NoReturn:
 def setup(app: Sphinx) -> None:
     """Write formulas as MathML, show configs in the gallery, and link words to the glossary."""
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
+    app.connect("doctree-read", find_pictures, priority=400)  # before Sphinx collects images
     app.connect("doctree-read", show_configs)
     app.connect("doctree-read", name_terms)
     app.connect("doctree-resolved", link_terms)

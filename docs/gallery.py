@@ -1,9 +1,17 @@
-"""Configs in the gallery: each figure on the site ends with the config that made it."""
+"""The gallery on the site: where its small pictures are, and each figure ends with the config that made it."""
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from docs.generate import CONFIGS
+
+
+def find_pictures(app: Sphinx, doctree: nodes.document) -> None:
+    """Give HTML images of the gallery their path: `:relative-images:` of an include does so for those of Markdown."""
+    if app.env.docname.startswith("papers/"):
+        for image in doctree.findall(nodes.image):
+            if image["uri"].startswith("pictures/"):
+                image["uri"] = f"../../results/papers/{image['uri']}"
 
 
 def show_configs(app: Sphinx, doctree: nodes.document) -> None:

@@ -214,14 +214,15 @@ class ExactProgram(Program):
     ) -> tuple[Array, Multipliers]:
         """Return upper bounds on ||P_K(sigma A_g^T lam)|| of the given signed groups, and multipliers that prove them.
 
-        Each bound is the gated norm, which a projection on a cone does not exceed, or, if this is above `least`, from
-        the known multipliers, or, if these do not suffice, from a projection, which they start.
+        Each bound is the gated norm, which a projection on a cone does not exceed, or from the known multipliers, or,
+        if both are above `least`, from a projection, which the known multipliers start.
         """
         bounds = images.norms[self.group(rows)]
-        needed = np.flatnonzero((bounds > least) & ~self.is_free(rows))
-        values, proved = np.zeros((len(needed), self.groups.n)), np.zeros(len(needed), dtype=np.bool_)
         place = np.full(self.size, -1)
         place[known.chosen] = np.arange(len(known.chosen))
+        # known multipliers are used below `least` too, because a reader of a certificate may ask for less
+        needed = np.flatnonzero(((bounds > least) | (place[rows] >= 0)) & ~self.is_free(rows))
+        values, proved = np.zeros((len(needed), self.groups.n)), np.zeros(len(needed), dtype=np.bool_)
 
         def take(some: Index, multipliers: Array, found: Array) -> None:
             lower = found < bounds[needed[some]]
