@@ -48,13 +48,17 @@ def ended(process: subprocess.Popen[str], status: int = 0) -> str:
 
 
 def stored_ids(out: Path) -> Counter[str]:
-    """How often each trial is stored, counted in the files themselves."""
+    """How often each trial ran, counted in the files themselves.
+
+    A compaction killed between its new part and the old ones leaves the same row in both, which is one run.
+    """
     while True:
         try:
-            parts = [pq.read_table(part, columns=["trial_id"]) for part in out.glob("trials/*.parquet")]
+            parts = [pq.read_table(part, columns=["trial_id", "started_at"]) for part in out.glob("trials/*.parquet")]
         except FileNotFoundError:  # compacted away since it was listed
             continue
-        return Counter(trial for part in parts for trial in part["trial_id"].to_pylist())
+        runs = {run for part in parts for run in zip(*(part[name].to_pylist() for name in part.column_names))}
+        return Counter(trial for trial, _ in runs)
 
 
 def kill_and_resume(
