@@ -104,7 +104,7 @@ def test_a_comparison_allows_for_every_value_that_one_side_lacks(
     value: str, seeds: tuple[int, int], share: float
 ) -> None:
     """Failures of one side that hide their values with a probability: no interval and no test gets sharper."""
-    for seed in range(8):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         first, second = (wendel_rows(n=[15, 25], d=[10], replicates=12, seed=10 * seed + i) for i in (0, 1))
         hidden = second.copy()
