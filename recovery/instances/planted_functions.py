@@ -11,9 +11,6 @@ from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.types import Array, Mask, Rng
 
-HUGE = 10.0
-"""A bias at which a unit is linear up to rounding: P(w.x + b < 0) = 1e-23."""
-
 
 @runtime_checkable
 class Sparse(Protocol):
@@ -64,7 +61,7 @@ class BiasedNetwork:
     weights: `unit`, uniform on the sphere; `random`, N(0, I/d); `condition`, unit vectors with equal angles and the
     given condition number; `dependent`, uniform on the unit sphere of a random subspace with half as many dimensions as
     neurons. tau: N(0, tau^2/d) is added to each entry (smoothed analysis, P4, section E). biases: `range`, uniform on
-    [-bias, bias]; `equal`, all equal to `bias`; `zero`; `huge`, as `range` but the first is 10. outer: `signs`, +-1 at
+    [-bias, bias]; `equal`, all equal to `bias`; `zero`. outer: `signs`, +-1 at
     random; `positive`, 1; `spread`, random signs times uniform on [1/2, 2].
     """
 
@@ -72,7 +69,7 @@ class BiasedNetwork:
     weights: Literal["unit", "random", "condition", "dependent"] = "unit"
     condition: Annotated[float, Ge(1)] | None = None
     tau: Annotated[float, Ge(0)] = 0.0
-    biases: Literal["range", "equal", "zero", "huge"] = "range"
+    biases: Literal["range", "equal", "zero"] = "range"
     bias: float = 1.0
     outer: Literal["signs", "positive", "spread"] = "signs"
 
@@ -94,7 +91,6 @@ class BiasedNetwork:
             "range": self.bias * uniform,
             "equal": np.full(m, self.bias),
             "zero": np.zeros(m),
-            "huge": np.append(HUGE, self.bias * uniform[1:]),
         }[self.biases]
         a = {"signs": signs, "positive": np.ones(m), "spread": signs * sizes}[self.outer]
         return PlantedNetwork(d, ReluNetwork(self._weights(free) + self.tau / np.sqrt(d) * moved, b, a))

@@ -68,10 +68,6 @@ class Tensor:
         "unsigned_error": Column(float, "the same where (w, b) and (-w, -b) count as one"),
         "function_error": Column(float, "||f - f*|| / ||f*|| over x ~ N(0, I), exact to 1e-8"),
         "units_found": Column(int, "units above the sampling noise in the moments", "units"),
-        "outcome": Column(str, "result from the moments: identified, or the reason why not"),
-        "reason": Column(str, "the outcome in a sentence"),
-        "moment_residual": Column(float, "residual of the moments after the units, relative"),
-        "moment_noise": Column(float, "residual expected from sampling alone, relative"),
         "fit_residual": Column(float, "||f(X) - y|| / ||y|| on the rows"),
         "evaluations": Column(int, "evaluations of the polish", "evaluations"),
         "starts": Column(int, "starts of the polish, until it fitted or its evaluations were used up", "starts"),
@@ -131,10 +127,6 @@ class Tensor:
         learned = self._learn(instance, planted, rng)
         row = Measurement(
             units_found=learned.rank,
-            outcome=learned.status.label,
-            reason=learned.status.meaning,
-            moment_residual=learned.residual,
-            moment_noise=learned.noise,
             flip_margin=planted.flip_margin(),
         )
         units, network = learned.units, learned.network

@@ -87,7 +87,7 @@ class Train:
     center: float = 0.0
     optimizer: Literal["gd", "scaled_gd", "sgd", "adam", "adamw", "lbfgs"] = "adamw"
     learning_rate: Annotated[float, Gt(0)] = 2e-3
-    schedule: Literal["constant", "theorem2", "cosine", "inverse_root"] = "constant"
+    schedule: Literal["constant", "theorem2", "cosine"] = "constant"
     momentum: Annotated[float, Interval(ge=0, lt=1)] = 0.0
     weight_decay: Annotated[float, Ge(0)] = 0.0
     reset_state: bool = False

@@ -18,7 +18,7 @@ from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.instances.draw import Instance
 from recovery.instances.planted import Neurons
-from recovery.methods.columns import SOLUTION
+from recovery.methods.columns import SOLUTION, columns_of, union
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
 from recovery.runner.engine import Engine
@@ -112,10 +112,14 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
 
 
 def comparison(grid: Grid, trials: Sequence[Trial]) -> Callable[[Trial, Row], Replayed]:
-    """Return the function that compares a replayed row of one of these stored trials with its stored row."""
+    """Return the function that compares a replayed row of one of these stored trials with its stored row.
+
+    Columns that an older version measured and the methods of these trials do not declare are not compared.
+    """
     stored, lacking = stored_rows(grid, trials), lacking_by_version(grid.table, grid.columns)
     axes = {name for trial in trials for name in trial.cell.coordinates}
-    unknown = set(grid.table.column_names) - grid.columns.keys() - axes - {*IDENTITY, *CIRCUMSTANCE}
+    declared = union(columns_of(method) for method in {trial.cell.method for trial in trials}).keys()
+    unknown = set(grid.table.column_names) - (grid.columns.keys() & declared) - axes - {*IDENTITY, *CIRCUMSTANCE}
 
     def compared(trial: Trial, row: Row) -> Replayed:
         was, place = stored[trial.id], trial.cell.coordinates

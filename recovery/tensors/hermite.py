@@ -9,9 +9,9 @@ sums of w(x) x^alpha, |alpha| <= 2l, for the weights w = y, y (g.x), y (g.x)(h.x
 samples computes these (1 + K + K(K+1)/2) x C(d + 2l, 2l) sums for K directions g, without tensors of order above 2l.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement, pairwise, permutations
+from itertools import combinations_with_replacement, permutations
 from math import comb, factorial, sqrt
 
 import numpy as np
@@ -92,8 +92,6 @@ def explaining(X: Array, y: Array) -> Quadratic:
 
 BLOCK = 1024
 """Samples per block: the monomials of a block (C(d + 2l, 2l) x 1024 numbers) stay in the cache for small d."""
-PARTS = 16
-"""Parts into which the samples are divided, 8 in each half: a power of 2, for Hadamard's matrix."""
 
 
 @dataclass(frozen=True)
@@ -133,30 +131,13 @@ class Estimate:
     """Moments from samples, with half the difference of two halves as one draw of their sampling error.
 
     `samples` is None, and `error` zero, for exact moments. terms: a bound on the sizes of the terms that exact moments
-    add up; the rounding error of units that cancel is relative to it. deviations (16, weights, monomials): (sums over
-    each part minus the part's share of the total) / N.
+    add up; the rounding error of units that cancel is relative to it.
     """
 
     moments: Moments
     error: Moments
     samples: int | None = None
     terms: float = 0.0
-    deviations: Array | None = None
-
-    def draws(self) -> Iterator[Moments]:
-        """Yield 15 uncorrelated draws of the sampling error, the first of them `error`; none for exact moments.
-
-        sum_p h_p (S_p - n_p S / N) / N for the sums S_p over part p of n_p samples, and rows h of Hadamard's matrix.
-        Each compares 8 parts with the other 8; the sum of their squares is the covariance estimate from 16 parts.
-        """
-        if self.deviations is not None:
-            monomials = Monomials(self.moments.directions.shape[1], 2 * self.moments.order)
-            # roll to the front the row of signs that separates the first 8 parts from the last 8, so that `error` is
-            # the first draw
-            for signs in np.roll(scipy.linalg.hadamard(PARTS)[1:], -PARTS // 2 + 1, axis=0):
-                yield _from_sums(
-                    monomials, np.tensordot(signs, self.deviations, 1), self.moments.order, self.moments.directions
-                )
 
 
 class Monomials:
@@ -213,25 +194,23 @@ def estimate(X: Array, y: Array, order: int, directions: Array, explained: Quadr
         raise ParameterError(f"moments need at least 2 samples, found {n}")
     known = zero(d) if explained is None else explained
     monomials, K = Monomials(d, 2 * order), len(directions)
-    parts, sizes = np.zeros((PARTS, 1 + K + K * (K + 1) // 2, len(monomials))), np.zeros(PARTS, np.intp)
-    scratch, buffer = np.empty((len(monomials), BLOCK)), np.empty((parts.shape[1], BLOCK))
+    halves, sizes = np.zeros((2, 1 + K + K * (K + 1) // 2, len(monomials))), np.zeros(2, np.intp)
+    scratch, buffer = np.empty((len(monomials), BLOCK)), np.empty((halves.shape[1], BLOCK))
     for start in range(0, n, BLOCK):
         rows = X[start : start + BLOCK]
         Z = monomials.evaluate(rows, scratch)
         # `weights` has rows labels times 1, g.x and (g.x)(h.x): their product with the monomials gives the sums for all
         # contracted moments
         weights = _weights(y[start : start + BLOCK] - known(rows), directions @ rows.T, buffer)
-        for p, (begin, end) in enumerate(pairwise(_edges(len(rows)))):
-            parts[p] += weights[:, begin:end] @ Z[:, begin:end].T
-            sizes[p] += end - begin
-    if not np.isfinite(parts).all():
+        middle = (len(rows) + 1) // 2
+        for k, part in enumerate((slice(middle), slice(middle, len(rows)))):
+            halves[k] += weights[:, part] @ Z[:, part].T
+            sizes[k] += len(rows[part])
+    if not np.isfinite(halves).all():
         raise ParameterError("moments need finite numbers, found NaN, infinity, or numbers whose products overflow")
-    mean = parts.sum(axis=0) / n
     # the means of both halves have the same expectation, so half of their difference is distributed as the error of the
     # mean
-    first, second = (
-        parts[half].sum(axis=0) / sizes[half].sum() for half in (slice(PARTS // 2), slice(PARTS // 2, None))
-    )
+    mean, (first, second) = halves.sum(axis=0) / n, halves / sizes[:, None, None]
     rest = _from_sums(monomials, mean, order, directions)
     # add the moments of the polynomial that was subtracted from the labels; they are zero above order 2
     low = zip(rest.whole, known.moments(), strict=False)
@@ -239,14 +218,7 @@ def estimate(X: Array, y: Array, order: int, directions: Array, explained: Quadr
         replace(rest, whole=(*(T + own for T, own in low), *rest.whole[3:])),
         _from_sums(monomials, 0.5 * (first - second), order, directions),
         n,
-        deviations=(parts - sizes[:, None, None] * mean) / n,
     )
-
-
-def _edges(count: int) -> list[int]:
-    """Return where the parts of a block of rows begin, and the end: equal halves of equal parts, as far as they can."""
-    half, many = (count + 1) // 2, PARTS // 2
-    return [-(-k * half // many) for k in range(many)] + [half - (-k * (count - half) // many) for k in range(many + 1)]
 
 
 def from_samples(X: Array, y: Array, order: int, directions: Array) -> Estimate:

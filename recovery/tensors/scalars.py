@@ -71,39 +71,30 @@ def regress(X: Array, y: Array, W: Array, b: Array) -> tuple[Array, Array, float
 
 MOST_ENUMERATED = 24
 """Up to this m all 2^m choices are compared, as pairs of 2^{m/2} sums: about 0.1 s at 24 units."""
-DECISIVE = 3.0
-"""The best choice of signs is certain if every other choice has a residual this many times as large."""
-ROUNDING = 1e-10
-"""Values below this share of the summed numbers are rounding."""
 
 
-def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]:
-    """Return which units have the wrong sign, given the remaining linear part v.x + c, and whether that is certain.
+def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> Mask:
+    """Return which units have the wrong sign, given the remaining linear part v.x + c.
 
-    Wrong signs leave v.x + c = -sum_{wrong} a_i (w_i.x + b_i), so the nearest of the 2^m sums is chosen. It is certain
-    if the second nearest is much farther; it is as near if signs are ambiguous (P4, Claim 4.8). Independent weights
-    determine the signs, and so do dependent weights with general b and a, but those of more than MOST_ENUMERATED units
-    count as uncertain. (P4, Algorithm 3 uses the sign of a number that is Phi(b_i) or Phi(b_i) - 1, which is close to 0
-    for b_i << 0.)
+    Wrong signs leave v.x + c = -sum_{wrong} a_i (w_i.x + b_i), so the nearest of the 2^m sums is chosen. Another is as
+    near if signs are ambiguous (P4, Claim 4.8). (P4, Algorithm 3 uses the sign of a number that is Phi(b_i) or
+    Phi(b_i) - 1, which is close to 0 for b_i << 0.)
     """
     A, target = a[:, None] * np.column_stack([W, b]), -np.append(v, c)
     if len(A) <= MOST_ENUMERATED:
         return _enumerated(A, target)
     # relax the choices 0 or 1 to [0, 1]: exact for independent weights, for which the least-squares solution is unique
-    wrong = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
-    return wrong, bool(np.linalg.matrix_rank(A) == len(A))
+    wrong: Mask = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
+    return wrong
 
 
-def _enumerated(A: Array, target: Array) -> tuple[Mask, bool]:
+def _enumerated(A: Array, target: Array) -> Mask:
     """Choose among all 2^m sums by meeting in the middle: a nearest-neighbour search over two lists of 2^{m/2} sums."""
     half = (len(A) + 1) // 2
     (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
-    neighbours = scipy.spatial.KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))
-    distances, nearest = np.asarray(neighbours[0]), np.asarray(neighbours[1])
-    best, runner_up = (*np.sort(distances, axis=None), np.inf)[:2]
-    row, column = np.unravel_index(np.argmin(distances), distances.shape)
-    wrong = np.concatenate([left[nearest[row, column]], right[row]])
-    return wrong, bool(runner_up > DECISIVE * best + ROUNDING * np.abs(A).sum())
+    distances, nearest = (np.asarray(found) for found in scipy.spatial.KDTree(first).query(target - second))
+    row = int(np.argmin(distances))
+    return np.concatenate([left[nearest[row]], right[row]])
 
 
 def _subsets(A: Array) -> tuple[Mask, Array]:

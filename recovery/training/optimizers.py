@@ -122,14 +122,8 @@ def cosine(rate: float, steps: int) -> Schedule:
     return lambda step: 0.5 * rate * (1.0 + np.cos(np.pi * step / steps))
 
 
-def inverse_root(rate: float, steps: int) -> Schedule:
-    """Return the schedule rate / sqrt(step + 1), the classical decay of stochastic gradient descent."""
-    return lambda step: rate / np.sqrt(step + 1)
-
-
 SCHEDULES: dict[str, Callable[[float, int], Schedule]] = {
     "constant": constant,
     "theorem2": theorem2,
     "cosine": cosine,
-    "inverse_root": inverse_root,
 }

@@ -7,7 +7,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Standard
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted_functions import HUGE, BiasedNetwork
+from recovery.instances.planted_functions import BiasedNetwork
 
 X = np.zeros((2, 8))
 
@@ -54,9 +54,6 @@ def test_biases_and_outer_weights():
     assert np.all(np.abs(drawn(BiasedNetwork(neurons=50, bias=0.5)).b) <= 0.5)
     assert np.all(drawn(BiasedNetwork(biases="equal", bias=-0.5)).b == -0.5)
     assert np.all(drawn(BiasedNetwork(biases="zero")).b == 0)
-    huge = drawn(BiasedNetwork(biases="huge")).b
-    assert huge[0] == HUGE
-    assert np.all(np.abs(huge[1:]) <= 1)
     assert set(drawn(BiasedNetwork(neurons=50)).a) == {-1.0, 1.0}
     assert np.all(drawn(BiasedNetwork(outer="positive")).a == 1)
     sizes = np.abs(drawn(BiasedNetwork(neurons=50, outer="spread")).a)

@@ -8,7 +8,7 @@ from numpy.polynomial.hermite_e import hermeval
 
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork
-from recovery.tensors.hermite import BLOCK, PARTS, Estimate, Quadratic, estimate, exact, explaining, from_samples
+from recovery.tensors.hermite import BLOCK, Estimate, Quadratic, estimate, exact, explaining, from_samples
 from recovery.tensors.learner import weighted
 from tests.tensors.networks import draw_network
 
@@ -67,31 +67,6 @@ def test_the_error_is_half_the_difference_of_two_halves():
     first, second = estimate(X[:50], y[:50], 1, G), estimate(X[50:], y[50:], 1, G)
     error = estimate(X, y, 1, G).error
     np.testing.assert_allclose(error.odd, 0.5 * (first.moments.odd - second.moments.odd), atol=1e-13)
-
-
-@pytest.mark.parametrize("n", [2, 3, 17, 3 * BLOCK + 5])
-def test_draws_of_the_error_say_all_that_sixteen_parts_say(n):
-    """The first is the difference of the halves; their squares add up to those of the parts, whatever is empty."""
-    X, y, G = sample(n, 3, 2)
-    found = estimate(X, y, 1, G)
-    draws = list(found.draws())
-    assert len(draws) == PARTS - 1
-    # halves differ by one row where n is odd
-    np.testing.assert_allclose(draws[0].odd, found.error.odd, atol=1e-13 if n % 2 == 0 else 2 * np.abs(y).max() / n)
-    squares = [float(draw.whole[0]) ** 2 for draw in draws]
-    np.testing.assert_allclose(sum(squares), PARTS * np.sum(found.deviations[:, 0, 0] ** 2), rtol=1e-10)
-    assert not list(exact(draw_network(0, 3, 2), 1, G).draws())
-
-
-@pytest.mark.parametrize("n", [20, 100])
-def test_draws_have_the_law_of_the_error(n):
-    """T_0 of labels that are normal: 500 x 15 squares are nearly chi-squared, within 5 standard deviations."""
-    rng, squares, counts = np.random.default_rng(0), [], np.diff(np.round(np.linspace(0, n, PARTS + 1)))
-    for _ in range(500):
-        found = estimate(rng.standard_normal((n, 2)), rng.standard_normal(n), 1, np.eye(2))
-        squares += [float(draw.whole[0]) ** 2 * n for draw in found.draws()]
-    expected = PARTS * (1.0 - np.sum((counts / n) ** 2)) / (PARTS - 1)
-    assert abs(np.mean(squares) / expected - 1.0) < 5 * np.sqrt(2 / len(squares))
 
 
 @pytest.mark.parametrize("order", [1, 2])

@@ -1,13 +1,11 @@
-"""Parameters back from exact moments, and an honest status where they cannot be had."""
+"""Parameters back from exact moments, and the number of units that moments show."""
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from recovery.instances.planted_functions import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
-from recovery.tensors.learner import Identification, Learned, LearnOptions, learn, relearned, standard_error
+from recovery.tensors.learner import Learned, LearnOptions, learn
 from recovery.tensors.scalars import scalars
 from tests.tensors.networks import draw_network
 
@@ -35,7 +33,6 @@ def test_exact_moments_give_every_parameter(d, m, order, bias, joint):
     for seed in range(4):
         network = draw_network(seed, d, m, bias)
         learned = from_exact(network, order, joint=joint)
-        assert learned.status is Identification.IDENTIFIED
         assert learned.rank == m
         assert parameter_error(learned.units, network) < 1e-8
         assert function_error(learned.network, network) < 1e-7
@@ -49,99 +46,26 @@ def test_few_directions_are_enough():
 
 def test_one_more_neuron_than_there_are_is_hidden():
     learned = from_exact(draw_network(1, 6, 3), 1, neurons=5)
-    assert (learned.rank, learned.status) == (3, Identification.HIDDEN_UNIT)
+    assert learned.rank == 3
     assert parameter_error(learned.units, draw_network(1, 6, 3)) < 1e-10
 
 
-def test_fewer_neurons_than_there_are_is_said():
-    network = draw_network(1, 6, 3)
-    assert from_exact(network, 1, neurons=2).status is Identification.MORE_UNITS
-    X = np.random.default_rng(0).standard_normal((20_000, 6))
-    found = learn(from_samples(X, network(X), 1, np.eye(6)), 1, np.random.default_rng(0), data=(X, network(X)))
-    assert found.status is Identification.MORE_UNITS
-
-
 @pytest.mark.parametrize("order", [1, 2])
-def test_two_units_with_one_weight_are_not_one_unit(order):
-    """Two biases on one weight have the moments of no single unit."""
+def test_a_unit_that_repeats_another_is_one_unit(order):
     network = draw_network(3, 5, 3)
-    shared = ReluNetwork(np.vstack([network.W[0], network.W[:2]]), network.b, network.a)
-    assert from_exact(shared, order, neurons=2).status is Identification.DEPENDENT
-    assert from_exact(shared, order).status is Identification.LINEAR_PART
     repeated = ReluNetwork(np.vstack([network.W[0], network.W[:2]]), network.b[[0, 0, 1]], network.a[[0, 0, 1]])
     learned = from_exact(repeated, order)
-    assert learned.status is Identification.HIDDEN_UNIT
+    assert learned.rank == 2
     assert function_error(learned.network, repeated) < 1e-7
 
 
 def test_units_found_are_units_there_are():
-    """Algorithm 4 finds fewer than all orders together show: then nothing is called identified."""
-    learned = learn(
-        exact(draw_network(0, 5, 3), 1, np.eye(5)[:1]), 3, np.random.default_rng(0), options=LearnOptions(joint=False)
-    )
-    assert learned.status is not Identification.IDENTIFIED
+    """Algorithm 4 may find fewer than all orders together show."""
     for seed in range(6):
         network, rng = draw_network(seed, 4, 3), np.random.default_rng(seed)
         X = rng.standard_normal((3000, 4))
         found = learn(from_samples(X, network(X), 1, np.eye(4)), 3, rng, (X, network(X)), LearnOptions(joint=False))
         assert found.rank <= len(found.units.a)
-        if found.status is Identification.IDENTIFIED:
-            assert len(found.units.a) == 3
-
-
-@pytest.mark.parametrize(
-    ("seed", "n", "law", "off"),
-    [(33, 3000, {}, 0.45), (1002, 10_000, {}, 0.35), (1002, 3000, {"biases": "equal", "bias": 0.5}, 0.65)],
-)
-def test_units_that_parts_of_the_samples_move_are_not_identified(seed, n, law, off):
-    """Three units stand above the noise and explain the moments, and one of them is off by so much."""
-    network = BiasedNetwork(3, outer="spread", **law).draw(np.random.default_rng(seed), np.empty((1, 6))).network.unit()
-    rng = np.random.default_rng([seed, n, 6])
-    X = rng.standard_normal((n, 6))
-    y = network(X)
-    found = learn(from_samples(X, y, 1, np.eye(6)), 3, rng, data=(X, y))
-    assert (found.rank, found.status) == (3, Identification.UNSTEADY)
-    assert parameter_error(found.units, network) > off
-
-
-@pytest.mark.parametrize(
-    ("seed", "angle", "others"),
-    [(5, 0.001, 0), (8, 0.01, 0), (12, 0.03, 0), (17, 0.03, 0), (9, 0.1, 0), (13, 0.3, 0), (0, 0.3, 1)],
-)
-def test_nearly_equal_units_that_nearly_cancel_are_not_identified(seed, angle, others):
-    """The moments are explained within their error by units that are wrong; the function on the rows is not."""
-    rng = np.random.default_rng([5, seed, round(1e4 * angle)])
-    network = draw_network(seed, 4, 1)
-    w, b = network.W[0], network.b[0]
-    across = np.linalg.qr(np.column_stack([w, rng.standard_normal(4)]))[0][:, 1]
-    pair = ReluNetwork(np.array([w, np.cos(angle) * w + np.sin(angle) * across]), np.array([b, b]), np.array([1, -1.0]))
-    network = pair + draw_network(100 + seed, 4, others)
-    X = rng.standard_normal((100_000, 4))
-    y = network(X)
-    found = learn(from_samples(X, y, 1, np.eye(4)), len(network.a), rng, (X, y), LearnOptions(trust=True))
-    assert parameter_error(found.units, network) > 0.35
-    assert found.status is Identification.MISFIT
-
-
-@pytest.mark.parametrize("joint", [True, False])
-def test_the_standard_error_is_that_of_the_units(joint):
-    """Over 20 draws of 20 000 rows, the squared errors add up to the squared standard errors.
-
-    An error is at worst as random as a single normal number, so their sum is at worst chi-squared on 20 degrees of
-    freedom. Level 1e-6.
-    """
-    network, errors, said = draw_network(0, 3, 1), [], []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X = rng.standard_normal((20_000, 3))
-        y, estimate = network(X), from_samples(X, network(X), 1, np.eye(3))
-        units = learn(estimate, 1, rng, (X, y), LearnOptions(joint=joint)).units
-        errors.append(parameter_error(units, network, up_to_sign=True))
-        draws = list(relearned(estimate, units, joint, rng))
-        said.append(standard_error(draws, units, (X, y)))
-        assert standard_error(draws, units, (X, y), most=said[-1] / 2) == np.inf
-    low, high = stats.chi2.interval(1 - 1e-6, 20)
-    assert low < 20 * np.sum(np.square(errors)) / np.sum(np.square(said)) < high
 
 
 @pytest.mark.parametrize("label", [3.0, 1e9])
@@ -149,7 +73,7 @@ def test_labels_that_are_constant_or_linear_give_no_unit(label):
     X = np.random.default_rng(0).standard_normal((2000, 3))
     for y in (np.full(2000, label), label * (X @ np.array([1.0, -2.0, 0.5]) + 1.0)):
         learned = learn(from_samples(X, y, 1, np.eye(3)), 2, np.random.default_rng(0), data=(X, y))
-        assert (learned.rank, learned.status) == (0, Identification.LINEAR_PART)
+        assert learned.rank == 0
         np.testing.assert_allclose(learned.network(X), y, rtol=1e-9, atol=1e-9 * label)
 
 
@@ -160,13 +84,12 @@ def claim48(seed: int, d: int, m: int) -> ReluNetwork:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_ambiguous_signs_of_claim_48_are_reported(seed):
+def test_signs_of_claim_48_are_ambiguous(seed):
     network = claim48(seed, 4, 6)
     X = np.random.default_rng(seed).standard_normal((50, 4))
     turned = ReluNetwork(-network.W, network.b, network.a)
     np.testing.assert_allclose(turned(X), network(X), atol=1e-13)  # the claim itself
     learned = from_exact(network, 2)
-    assert learned.status is Identification.SIGNS_OPEN
     assert parameter_error(learned.units, network, up_to_sign=True) < 1e-8
     assert function_error(learned.network, network) < 1e-7
 
@@ -176,9 +99,8 @@ def test_dependent_weights_need_a_larger_order():
     W = network.W.copy()
     W[0] = (W[1] - W[2]) / np.linalg.norm(W[1] - W[2])
     dependent = ReluNetwork(W, network.b, network.a)
-    assert from_exact(dependent, 1).status is Identification.DEPENDENT
+    assert from_exact(dependent, 1).rank == 3
     learned = from_exact(dependent, 2)
-    assert learned.status is Identification.IDENTIFIED
     assert parameter_error(learned.units, dependent) < 1e-8
 
 
@@ -186,32 +108,31 @@ def test_equal_biases_hide_nothing():
     network = draw_network(6, 6, 5)
     equal = ReluNetwork(network.W, np.full(5, 0.4), network.a)
     learned = from_exact(equal, 1)
-    assert learned.status is Identification.IDENTIFIED
     assert parameter_error(learned.units, equal) < 1e-10
 
 
-@pytest.mark.parametrize(("bias", "status"), [(12.0, Identification.LINEAR_PART), (-12.0, Identification.HIDDEN_UNIT)])
-def test_a_huge_bias_is_named_and_the_function_still_learned(bias, status):
+@pytest.mark.parametrize("bias", [12.0, -12.0])
+def test_a_huge_bias_hides_the_unit_and_the_function_is_still_learned(bias):
     network = draw_network(7, 6, 4)
     b = network.b.copy()
     b[0] = bias
     huge = ReluNetwork(network.W, b, network.a)
     learned = from_exact(huge, 1)
-    assert (learned.rank, learned.status) == (3, status)
+    assert learned.rank == 3
     assert len(learned.network.a) <= 4 + 2
     assert function_error(learned.network, huge) < 1e-7
 
 
-def test_status_from_samples():
+def test_units_above_the_noise_of_samples():
     network, rng = draw_network(8, 4, 2), np.random.default_rng(0)
     X = rng.standard_normal((100_000, 4))
     many = learn(from_samples(X, network(X), 1, np.eye(4)), 2, rng, data=(X, network(X)))
-    assert many.status is Identification.IDENTIFIED
+    assert many.rank == 2
     assert parameter_error(many.units, network) < 0.1
     few, labels = X[:40], network(X[:40])
-    assert learn(from_samples(few, labels, 1, np.eye(4)), 2, rng).status is Identification.TOO_FEW_SAMPLES
+    assert learn(from_samples(few, labels, 1, np.eye(4)), 2, rng).rank < 2
     noisy = network(X) + 100.0 * rng.standard_normal(len(X))
-    assert learn(from_samples(X, noisy, 1, np.eye(4)), 2, rng).status is Identification.TOO_FEW_SAMPLES
+    assert learn(from_samples(X, noisy, 1, np.eye(4)), 2, rng).rank < 2
 
 
 def test_labels_that_are_zero_give_no_unit():
@@ -260,4 +181,4 @@ def test_units_that_cancel_are_hidden_and_not_more_than_asked_for(order, size):
     three = ReluNetwork(np.array([w, size * w, other]), np.append(b, 0.1), np.append(a, 1.0))
     for network, rank in ((pair, 0), (three, 1)):
         found = learn(exact(network, order, np.eye(4)), len(network.a), np.random.default_rng(1))
-        assert (found.status.label, found.rank, len(found.units.a)) == ("hidden_unit", rank, rank)
+        assert (found.rank, len(found.units.a)) == (rank, rank)

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
 from recovery.tensors.jennrich import decompose, rank_above
-from recovery.tensors.learner import Identification, LearnOptions, learn, paired_weights
+from recovery.tensors.learner import LearnOptions, learn, paired_weights
 from recovery.tensors.printed_steps import ACCURACY, fix_signs, truncated_regression
 from recovery.tensors.scalars import scalars
 from tests.tensors.networks import draw_network
@@ -46,10 +46,9 @@ def test_algorithm_6_gives_every_parameter_of_exact_moments():
             options=LearnOptions(joint=False, printed_signs=True),
         )
         assert parameter_error(learned.units, network) < 1e-7
-        assert learned.status is Identification.IDENTIFIED
 
 
-def test_signs_that_algorithm_3_takes_from_noise_are_not_called_sure():
+def test_algorithm_3_takes_signs_from_noise():
     """At b = -4 the number whose sign decides is 3e-5, far below the noise of 2 000 rows."""
     X = np.random.default_rng(0).standard_normal((2000, 4))
     wrong = 0
@@ -60,7 +59,6 @@ def test_signs_that_algorithm_3_takes_from_noise_are_not_called_sure():
         learned = learn(estimate, 2, np.random.default_rng(0), None, LearnOptions(False, True, True))
         error = parameter_error(learned.units, network)
         wrong += error is None or error > 0.5
-        assert error is None or error < 0.5 or learned.status is not Identification.IDENTIFIED
     assert wrong > 0
 
 
@@ -159,7 +157,6 @@ def test_algorithm_1_takes_from_each_order_the_units_that_it_has():
         near = np.abs(network.W @ terms.V).max(axis=1) > 1 - 1e-9
         assert {i for i in range(5) if not near[i]} == hidden
     learned = learn(found, 5, np.random.default_rng(0), options=LearnOptions(joint=False, printed_signs=True))
-    assert learned.status is Identification.IDENTIFIED
     assert parameter_error(learned.units, network) < 1e-9
 
 

@@ -240,4 +240,3 @@ def test_schedules_at_their_stated_points():
     assert [SCHEDULES["theorem2"](0.1, steps)(t) for t in range(3)] == [2.0, 0.1, 0.1]
     cosine = SCHEDULES["cosine"](0.1, steps)
     assert [cosine(0), cosine(5), cosine(10)] == pytest.approx([0.1, 0.05, 0.0], abs=1e-17)
-    assert SCHEDULES["inverse_root"](0.1, steps)(3) == pytest.approx(0.05)
