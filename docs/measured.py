@@ -70,8 +70,9 @@ STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
 """Code, which runs or names something, and the targets of links."""
 NAMED = re.compile(
-    r"(?:Figures?|Theorems?|Propositions?|Lemmas?|[Tt]ables?|sections?|pages?|Remarks?|Appendix|appendix|Algorithm|Corollary|order|Order)"
-    r"[\s~]+[A-Z]?[\w.]*(?:(?:, | and | to )\d+)*|\(\d+\)|\bP\d\b|\*\*\(|\bD\.1\b|\(\d+\)'s|E\.1\.2"
+    r"(?:Figures?|Theorems?|Propositions?|Lemmas?|Definitions?|[Tt]ables?|sections?|pages?|Remarks?|Appendix|appendix|Algorithm"
+    r"|Corollary|order|Order)[\s~]+[A-Z]?[\w.]*(?:(?:, | and | to )\d+)*|\(\d+\)|\(N+IC-1\)|\bP\d\b|\*\*\(|\bD\.1\b"
+    r"|\(\d+\)'s|E\.1\.2"
 )
 """Numbers that are names: of figures, statements and equations."""
 WHOLE = re.compile(r"\$[^$]*\$")

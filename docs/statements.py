@@ -32,9 +32,11 @@ BASES = {
     "none": "nothing was run",
 }
 VERSIONS = {
-    "P1": "Pages and numbers are those of the first version. In the second version equations (4) to (31) have numbers "
-    "smaller by three, so that (14) is (11) and (27) is (24); from (32) on they are the same. Its appendices come one "
-    "letter later, it has no Corollaries 2 to 6, and other numbers of figures from 11 on."
+    "P1": "Pages and numbers are those of the first version. In the second version equations (1) to (3) are (29) to "
+    "(31), and (4) to (31) have numbers smaller by three, so that (14) is (11) and (27) is (24). From (32) to (150) "
+    "they are the same, from (152) to (204) smaller by one, and from (206) on by two; (151) and (205) have no number "
+    "there. Its appendices come one letter later, it has no Corollaries 2 to 6, and other numbers of figures from 11 "
+    "on."
 }
 """Paper -> how the numbers of its second version differ."""
 CLAIM = re.compile(r"(?P<config>[a-z0-9-]+) (?P<number>\d+)")

@@ -94,3 +94,11 @@ def test_known_point_and_ends_of_the_l1_transition() -> None:
     assert l1_transition(0.5, 1.0) == pytest.approx(0.1928448, abs=1e-6)
     assert 0 < l1_transition(1e-12, 1.0) < 1e-12
     assert l1_transition(120, 100) == 1
+
+
+def test_the_bounds_of_proposition_6_hold_without_their_factor() -> None:
+    """P1 states P <= 4 exp(-n alpha) for n > 2d and P >= 1 - 4 exp(-n alpha) for n < 2d: so it is without the 4."""
+    n, d = np.meshgrid(np.unique(np.geomspace(10, 2000, 60).round()), np.unique(np.geomspace(2, 1500, 60).round()))
+    law, bound = wendel(n, d), np.exp(-((n / 2 - d) ** 2) / (64 * n))
+    assert (law <= bound)[n > 2 * d].all()
+    assert (1 - law <= bound)[n < 2 * d].all()
