@@ -19,8 +19,13 @@ PAPERS = ("P1", "P2", "P3", "P4")
 OUTSIDE = "out of scope"
 MISPRINT = "misprint"
 """Verdict on a statement that is right after an obvious correction; its note has the correction."""
+NOT_REPRODUCED = "not reproduced"
+"""Verdict on numbers, or conclusions from them, that our runs of the described procedure do not give, where the paper
+leaves choices open that can explain the difference."""
 VARIANT = "variant"
-"""Verdict on a choice of ours that the paper leaves open: no verdict is about the paper."""
+"""Verdict on a change of ours, in a choice that the paper leaves open or states: no verdict is about the paper."""
+CLAIMED: Mapping[str, Judgement] = {MISPRINT: "supported", NOT_REPRODUCED: "contradicted"}
+"""Verdict of an entry -> the verdict of its claims, where they differ."""
 BASES = {
     "theorem": "a proof of ours, or the paper's",
     "all patterns": "draws, each proved over all activation patterns",
@@ -76,7 +81,7 @@ def faults(found: Sequence[Entry], gallery: Mapping[str, Sequence[str]]) -> Iter
     """Yield what is wrong with entries. gallery: the verdicts on the claims of each config."""
     for entry in found:
         name = entry.statement
-        if entry.verdict not in (allowed := (*VERDICTS, MISPRINT, VARIANT, OUTSIDE)):
+        if entry.verdict not in (allowed := (*VERDICTS, MISPRINT, NOT_REPRODUCED, VARIANT, OUTSIDE)):
             yield f"{name}: found verdict {entry.verdict!r}; allowed: {', '.join(allowed)}"
         if entry.basis not in BASES:
             yield f"{name}: found basis {entry.basis!r}; allowed: {', '.join(BASES)}"
@@ -88,7 +93,7 @@ def faults(found: Sequence[Entry], gallery: Mapping[str, Sequence[str]]) -> Iter
                 gallery[config][k - 1].split(" (")[0] for config, k in entry.claims
             ]  # a table adds its count
             verdicts: list[Judgement] = [one for one in VERDICTS if one in found_words]
-            if (judged := worst(verdicts)) != ("supported" if entry.verdict == MISPRINT else entry.verdict):
+            if (judged := worst(verdicts)) != CLAIMED.get(entry.verdict, entry.verdict):
                 yield f"{name}: {entry.verdict}, but its claims are {judged}"
     counts = Counter(claim for entry in found for claim in entry.claims)
     yield from (f"claim {k} of {config} is counted {n} times" for (config, k), n in counts.items() if n > 1)

@@ -1,7 +1,7 @@
 """Is a planted network unique up to signs of its units? P3's Theorem 1 and Corollary 2 have a counterexample."""
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -39,6 +39,26 @@ def test_corollary_2_of_p3_is_false_for_these_whole_numbers() -> None:
         for u, v in combinations(planted, 2)
     ]
     assert max(cosines) <= 3**-0.1
+
+
+@pytest.mark.parametrize("e", [Fraction(1, 10), Fraction(1, 1000)])
+def test_theorem_2_of_p3_needs_a_c1_that_depends_on_the_margin(e: Fraction) -> None:
+    """Weights that add up to (0, e): W and -W differ by e x_2, so labels half way are within noise e of both.
+
+    One optimum would be within c_1 e of both, up to permutations, but they are 2 apart for every e.
+    """
+    planted = [(Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)), (Fraction(-1), e - 1)]
+    turned = [tuple(-w for w in row) for row in planted]
+    for x in product([Fraction(k, 3) for k in range(-7, 8)], repeat=2):
+        assert value(planted, x) - value(turned, x) == e * x[1]
+    nearest = min(
+        sum((u - v) ** 2 for row, other in zip(planted, order, strict=True) for u, v in zip(row, other, strict=True))
+        for order in permutations(turned)
+    )
+    assert nearest > Fraction(39, 10) * (1 - e)
+    cosines = [sum(a * b for a, b in zip(u, v, strict=True)) for u, v in combinations(planted, 2)]
+    assert max(map(abs, cosines)) <= 1  # below 3^-0.1 of the product of the norms, 1, 1 and nearly sqrt(2)
+    assert ReluNetwork(np.array(planted, float), np.zeros(3), np.ones(3)).flip_margin() == pytest.approx(float(e))
 
 
 def test_the_check_finds_it_and_equal_angles_too() -> None:

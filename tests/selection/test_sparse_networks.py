@@ -186,6 +186,20 @@ def test_the_weights_of_the_first_experiment_are_closer_than_assumption_3_allows
         assert np.sort((unit @ unit.T).ravel())[-len(W) - 1] > 0.87 > len(W) ** -0.1
 
 
+def test_the_linear_errors_of_table_6_are_those_of_uniform_inputs():
+    """P3, 4.1.3: the inputs are "standard Gaussian". Then no linear model's error is below 20^2 E(x^2 - 1)^2 = 800.
+
+    For x_3 uniform on (0, 1) the same part of the labels, 20 (x_3 - 1/2)^2, has the variance 400/180 = 2.2.
+    """
+    x, weight = np.polynomial.hermite_e.hermegauss(20)
+    weight = weight / weight.sum()
+    square = 20 * (x - 0.5) ** 2
+    rest = square - weight @ square - (weight @ (square * x)) * x  # uncorrelated with the other terms and variables
+    assert weight @ rest**2 == pytest.approx(800)
+    u = (np.arange(100_000) + 0.5) / 100_000
+    assert np.var(20 * (u - 0.5) ** 2) == pytest.approx(400 / 180, rel=1e-6)
+
+
 # P3's tables of real data from config to report table, on drawn tables of the same shape.
 
 SMALL = ["method.neurons=[10]", "method.epochs=[50]", "method.penalties=[0.01]", "method.rates=[0.05]"]

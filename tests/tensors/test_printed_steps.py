@@ -1,6 +1,7 @@
 """P4's Algorithms 1 to 6 against what the paper says of them, and against another solver."""
 
-from itertools import combinations
+from fractions import Fraction
+from itertools import combinations, product
 from math import factorial
 
 import cvxpy as cp
@@ -236,3 +237,111 @@ def test_claims_d2_d5_and_d6(seed):
             for t in range(1, order + 1):
                 nearest = min(np.linalg.norm(power(u, t) - sign**t * power(v, t)) for sign in (1, -1))
                 assert nearest <= np.sqrt(2) * epsilon / alpha + 1e-12
+
+
+def products(U, V):
+    return np.stack([np.kron(u, v) for u, v in zip(U.T, V.T, strict=True)], axis=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_claim_a4_for_independent_columns_and_without_its_factor(seed):
+    """s_k(U o V) >= kappa s_k(U) with no 1 / sqrt(2 k). Its rank is k only if that of U is: all ones have rank 1."""
+    rng = np.random.default_rng(seed)
+    for k in (2, 4):
+        U, V = rng.standard_normal((5, k)), rng.standard_normal((3, k))
+        least = [np.linalg.svd(M)[1][k - 1] for M in (U, products(U, V))]
+        assert least[1] >= np.linalg.norm(V, axis=0).min() * least[0] * (1 - 1e-12)
+    ones = np.ones((2, 2), dtype=int)
+    assert kruskal_rank(products(ones, ones)) == np.linalg.matrix_rank(products(ones, ones)) == 1
+
+
+def scalar_formula(gamma, k):
+    """Return (34) of P4 for gamma_k to gamma_{k+3}, without its division by the density."""
+    q = max((k + 1, k + 2), key=lambda j: abs(gamma[j]))
+    z = -(gamma[q + 1] + q * gamma[q - 1]) / gamma[q]
+    return q, z, (-1.0) ** q * gamma[q] / eval_hermitenorm(q, z)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+def test_lemma_45_is_an_identity_at_the_roots_too(k):
+    roots = np.polynomial.hermite_e.HermiteE.basis(k + 1).roots()
+    for z in (*np.linspace(-4, 4, 33), *roots):
+        for sign in (1, -1):
+            gamma = {j: (-sign) ** j * 0.7 * eval_hermitenorm(j, z) for j in range(k, k + 4)}
+            _, found, beta = scalar_formula(gamma, k)
+            assert found == pytest.approx(sign * z, abs=1e-9)
+            assert beta == pytest.approx(0.7, rel=1e-9)
+
+
+def noisy_scalars(k, alpha, z, sign, errors):
+    """Return the estimates of Lemma D.10, or of Lemma D.11 for k = 1, from gamma_j that are off by `errors`."""
+    orders = range(2) if k == 1 else range(k, k + 4)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    gamma = {
+        j: alpha * (-1.0) ** j * density * eval_hermitenorm(j, sign * z) + e
+        for j, e in zip(orders, errors, strict=True)
+    }
+    if k == 1:
+        found = -gamma[1] / gamma[0]
+        return found, gamma[0] * np.sqrt(2 * np.pi) * np.exp(found**2 / 2)
+    _, found, scale = scalar_formula(gamma, k)
+    return found, scale * np.sqrt(2 * np.pi) * np.exp(found**2 / 2)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_lemmas_d10_and_d11_bound_by_epsilon_and_not_by_their_printed_middle(k):
+    """epsilon |z| / (B + 1) is 0 at z = 0, where the estimate of z is off by the error; epsilon itself is a bound."""
+    count, epsilon, B = (2 if k == 1 else 4), 0.2, 1.0
+    c = 16 if k == 1 else 16 * factorial(k + 3)
+    error = epsilon**4 / (2 * (1 + B) ** 2)
+    assert c / (epsilon**0.25 * (1 + B) ** 3) > 1  # z = 0 meets condition (ii)
+    shown = []
+    for signs in product((1, -1), repeat=count):
+        shown.append(abs(noisy_scalars(k, 1.0, 0.0, 1, error * np.array(signs))[0]))
+        for z in np.linspace(-1, 1, 9):
+            if abs(z) < 2 * np.sqrt(np.log(c / (epsilon**0.25 * (1 + B) ** 3))):
+                for sign in (1, -1):
+                    found, alpha = noisy_scalars(k, 1.0, z, sign, error * np.array(signs))
+                    assert abs(found - sign * z) <= epsilon
+                    assert abs(alpha - 1.0) <= epsilon
+    assert max(shown) > 1e-4
+
+
+def linear_part_error(b):
+    """Return the least E((z + b)_+ - linear)^2 over linear functions of z, for a standard normal z."""
+    mean = b * norm.cdf(b) + norm.pdf(b)
+    return (b**2 + 1) * norm.cdf(b) + b * norm.pdf(b) - mean**2 - norm.cdf(b) ** 2
+
+
+def test_lemma_d13_needs_the_logarithm_of_m_d_b_over_epsilon():
+    """At m = 1, B = 3 and d = 1 / (6 epsilon) the printed bias is 3 sqrt(log 2), and the error stays as epsilon falls.
+
+    With log(m d B / epsilon) the unit is linear up to epsilon^2: E (z + b)_-^2 is at most 2 phi(b) / b^3.
+    """
+    for epsilon in (1e-3, 1e-5, 1e-7):
+        d, B = round(1 / (6 * epsilon)), 3
+        b = 3 * np.sqrt(np.log(1 / (epsilon * d * B)))
+        assert b <= B
+        assert linear_part_error(b) > 1e-4
+        b = 3 * np.sqrt(np.log(d * B / epsilon))
+        assert 2 * norm.pdf(b) / b**3 < epsilon**2
+
+
+def test_claim_d14_in_fractions():
+    """a relu(z) + a' relu(-z) = (a + a') relu(z) - a' z, and z = relu(z) - relu(-z)."""
+
+    def relu(z):
+        return max(z, Fraction(0))
+
+    pairs = [(Fraction(2, 3), Fraction(-1, 5)), (Fraction(-3, 4), Fraction(7, 2))]
+    units = [(Fraction(3, 5), Fraction(1, 7)), (Fraction(-1), Fraction(2))]  # w, b in one variable
+    v, c = Fraction(1, 3), Fraction(-2)
+    for x in (Fraction(k, 4) for k in range(-20, 21)):
+        printed = v * x + c
+        slope, offset = v, c
+        merged = Fraction(0)
+        for (a, other), (w, b) in zip(pairs, units, strict=True):
+            printed += a * relu(w * x + b) + other * relu(-w * x - b)
+            merged += (a + other) * relu(w * x + b)
+            slope, offset = slope - other * w, offset - other * b
+        assert printed == merged + relu(slope * x + offset) - relu(-slope * x - offset)

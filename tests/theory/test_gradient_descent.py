@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import binom, norm
+from scipy.stats import binom, chi2, norm
 
 from recovery.theory.gradient_descent import (
     CORRELATION,
@@ -139,6 +139,21 @@ def test_the_norm_that_lemma_10_takes_for_granted_is_exceeded_at_n_equal_to_d() 
     assert binom.cdf(max(kept), 400, 0.97) < 1e-6
 
 
+def test_16_of_p2_counts_one_neuron() -> None:
+    """At n = d two neurons that are active on all rows can have any residual: ||grad||^2 is then 2 ||X||^2 / n per r^2.
+
+    P2 prints ||grad||^2 <= 4/n sum r^2. Each of the two neurons has this bound.
+    """
+    rng, d = np.random.default_rng(16), 40
+    for _ in range(5):
+        X, a = rng.standard_normal((d, d)), rng.standard_normal(d)
+        residual = np.linalg.svd(X)[0][:, 0]
+        other = 1 + np.abs(residual + X @ a)
+        W = np.linalg.solve(X, np.column_stack([residual + X @ a + other, other])).T
+        assert (X @ W.T > 0).all()
+        assert np.square(empirical_gradient(W, X, a)).sum() > 1.5 * 4 / d * (residual @ residual)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 0.9])
 def test_lemma_11_of_p2(epsilon: float) -> None:
     """The expectation is some hundred times the lemma's bound; of 40 d rows the least that a search finds is too."""
@@ -160,6 +175,16 @@ def test_lemma_11_of_p2(epsilon: float) -> None:
         for h in [-a, *rng.standard_normal((6, d))]
     )
     assert least > 20 * CURVATURE
+
+
+def test_lemma_11_of_p2_needs_epsilon_below_one() -> None:
+    """At w = -a / 10, which an epsilon above 1.1 allows, no row has a.x > 0 and w.x > 0; in whole numbers."""
+    a = np.array([10, 0])
+    w = np.array([-1, 0])
+    X = np.stack(np.meshgrid(np.arange(-5, 6), np.arange(-5, 6)), axis=-1).reshape(-1, 2)
+    left = ((X @ a >= 0) & (X @ w >= 0)) * (X @ (w - a)) ** 2  # a.x = 0 has probability 0, and w - a vanishes there
+    assert left.sum() == 0
+    assert (w - a) @ (w - a) > 0
 
 
 def test_17_of_p2_lacks_a_square() -> None:
@@ -306,6 +331,20 @@ def test_lemma_8_of_p2_the_error_is_of_the_order_of_the_root_of_d_over_n(d: int,
     own, other = np.array(squares[:draws]), np.array(squares[draws:])
     assert abs(own.mean() - ((d + 2) / 2 - 0.25)) < norm.isf(5e-6) * own.std() / np.sqrt(draws)
     assert other.mean() < own.mean()
+
+
+@pytest.mark.parametrize("root", [2.0, 3.0])
+def test_lemma_8_of_p2_needs_delta_at_most_one(root: float) -> None:
+    """One row and delta = root sqrt(d) meet n >= C d / delta^2 for C = root^2.
+
+    The error exceeds delta if a.x >= root + 1 and the other entries have a norm of root sqrt(d) / (root + 1): an event
+    whose probability does not tend to 0 with d.
+    """
+    for d in (10, 100, 1000, 10_000):
+        assert norm.sf(root + 1) * chi2.sf(d * (root / (root + 1)) ** 2, d - 1) > 0.5 * norm.sf(root + 1)
+    x = np.append(root + 1, np.full(99, root * 10 / (root + 1) / np.sqrt(99)))  # d = 100, on the boundary
+    mean = np.eye(100)[0] / 2
+    assert np.linalg.norm(x[0] * x - mean) > root * 10
 
 
 def test_lemma_9_of_p2_needs_the_root_of_epsilon() -> None:

@@ -58,6 +58,9 @@ def test_figure_5_the_sum_falls_monotonically_and_the_loss_at_a_linear_rate(scal
     slope = np.polyfit(epochs, logarithms, 1)[0]
     assert slope < -0.05
     assert np.corrcoef(epochs, logarithms)[0, 1] < -0.9999
+    logarithms = np.log(sums[late])
+    assert np.polyfit(epochs, logarithms, 1)[0] < -0.02
+    assert np.corrcoef(epochs, logarithms)[0, 1] < -0.99
 
 
 def test_with_a_trained_outer_layer_half_of_the_small_starts_get_stuck_and_which_is_known_beforehand():
