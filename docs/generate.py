@@ -13,7 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from docs.measured import filled
-from docs.statements import BASES, PAPERS, VERSIONS, coverage
+from docs.statements import BASES, PAPERS, VERDICT_MEANINGS, VERSIONS, coverage
 from recovery.config import load_shipped
 from recovery.config.claims import CLAIMS
 from recovery.config.schema import json_schema
@@ -205,10 +205,12 @@ def covered(paper: str) -> str:
     rows = coverage(paper)
     counts = Counter(verdict for *_, verdict, _, _ in rows)
     text = f"# What is covered of {paper}\n\n{MADE_OF_DATA}\n"
-    text += "Every statement, figure and table: what it says, the verdict, and what the verdict rests on.\n\n"
+    text += "Statements, figures and tables: what each says, the verdict, and what the verdict rests on.\n\n"
     text += f"{VERSIONS[paper]}\n\n" if paper in VERSIONS else ""
     text += f"{len(rows)} entries: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}.\n\n"
-    text += table(("statement", "page", "what it says", "verdict", "basis", "run or tested by"), iter(rows))
+    text += table(("statement", "place", "what it says", "verdict", "basis", "run or tested by"), iter(rows))
+    used = ((verdict, meaning) for verdict, meaning in VERDICT_MEANINGS.items() if counts[verdict])
+    text += "\n" + table(("verdict", "meaning"), used)
     return text + "\n" + table(("basis", "meaning"), iter(BASES.items()))
 
 

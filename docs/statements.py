@@ -36,6 +36,17 @@ BASES = {
     "quoted": "a theorem of others",
     "none": "nothing was run",
 }
+VERDICT_MEANINGS = {
+    "supported": "the evidence named agrees, at the sizes, levels and constants named",
+    MISPRINT: "false as printed, and right after an obvious correction, which the note has",
+    "contradicted": "false as printed, by the evidence named",
+    NOT_REPRODUCED: "not given by our runs of the procedure; choices that the paper leaves open can explain it",
+    "inconclusive": "tested, and the evidence does not decide",
+    "not tested": "nothing was run that bears on it",
+    OUTSIDE: "no number here can decide it: an assumption, constants that are not given, or no measure",
+    VARIANT: "a change of ours: no verdict is about the paper",
+}
+"""Verdict -> its meaning, as the pages print it."""
 VERSIONS = {
     "P1": "Pages and numbers are those of the first version. In the second version equations (1) to (3) are (29) to "
     "(31), and (4) to (31) have numbers smaller by three, so that (14) is (11) and (27) is (24). From (32) to (150) "
