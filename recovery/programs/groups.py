@@ -233,18 +233,6 @@ class Groups:
         np.einsum("ii->i", H)[:] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
         return H
 
-    def mean_gram(self, chosen: Index, c: Array) -> tuple[Array, Array]:
-        """Return a diagonal (n,) and R (n, r): without transforms, diagonal + R R^T approximates `weighted_gram`.
-
-        The sum is (B B^T) o M with M = D diag(c) D^T. With m = M 1 / sqrt(1^T M 1), M - m m^T is positive semidefinite
-        and is replaced by its diagonal; R = diag(m) B represents m m^T exactly.
-        """
-        E = self.diagonals(chosen)
-        m = E @ (c * E.sum(axis=0))
-        m /= np.sqrt(max(float(m.sum()), np.finfo(float).tiny))
-        rest = np.maximum((E if self.slope == 0.0 else E**2) @ c - m * m, 0.0)
-        return rest * self.row_squares, self.base * m[:, None]
-
     def _hadamard(self, chosen: Index, c: Array) -> Array:
         E = self.diagonals(chosen) * np.sqrt(c)
         return self.base_gram * (E @ E.T)

@@ -31,8 +31,6 @@ class Controls:
     risen, bracket, shortest: a step is shortened to the approximate minimum of phi if phi' at its end exceeds `risen`
     of its first size; the relative width of the bracket, and the least length.
     close: weights of a Hessian that changed by less than this fraction keep their value.
-    small, fewer: most columns, as fractions of n, of a root of H by blocks, and by their mean, for conjugate gradients
-    (the first by flops, the second measured at 220 to 800 rows). loose, rounds: their relative residual and limit.
     outer_limit, inner_limit, step_limit: of proximal-point steps, Newton steps in one, and all Newton steps.
     nearly: largest error at which a solve that stopped counts as nearly solved.
     """
@@ -72,10 +70,6 @@ class Controls:
     bracket: float = 0.02
     shortest: float = 1e-9
     close: float = 0.1
-    small: float = 0.5
-    fewer: float = 0.4
-    loose: float = 0.1
-    rounds: int = 12
     outer_limit: int = 80
     inner_limit: int = 60
     step_limit: int = 5000

@@ -15,7 +15,6 @@ import scipy
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
 from recovery.programs.projections import Projections
-from recovery.solvers.newton_systems import Hessian
 from recovery.types import Array, Index
 
 
@@ -49,10 +48,6 @@ class Family(Protocol):
 
     def hessian(self, active: Active, s: float, rough: bool) -> Array:
         """Return the lower triangle of H (n, n), in Fortran order. rough: an estimate that costs much less."""
-        ...
-
-    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
-        """Return H as an operator, for conjugate gradients, if the family has one."""
         ...
 
 
@@ -95,12 +90,6 @@ class GatedFamily:
         c = s * (1.0 - shrinkage)
         H = groups.rough_gram(own, c) if rough else groups.weighted_gram(own, c, self.close)
         return with_rank(H, active.labels * np.sqrt(s * shrinkage))
-
-    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
-        if not len(active.rows):
-            return None
-        turns = s * s * self.bound / active.norms
-        return Hessian(self.groups, self.near[active.rows], active.units, active.labels, s - turns, turns, shift)
 
 
 class ConeFamily:
@@ -158,10 +147,6 @@ class ConeFamily:
         n = self.groups.n
         H: Array = scipy.linalg.blas.dsyrk(s, columns.T, lower=1) if len(columns) else np.zeros((n, n), order="F")
         return H
-
-    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
-        del active, s, shift
-        return None
 
 
 def with_rank(H: Array, columns: Array) -> Array:

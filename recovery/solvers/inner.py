@@ -14,7 +14,7 @@ import numpy as np
 
 from recovery.solvers.controls import Controls
 from recovery.solvers.families import Active, Family
-from recovery.solvers.newton_systems import descent, descent_across, loose_descent, step_length
+from recovery.solvers.newton_systems import descent, descent_across, step_length
 from recovery.types import Array
 
 
@@ -44,9 +44,9 @@ class Iterate:
 
 @dataclass
 class Inner:
-    """One inner problem. steps: Newton steps so far. loose: whether conjugate gradients still work.
+    """One inner problem. steps: Newton steps so far. rough: whether the first steps use rough Hessians.
 
-    rough: whether the first steps use rough Hessians. frame: (n, m), orthonormal; steps are orthogonal to it.
+    frame: (n, m), orthonormal; steps are orthogonal to it.
     """
 
     family: Family
@@ -58,7 +58,6 @@ class Inner:
     weight: float = 0.0
     anchor: Array | float = 0.0
     rough: bool = False
-    loose: bool = False
     frame: Array | None = None
     steps: int = 0
     damping: float = 0.0
@@ -96,18 +95,11 @@ class Inner:
         return point
 
     def direction(self, point: Iterate) -> Array | None:
-        """Return -H^{-1} grad phi, by conjugate gradients while these work; H is shifted if singular."""
-        shift = self.weight + self.delta
-        if self.loose:
-            system = self.family.system(point.active, self.s, shift)
-            step = None if system is None else loose_descent(system, point.gradient, self.controls)
-            if step is not None:
-                return step
-            self.loose = system is None
+        """Return -H^{-1} grad phi; H is shifted if singular."""
         H = self.family.hessian(point.active, self.s, self.rough and self.steps < self.controls.rough_steps)
         if self.frame is not None:
             return descent_across(H, self.controls.damping, point.gradient, self.frame)
-        return descent(H, shift, point.gradient, self.damping)
+        return descent(H, self.weight + self.delta, point.gradient, self.damping)
 
     def _along(self, point: Iterate, step: Array, enough: float) -> Iterate | None:
         """Return the next point along a step, or None if no length that is tried will do."""

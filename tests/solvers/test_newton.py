@@ -13,12 +13,11 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome
-from recovery.solvers import newton_systems as descent
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.controls import GATED
 from recovery.solvers.families import GatedFamily
 from recovery.solvers.inner import Inner
-from recovery.solvers.newton import gated_start, solve_newton
+from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS
 from tests.solvers.instances import small_program, zero_threshold
 from tests.suites import first
@@ -200,96 +199,12 @@ def test_a_step_without_active_groups_is_along_the_gradient_and_prints_nothing(c
     assert capfd.readouterr() == ("", "")
 
 
-def inner_of(program, s, anchor, controls=GATED, weight=0.5):
+def inner_of(program, s, anchor, weight=0.5):
     """The inner problem at zero weights."""
     everyone = np.arange(program.groups.count)
-    family, W = GatedFamily(program.groups, everyone, program.penalty, controls.close), np.zeros((len(everyone), 1))
+    family, W = GatedFamily(program.groups, everyone, program.penalty, GATED.close), np.zeros((len(everyone), 1))
     delta = 0.0 if program.interpolates else 1.0
-    return Inner(family, program.y, W, s, controls, delta, weight, anchor, loose=True)
-
-
-def system_at(inner, point):
-    """H as a matrix, and H as `loose_descent` takes it."""
-    groups, shift = inner.family.groups, inner.weight + inner.delta
-    rows = inner.family.system(point.active, inner.s, shift)
-    H = groups.weighted_gram(point.active.rows, rows.c) + (point.active.labels * rows.turns) @ point.active.labels.T
-    return H + shift * np.eye(groups.n), rows
-
-
-@pytest.mark.parametrize("name", ["relu", "relu_skip", "relu_norm", "relu_norm_skip"])
-def test_a_step_from_all_blocks_is_that_in_all_rows(name):
-    """With two groups of three variables for sixty rows the root is exact, so one iteration suffices."""
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X, y = rng.standard_normal((60, 3)) * 10.0 ** rng.integers(-3, 4), rng.standard_normal(60)
-        groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((3, 12)) >= 0]))
-        program = GatedProgram(groups, y, 0.9 * float(np.sort(groups.dual_norms(y))[-3]))
-        s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
-        inner = inner_of(program, s, y, replace(GATED, rounds=1))
-        point = inner.at(1.1 * y, groups.adjoint(1.1 * y))
-        H, rows = system_at(inner, point)
-        assert 0 < 3 * len(point.active.rows) <= 30
-        step = descent.loose_descent(rows, point.gradient, inner.controls)
-        assert np.allclose(step, -np.linalg.solve(H, point.gradient), rtol=0, atol=1e-9)
-        assert np.allclose(step, inner.direction(point), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["relu", "relu_skip"])
-@pytest.mark.parametrize("rows", ["drawn", "uneven", "repeated"])
-def test_a_step_from_the_mean_of_blocks_solves_its_system_roughly(name, rows):
-    taken = 0
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        X, y = rng.standard_normal((120, 15)), rng.standard_normal(120)
-        if rows == "uneven":
-            X *= 10.0 ** rng.uniform(-4, 4, 120)[:, None]
-        elif rows == "repeated":
-            X = X[rng.integers(0, 40, 120)]
-        groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((15, 40)) >= 0]))
-        program = GatedProgram(groups, y, 1.0999 * float(np.sort(groups.dual_norms(y))[-20]))
-        s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
-        inner = inner_of(program, s, y)
-        point = inner.at(1.1 * y, groups.adjoint(1.1 * y))
-        H, system = system_at(inner, point)
-        assert 0.5 * groups.n < groups.rank * len(point.active.rows)
-        assert groups.rank + len(point.active.rows) <= 0.4 * groups.n
-        size = np.linalg.norm(point.gradient)
-        step = descent.loose_descent(system, point.gradient, GATED)
-        if step is not None:
-            taken += 1
-            assert np.linalg.norm(H @ step + point.gradient) <= 0.1001 * size
-            assert step @ point.gradient < 0
-    assert taken >= 8
-
-
-def test_the_mean_of_blocks_has_their_diagonal_and_never_too_much_of_them():
-    rng = np.random.default_rng(0)
-    for seed in range(10):
-        program = small_program(seed)
-        if program.groups.transforms is not None:
-            continue
-        chosen, c = np.arange(program.groups.count), rng.random(program.groups.count)
-        H = program.groups.weighted_gram(chosen, c)
-        diagonal, root = program.groups.mean_gram(chosen, c)
-        assert np.allclose(diagonal + np.square(root).sum(axis=1), np.diag(H), atol=1e-12 * np.trace(H))
-        assert np.linalg.eigvalsh(H - root @ root.T).min() >= -1e-12 * np.trace(H)
-
-
-def test_steps_solve_their_system_with_a_tiny_shift():
-    """Woodbury's identity divides by the shift. If rounding spoils it, conjugate gradients fail and H is factored."""
-    for seed in range(10):
-        program = small_program(seed)
-        program = GatedProgram(program.groups, program.groups.block(0) @ np.ones(program.groups.rank))
-        if not program.y.any():
-            continue
-        start = gated_start(program, None)
-        inner = inner_of(program, start.s, start.lam, weight=1e-14 * start.s * program.groups.largest_norm**2)
-        inner.W = start.W
-        point = inner.at(start.lam, start.At)
-        H, _ = system_at(inner, point)
-        assert len(point.active.rows)
-        step = inner.direction(point)
-        assert np.linalg.norm(H @ step + point.gradient) <= 0.11 * np.linalg.norm(point.gradient)
+    return Inner(family, program.y, W, s, GATED, delta, weight, anchor)
 
 
 def test_labels_that_no_group_sees_have_no_weights() -> None:
