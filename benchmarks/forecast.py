@@ -18,7 +18,7 @@ from recovery.config import Sweep, load_shipped
 from recovery.runner.batches import cost
 from recovery.runner.forecast import time_some
 from recovery.runner.loading import load
-from recovery.runner.pool import POOL, Limits
+from recovery.runner.pool import POOL
 
 SLOWEST = 120.0
 LONGER, ROUGH = 6, 0.15
@@ -33,8 +33,7 @@ def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
     trials = list(sweep.trials())
     guesses = np.array([cost(trial) for trial in trials])
     chances = 0.5 * guesses / guesses.sum() + 0.5 / len(trials)
-    limits = Limits(seconds=SLOWEST)
-    POOL.measure([min(trials, key=cost)], limits)  # starts the process
+    POOL.measure([min(trials, key=cost)], SLOWEST)  # starts the process
     times: dict[int, float] = {}
     drawn: list[float] = []
     begin = time.monotonic()
@@ -43,7 +42,7 @@ def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
         if len(times) == len(trials) or (len(times) >= FEWEST and time.monotonic() - begin > limit):
             break
         if i not in times:
-            (row,) = POOL.measure([trials[i]], limits)
+            (row,) = POOL.measure([trials[i]], SLOWEST)
             if row["status"] == "timeout":
                 return np.nan, np.nan, len(times)
             times[i] = row["seconds"]

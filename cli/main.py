@@ -25,13 +25,11 @@ SECTIONS = {
         "submit": "Write a script that runs a sweep on a SLURM cluster.",
         "merge": "Copy folders of one sweep into one folder.",
         "compact": "Rewrite the part files of a results folder as few.",
-        "schema": "Print the JSON schema of a config, for editors.",
     },
     "Look": {
         "report": "Draw and tabulate results folders.",
         "trials": "List the stored trials that satisfy a condition.",
         "compare": "Compare results folders, or the values of an axis.",
-        "bundle": "Pack a results folder into a zip archive.",
     },
     "Check": {
         "verify": "Replay a random sample of the stored trials.",

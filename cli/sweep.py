@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from recovery.runner.stop import Stop
     from recovery.store.folder import Folder
 
-LEAST_MEMORY = 32
-"""Minimum of --trial-memory in MiB; with less, every trial would be stored as `killed`."""
-
 
 class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """A shard I/N, with I from 1 to N."""
@@ -54,7 +51,6 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     metavar="RULE",
     help="Sample at the boundary until 'threshold +-0.05', or until claims of thresholds are 'decided'.",
 )
-@click.option("--no-refine", "refine", flag_value=False, default=True, hidden=True)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one per core]")
 @click.option("--backend", type=click.Choice(BACKENDS), hidden=True)
 @click.option(
@@ -64,12 +60,6 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 )
 @click.option("--max-time", type=options.Seconds(), help="Stop after this time: 90 (seconds), 30m, 2h; exit status 75.")
 @click.option("--trial-timeout", type=options.Seconds(), help="End a trial after this time: 90 (seconds), 30m.")
-@click.option(
-    "--trial-memory",
-    type=click.IntRange(min=LEAST_MEMORY),
-    metavar="MIB",
-    help="End a trial that allocates more (Linux only).",
-)
 @click.option("--fail-fast", is_flag=True, hidden=True)
 @click.option("--max-equal-failures", type=click.IntRange(min=0), hidden=True)
 @click.option(
@@ -84,7 +74,6 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     metavar="COLUMN",
     help="Measure this column in every trial, and run trials again whose row lacks it; repeatable.",
 )
-@click.option("--keep-changed", is_flag=True, hidden=True)
 @click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
 @click.option("--json", "as_json", is_flag=True, hidden=True)
@@ -147,7 +136,7 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
 
     stored = _stored_folder(asked)
     sweep = (
-        load(asked["config"], asked["overrides"], asked["until"], refine=asked["refine"])
+        load(asked["config"], asked["overrides"], asked["until"])
         if stored is None
         else sweep_of(stored.load()["config"], trust=asked["trust"])
     )
@@ -187,15 +176,13 @@ def _options(asked: dict[str, Any], sweep: Sweep) -> Options:
 
     from recovery.runner.batches import slurm_shard
     from recovery.runner.engine import Engine
-    from recovery.runner.pool import Limits
     from recovery.runner.run import MOST_EQUAL, Options
 
-    limits, most = Limits(asked["trial_timeout"], asked["trial_memory"]), asked["max_equal_failures"]
+    most = asked["max_equal_failures"]
     return Options(
-        Engine(asked["jobs"] or cpu_count(), asked["backend"] or sweep.backend, limits),
+        Engine(asked["jobs"] or cpu_count(), asked["backend"] or sweep.backend, asked["trial_timeout"]),
         shard=asked["shard"] or slurm_shard(os.environ) or (1, 1),
         rerun=asked["rerun"],
-        keep_changed=asked["keep_changed"],
         fail_fast=asked["fail_fast"],
         max_equal_failures=MOST_EQUAL if most is None else most,
     )

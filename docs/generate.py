@@ -16,7 +16,7 @@ from docs.measured import filled
 from docs.statements import BASES, PAPERS, VERDICT_MEANINGS, VERSIONS, coverage
 from recovery.config import load_shipped
 from recovery.config.claims import CLAIMS
-from recovery.config.schema import json_schema
+from recovery.config.validate import model_of
 from recovery.instances.ensembles import ENSEMBLES
 from recovery.instances.planted import PLANTED
 from recovery.methods.columns import COLUMNS, Column, columns_of
@@ -99,7 +99,7 @@ def described(cls: type) -> tuple[str, dict[str, str]]:
 def parameters(section: str, name: str, cls: type, tag: str) -> Iterator[tuple[str, ...]]:
     """Each field of a component's class: what it is, in which unit, what it may be, its default."""
     said = described(cls)[1]
-    for field, schema in DEFINITIONS[cls.__name__]["properties"].items():
+    for field, schema in model_of(cls).model_json_schema()["properties"].items():
         if field != tag:
             keys = (f"{name}.{field}", f"{section}.{field}", field)
             meaning = said.get(field) or next((MEANINGS[key] for key in keys if key in MEANINGS), "")
@@ -212,9 +212,6 @@ def covered(paper: str) -> str:
     used = ((verdict, meaning) for verdict, meaning in VERDICT_MEANINGS.items() if counts[verdict])
     text += "\n" + table(("verdict", "meaning"), used)
     return text + "\n" + table(("basis", "meaning"), iter(BASES.items()))
-
-
-DEFINITIONS = json_schema()["$defs"]
 
 
 def notebook() -> str:

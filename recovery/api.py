@@ -25,7 +25,6 @@ from recovery.runner.batches import slurm_shard
 from recovery.runner.engine import Engine
 from recovery.runner.loading import load as load
 from recovery.runner.plan import plan
-from recovery.runner.pool import Limits
 from recovery.runner.progress import display, notebook_shell
 from recovery.runner.run import Options, run as run_plan
 from recovery.runner.stop import Stop
@@ -150,7 +149,6 @@ def run(
     trial_timeout: float | None = None,
     quiet: bool = False,
     rerun: Collection[str] = (),
-    keep_changed: bool = False,
     measure: Sequence[str] = (),
 ) -> Results:
     """Run the missing trials of a sweep, store a row for each, and return the results, as `recover sweep` does.
@@ -158,9 +156,8 @@ def run(
     config: a loaded sweep, or an argument of `load`. out: the results folder, by default `results/NAME`, which the
     command can continue. overrides: a list of `PATH=VALUE`, or a mapping of paths to values, for a config that is
     loaded here. jobs: number of processes, by default all cores. trial_timeout: seconds. rerun: `failed`, `changed` or
-    both; keep_changed: keep rows of changed user code beside new ones. measure: columns that every trial measures; the
-    trials whose row lacks one run again. Call it in the main thread.
-    Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` if it was stopped early.
+    both. measure: columns that every trial measures; the trials whose row lacks one run again. Call it in the main
+    thread. Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` if it was stopped early.
     """
     if isinstance(config, Sweep) and overrides:
         raise ParameterError("overrides are for a config that is loaded here; give them to `load`, which made this one")
@@ -168,8 +165,8 @@ def run(
     if measure:
         sweep = measuring(sweep, measure)
     planned = plan(sweep, Path(out) if out is not None else Path("results") / sweep.name)
-    engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, Limits(trial_timeout, None))
-    options = Options(engine, slurm_shard(os.environ) or (1, 1), rerun, keep_changed)
+    engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, trial_timeout)
+    options = Options(engine, slurm_shard(os.environ) or (1, 1), rerun)
     with Stop() as stop:
         summary = run_plan(planned, options, display(sweep.name, quiet=quiet), stop, interim_analysis)
     folder = planned.folder.path

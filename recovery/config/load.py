@@ -29,17 +29,14 @@ def load(
     config: str | Path | Mapping[str, Any],
     overrides: Sequence[str] | Mapping[str, Any] = (),
     until: str | None = None,
-    *,
-    refine: bool = True,
     elsewhere: Callable[[Callable[[], Sweep]], Sweep] | None = None,
 ) -> Sweep:
     """Return the sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
     overrides: one or several `PATH=VALUE`, or a mapping. until: the rule of `sampling: {kind: until}`, which replaces
-    the config's `sampling`. refine: False keeps a rule from adding values to the axis. Every cell is composed and
-    validated, and user code is imported for it. Relative paths start in the config's folder, or in the current folder.
-    elsewhere: calls the function that composes a sweep with user code, in another process. Raises `ConfigError` with
-    every problem of the config and the overrides.
+    the config's `sampling`. Every cell is composed and validated, and user code is imported for it. Relative paths
+    start in the config's folder, or in the current folder. elsewhere: calls the function that composes a sweep with
+    user code, in another process. Raises `ConfigError` with every problem of the config and the overrides.
     """
     folder = Path.cwd()
     if isinstance(config, Mapping):
@@ -50,13 +47,11 @@ def load(
         path = find(config)
         tree = read(path)
         folder = path.parent.resolve()
-    given = tree.value.get("sampling")
-    kept = given if isinstance(given, dict) and given.get("kind") == "until" else {}
     if until is not None:
-        kept = {"refine": True, **kept, "kind": "until", "rule": until}
-        tree.put(("sampling",), kept, Place(1, 0, 0, f"--until {until!r}"))
-    if kept and not refine:
-        tree.put(("sampling", "refine"), False, Place(1, 0, 0, "--no-refine"))
+        given = tree.value.get("sampling")
+        kept = given if isinstance(given, dict) and given.get("kind") == "until" else {}
+        rule = {"refine": True, **kept, "kind": "until", "rule": until}
+        tree.put(("sampling",), rule, Place(1, 0, 0, f"--until {until!r}"))
     for rank, text in enumerate(as_overrides(overrides), start=1):
         override(tree, text, rank)
     compose = partial(composed, tree, Context(folder))

@@ -102,7 +102,7 @@ def report_endless(tree: Tree, sections: Sections, slicing: Slicing, cells: Sequ
     least = least_step(cells, slicing) / 2 if slicing.pool is None and len(tree.problems) == before else inf
     if until.half is not None and not until.refine and until.half < least * (1 - 1e-9) < inf:
         text = f"the interval of a slice ends at values of {x}, so its half width is at least {least:g}"
-        text += ": leave out --no-refine, or give more values"
+        text += ": allow `refine: true`, or give more values"
         tree.report(("sampling", "rule"), f"found {until.rule!r}; {text}")
     stated = [claim for claim in sections.claims if isinstance(claim, ThresholdClaim)]
     wanted = (event, slicing.what, report.probability)

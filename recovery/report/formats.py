@@ -1,4 +1,4 @@
-"""The formats of reports, comparisons and archives for all commands, by file ending, and how a file is written."""
+"""The formats of reports and comparisons for all commands, by file ending, and how a file is written."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ TABLES = ("csv", "json", "latex")
 REPORT = ("terminal", "html", *PICTURES, *TABLES)
 COMPARISON = ("csv", "json")
 ENDINGS = {"txt": "terminal", "html": "html", "htm": "html", "tex": "latex"}
-ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json", "zip")}
+ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json")}
 """Ending of a file -> its format. A format's own name is one too, but is not advised."""
 
 

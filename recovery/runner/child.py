@@ -8,7 +8,6 @@ import ctypes
 import math
 import os
 import pickle
-import resource
 import signal
 import sys
 import time
@@ -17,20 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from recovery.compiled import compilation
 from recovery.config import Trial
-from recovery.errors import RecoverError
 from recovery.runner.batches import BATCH_LIMIT
-from recovery.runner.trial import Row, failure, measure
+from recovery.runner.trial import Row, measure
 
-KEPT_SHARE = 1 / 16
-"""A process under a memory limit that has grown by more than this share of it is replaced: what one trial may allocate
-must not depend on the trials before it."""
 SEND_SECONDS = 0.02
 """Rows after a job's first are sent together at this interval: sending each takes as long as a trivial trial."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -40,10 +34,6 @@ _ADOPT_ORPHANS = 36
 
 Job = Callable[[], Iterator[tuple[Any, ...]]]
 """A function that a process runs. It yields messages: `rows`, or the `result` of a call."""
-
-
-class MemoryLimit(RecoverError):  # noqa: N818  (the name is stored in rows)
-    """A trial allocated more memory than its limit."""
 
 
 def adopt_orphans() -> None:
@@ -96,31 +86,22 @@ def call(function: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
     yield "result", function()
 
 
-def run_trials(trials: Sequence[Trial], memory: int | None, interval: float) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of trials, the first at once, with whether it is over: the job's time is up, or the process is full.
+def run_trials(trials: Sequence[Trial], interval: float) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of trials, the first at once, with whether these are the job's last: its time may be up.
 
-    memory: MiB that each trial may allocate. interval: seconds between messages after the first.
+    interval: seconds between messages after the first.
     """
     began, sent, rows = time.perf_counter(), -math.inf, list[Row]()
-    idle = _IDLE.setdefault("bytes", private_bytes())
     for trial in trials:
-        with _restored() if trial.cell.own else nullcontext(), _limited(memory):
-            row = measure(trial)
-        if memory is not None and row.get("error_type") == "MemoryError":
-            row |= failure("killed", MemoryLimit(f"it allocated more than {memory} MiB"))
-        rows.append(row)
-        full = memory is not None and private_bytes() - idle > KEPT_SHARE * memory * 2**20
+        with _restored() if trial.cell.own else nullcontext():
+            rows.append(measure(trial))
         now = time.perf_counter()
-        over = full or trial is trials[-1] or now - began > BATCH_LIMIT
+        over = trial is trials[-1] or now - began > BATCH_LIMIT
         if over or now - sent >= interval:
-            yield "rows", rows, over, full
+            yield "rows", rows, over
             rows, sent = [], now
         if over:
             return
-
-
-_IDLE: dict[str, int] = {}
-"""Bytes of private memory of this process before its first trial."""
 
 
 @contextmanager
@@ -147,25 +128,3 @@ def _restored() -> Iterator[None]:
             with suppress(OSError):
                 os.fchdir(folder)
                 os.close(folder)
-
-
-@contextmanager
-def _limited(memory: int | None) -> Iterator[None]:
-    """Let the private memory grow by `memory` MiB; further allocations raise MemoryError. Linux only."""
-    if memory is None or sys.platform != "linux":
-        yield
-        return
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    resource.setrlimit(resource.RLIMIT_DATA, (private_bytes() + memory * 2**20, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, hard))
-
-
-def private_bytes() -> int:
-    """Return the size of the process's private memory, as RLIMIT_DATA counts it; 0 if not on Linux."""
-    if sys.platform != "linux":
-        return 0
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))

@@ -1,11 +1,12 @@
 """Where trials run: batches handed out by joblib's threads, or by Dask to other machines."""
 
 import logging
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
@@ -20,7 +21,7 @@ from recovery.backends import BACKENDS
 from recovery.config import Trial, Trials
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches
-from recovery.runner.pool import POOL, UNLIMITED, Limits, WorkerPool
+from recovery.runner.pool import POOL, WorkerPool
 from recovery.runner.trial import Row, measure
 from recovery.text import choices, printable
 from recovery.user import add_folders
@@ -31,6 +32,8 @@ Done = tuple[list[Row], float]
 """The rows of the first few trials of a batch, and the seconds that they took."""
 Results = Generator[tuple[Sequence[Trial], Done], None, None]
 """Batches and what became of them, in any order."""
+Measure = Callable[[Sequence[Trial], float | None], list[Row]]
+"""Function that returns the rows of the first few of some trials, at least one, each within a time."""
 
 
 class EngineLostError(RecoverError):
@@ -39,17 +42,19 @@ class EngineLostError(RecoverError):
 
 @dataclass(frozen=True)
 class Engine:
-    """Where trials run: `jobs` at a time on a `backend`, each within `limits`. Raises `ParameterError`."""
+    """Where trials run: `jobs` at a time on a `backend`, each at most `timeout` seconds. Raises `ParameterError`."""
 
     jobs: int
     backend: str = "processes"
-    limits: Limits = UNLIMITED
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         if self.jobs < 1 or self.jobs % 1:
             raise ParameterError(f"jobs: found {self.jobs!r}; allowed: an integer >= 1")
         if self.backend not in BACKENDS:
             raise ParameterError(f"backend: found {self.backend!r}; allowed: {choices(BACKENDS)}")
+        if self.timeout is not None and not 0 < self.timeout < math.inf:
+            raise ParameterError(f"the time of a trial: found {self.timeout!r}; allowed: a number of seconds > 0")
 
     def run(
         self, trials: Iterable[Trial], compiles: Callable[[], None] = lambda: None
@@ -61,15 +66,16 @@ class Engine:
         Raises `EngineLostError` if a cluster is gone.
         """
         chosen = Trials.of(trials)
-        in_threads = self.backend == "threading" and not self.limits and not any(cell.own for cell in chosen.cells)
-        with threadpool_limits(limits=1), closing(WorkerPool(compiles)) as pool:
+        in_threads = self.backend == "threading" and not self.timeout and not any(cell.own for cell in chosen.cells)
+        workers = nullcontext() if in_threads or self.backend == "dask" else closing(WorkerPool(compiles))
+        with threadpool_limits(limits=1), workers as pool:
             client = _dask_client() if self.backend == "dask" else None
             jobs = self.jobs if client is None else sum(client.ncores().values()) or self.jobs
             batches = Batches(chosen, jobs)
-            call = partial(run_batch, _first if in_threads else pool.measure, limits=self.limits)
+            call = partial(run_batch, pool.measure if pool else _first, timeout=self.timeout)
             try:
                 while batches:  # repeat, because batches may have handed back trials
-                    run = _in_threads(jobs, call, batches) if client is None else _on_dask(client, batches, self.limits)
+                    run = _on_dask(client, batches, self.timeout) if client else _in_threads(jobs, call, batches)
                     with closing(run) as results:
                         for batch, (rows, seconds) in results:
                             yield batches.returned(batch, rows, seconds)
@@ -81,18 +87,18 @@ class Engine:
                     client.close()
 
 
-def run_batch(measure: Callable[[Sequence[Trial], Limits], list[Row]], batch: Sequence[Trial], limits: Limits) -> Done:
+def run_batch(measure: Measure, batch: Sequence[Trial], timeout: float | None) -> Done:
     """Run trials until the batch is done or its time is up, at least one; return their rows and the seconds.
 
-    measure: returns the rows of the first few of some trials, at least one.
+    timeout: seconds of each trial.
     """
     clock, rows = time.perf_counter(), list[Row]()
     while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
-        rows += measure(batch[len(rows) :], limits)
+        rows += measure(batch[len(rows) :], timeout)
     return rows, time.perf_counter() - clock
 
 
-def _first(trials: Sequence[Trial], limits: Limits) -> list[Row]:
+def _first(trials: Sequence[Trial], timeout: float | None) -> list[Row]:
     return [measure(trials[0])]
 
 
@@ -135,14 +141,14 @@ def _dask_client() -> Any:
         raise EngineLostError(f"the dask scheduler at {address or file} does not answer: {error}") from error
 
 
-def _on_dask(client: Any, batches: Iterator[Sequence[Trial]], limits: Limits) -> Results:
+def _on_dask(client: Any, batches: Iterator[Sequence[Trial]], timeout: float | None) -> Results:
     """Yield batches run on a cluster. Dask itself runs the batches of a lost worker again."""
     from distributed import as_completed
 
     given = dict[Any, Sequence[Trial]]()
 
     def submit(most: int) -> list[Any]:
-        new = {client.submit(run_remotely, [*one], limits, sys.path, pure=False): one for one in islice(batches, most)}
+        new = {client.submit(run_remotely, [*one], timeout, sys.path, pure=False): one for one in islice(batches, most)}
         given.update(new)
         return [*new]
 
@@ -159,11 +165,11 @@ def _on_dask(client: Any, batches: Iterator[Sequence[Trial]], limits: Limits) ->
         raise EngineLostError(f"the dask backend is lost ({text:.200})") from error
 
 
-def run_remotely(batch: Sequence[Trial], limits: Limits, path: Sequence[str]) -> Done:
+def run_remotely(batch: Sequence[Trial], timeout: float | None, path: Sequence[str]) -> Done:
     """Run a batch in worker processes of the cluster's machine, which also import from the folders in `path`."""
     _limit_blas()
     add_folders(map(Path, path))
-    return run_batch(POOL.measure, batch, limits)
+    return run_batch(POOL.measure, batch, timeout)
 
 
 @cache

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from recovery.config import Trials
 from recovery.runner.plan import Plan, places
-from recovery.runner.pool import POOL, Limits
+from recovery.runner.pool import POOL
 from recovery.runner.run import Options, trials_to_run
 from recovery.text import duration
 
@@ -80,7 +80,7 @@ def time_some(trials: Trials, seconds: float = SECONDS) -> Forecast:
             limit = max(end - time.monotonic(), SHORTEST_LIMIT)
             if times and limit == SHORTEST_LIMIT:
                 break
-            (row,) = POOL.measure([trials[int(mine[place])]], Limits(seconds=limit))
+            (row,) = POOL.measure([trials[int(mine[place])]], limit)
             if row["status"] in ("failed", "killed"):
                 errors.append(f"{row['error_type']}: {row['error_message']}")
             late = row["status"] == "timeout"

@@ -17,11 +17,9 @@ def load(
     config: str | Path | Mapping[str, Any],
     overrides: Sequence[str] | Mapping[str, Any] = (),
     until: str | None = None,
-    *,
-    refine: bool = True,
 ) -> Sweep:
     """Load a config, with user code in another process. Raises `ConfigError`; `ParameterError` if that process ends."""
-    return load_config(config, overrides, until, refine=refine, elsewhere=_composed_elsewhere)
+    return load_config(config, overrides, until, elsewhere=_composed_elsewhere)
 
 
 def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:

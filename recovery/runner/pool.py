@@ -1,4 +1,4 @@
-"""Trials in processes that may hang, crash or exceed their memory: each such trial costs its own row alone.
+"""Trials in processes that may hang or crash: each such trial costs its own row alone.
 
 multiprocessing's fork server starts the processes, and a pipe leads to each. A process is sent several trials and
 returns their rows as they are done, the first at once. If it is lost, the first trial without a row is run again, first
@@ -6,14 +6,12 @@ in its job, so that the trial which causes the loss is found.
 """
 
 import atexit
-import math
 import os
 import pickle
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from multiprocessing.connection import Pipe, wait
@@ -54,26 +52,6 @@ class Closed(RecoverError):  # noqa: N818
     """The sweep has stopped, and ended its workers."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of one trial: `seconds` of wall time, and `memory` in MiB beyond the idle process (on Linux).
-
-    Raises `ParameterError`.
-    """
-
-    seconds: float | None = None
-    memory: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, limit in (("seconds", self.seconds), ("memory", self.memory)):
-            if limit is not None and not 0 < limit < math.inf:
-                raise ParameterError(f"the limit of a trial's {name}: found {limit!r}; allowed: a number > 0")
-
-    def __bool__(self) -> bool:
-        return self.seconds is not None or self.memory is not None
-
-
-UNLIMITED = Limits()
 _LOCK = Lock()
 """Held while a process starts or is cleaned up after: what is not a worker then is what a worker has left."""
 _RUNNING = set[int]()
@@ -193,18 +171,25 @@ class WorkerPool:
         self._lock, self._closed = Lock(), False
         self._idle, self._busy = list[Worker](), set[Worker]()
 
-    def measure(self, trials: Sequence[Trial], limits: Limits) -> list[Row]:
+    def measure(self, trials: Sequence[Trial], timeout: float | None = None) -> list[Row]:
         """Run these trials in a worker process; return the rows of the first few, at least one.
 
-        A trial that exceeds its time has the status `timeout`. A trial whose process dies is run again in a new one;
-        if that dies, too, its row has the status `killed`. Raises `Closed`, and `RecoverError` if no process can start.
+        timeout: seconds of each trial. A trial that exceeds it has the status `timeout`. A trial whose process dies is
+        run again in a new one; if that dies, too, its row has the status `killed`. Raises `Closed`, and `RecoverError`
+        if no process can start.
         """
         rows, deaths = list[Row](), 0
+        # with a time limit every row is sent at once, because the limit is for each row
+        job = partial(run_trials, trials, SEND_SECONDS if timeout is None else 0.0)
         while not rows:
             begun, clock, worker = datetime.now(UTC), time.perf_counter(), self._take(new=deaths > 0)
             lost, usable = None, False
             try:
-                usable = self._run(worker, trials, limits, rows)
+                for _, some, over in worker.run(job, timeout, self._compiles):
+                    rows += some
+                    if over:
+                        break
+                usable = True
             except TimeLimit as error:
                 lost = failure("timeout", error)
             except WorkerDied as error:
@@ -216,20 +201,6 @@ class WorkerPool:
                 seconds = time.perf_counter() - clock
                 rows.append({"trial_id": trials[0].id, "started_at": begun, "seconds": seconds, **lost})
         return rows
-
-    def _run(self, worker: Worker, trials: Sequence[Trial], limits: Limits, rows: list[Row]) -> bool:
-        """Append the rows of the first few of these trials; return whether the process may run others.
-
-        Raises `TimeLimit` or `WorkerDied` if a trial is lost.
-        """
-        # with a time limit every row is sent at once, because the limit is for each row
-        interval = SEND_SECONDS if limits.seconds is None else 0.0
-        job, full = partial(run_trials, trials, limits.memory, interval), False
-        for _, some, over, full in worker.run(job, limits.seconds, self._compiles):  # noqa: B007  (used below)
-            rows += some
-            if over:
-                break
-        return not full
 
     def _take(self, new: bool) -> Worker:
         """Return an idle process, or a new one."""

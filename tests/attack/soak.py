@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
-from recovery.runner.pool import UNLIMITED
 from tests.runner.kills import kill_and_resume, stored_ids
 from tests.runner.sweeps import rows, sweep, write_config
 
 from .hostile import ACTS, FAILED, KILLED, OK
 from .one_fault import SCENARIOS, attack, built, commands
-from .test_own_code import LIMITS, own
+from .test_own_code import TIMEOUT, own
 
 STATE = Path(".soak")
 REPORT = Path(__file__).parents[2] / "benchmarks" / "soak.md"
@@ -55,10 +54,10 @@ def kills(step: int, folder: Path) -> Found:
 
 def acts(step: int, folder: Path) -> Found:
     """Methods that do what no method should: each trial is a row of the status that it earns."""
-    limits = (UNLIMITED, LIMITS)[step * ACTS_A_STEP // len(ACTS) % 2]
+    timeout = (None, TIMEOUT)[step * ACTS_A_STEP // len(ACTS) % 2]
     chosen = [list(ACTS)[i % len(ACTS)] for i in range(step * ACTS_A_STEP, (step + 1) * ACTS_A_STEP)]
     os.chdir(folder)
-    sweep(own(folder, axes={"n": [4], "method.act": chosen}, replicates=1), folder / "out", limits=limits)
+    sweep(own(folder, axes={"n": [4], "method.act": chosen}, replicates=1), folder / "out", timeout=timeout)
     statuses = rows(folder / "out").set_index("method.act")["status"]
     found = Counter({"acts": len(chosen), "lost": len(set(chosen) - set(statuses.index))})
     for status, of in (("failed", FAILED), ("killed", KILLED), ("ok", OK)):

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from recovery.runner.pool import UNLIMITED, Limits
 from tests.runner.sweeps import rows, sweep, write_config
 
 from .hostile import ACTS, FAILED, KILLED, OK
 
 FEW = ("half", "daemon", "forked")
-LIMITS = Limits(seconds=8, memory=2000)
+TIMEOUT = 8.0
+"""Seconds of a trial."""
 
 
 def own(folder: Path, **fields: Any) -> Path:
@@ -29,19 +29,19 @@ def left_of(noted: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("limits", "acts"),
+    ("timeout", "acts"),
     [
-        pytest.param(UNLIMITED, FEW, id="few, plain"),
-        pytest.param(UNLIMITED, tuple(ACTS), id="all, plain", marks=pytest.mark.deep),
-        pytest.param(LIMITS, tuple(ACTS), id="all, limits", marks=pytest.mark.deep),
+        pytest.param(None, FEW, id="few, plain"),
+        pytest.param(None, tuple(ACTS), id="all, plain", marks=pytest.mark.deep),
+        pytest.param(TIMEOUT, tuple(ACTS), id="all, limited", marks=pytest.mark.deep),
     ],
 )
 def test_each_trial_is_a_row(
-    tmp_path: Path, limits: Limits, acts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, timeout: float | None, acts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = own(tmp_path, axes={"n": [4], "method.act": list(acts)}, replicates=2)
     monkeypatch.chdir(tmp_path)
-    sweep(config, Path("out"), jobs=2, limits=limits)
+    sweep(config, Path("out"), jobs=2, timeout=timeout)
     found = rows(tmp_path / "out").groupby("method.act")
     assert found.size().to_dict() == dict.fromkeys(acts, 2)
     statuses = found["status"].unique().map(list).to_dict()
@@ -60,10 +60,5 @@ def test_each_trial_is_a_row(
 
 def test_a_late_trial_leaves_no_process(tmp_path: Path) -> None:
     config = own(tmp_path, method={"act": "orphan"}, axes={"n": [4]}, replicates=2)
-    assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"timeout": 2}
+    assert sweep(config, tmp_path / "out", timeout=0.5).stored == {"timeout": 2}
     assert left_of(tmp_path / "orphan") == []
-
-
-def test_equal_trials_meet_the_memory_limit_equally(tmp_path: Path) -> None:
-    config = own(tmp_path, method={"act": "leak"}, axes={"n": [4]}, replicates=6)
-    assert sweep(config, tmp_path / "out", limits=Limits(memory=200)).stored == {"ok": 6}

@@ -15,7 +15,6 @@ from tests.suites import first
 
 SWEEP = ["sweep", "quickstart", "--set", "axes.n=[10, 40]", "--set", "axes.d=[5, 10]", "--set", "replicates=2"]
 RUNS: dict[str, tuple[list[str], str]] = {
-    "bundle": (["GRID", "--out", "OUT/x.zip"], "x.zip"),
     "certificate": (["GRID", "TRIAL", "--out", "OUT/certificate.npz"], "equal to its stored row"),
     "check": (["CONFIG"], "trials   320"),
     "compact": (["GRID"], "grid"),
@@ -25,7 +24,6 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "replay": (["GRID", "TRIAL", "--save", "OUT/one.npz"], "equal to its stored row"),
     "reproduce": (["p2-fig01", "--replicates", "1", "--out", "OUT/papers"], "p2-fig01"),
     "report": (["GRID"], "fraction recovered: 0"),
-    "schema": ([], '"$schema"'),
     "status": (["GRID"], "8 of 8 trials stored, 0 missing"),
     "submit": (["CONFIG", "--array", "2", "--out", "OUT/submitted"], "sbatch"),
     "sweep": ([*SWEEP[1:], "--out", "OUT/out"], "8 of 8 trials stored (8 run now)"),
@@ -64,7 +62,7 @@ def test_every_command_is_tried() -> None:
     assert RUNS.keys() == COMMANDS.keys()
 
 
-OTHERS = {"bundle", "certificate", "compact", "compare", "merge", "reproduce", "schema", "submit"}
+OTHERS = {"certificate", "compact", "compare", "merge", "reproduce", "submit"}
 """Commands that other tests call, too."""
 
 

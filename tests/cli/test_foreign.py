@@ -56,7 +56,7 @@ def test_no_code_that_a_folder_names_runs(out: Path, tmp_path: Path) -> None:
     (evil / "pwn_things.py").write_text(PWN.format(flag=str(flag)))
     edit(out, data={"ensemble": "pwn_things:f"}, folder=str(evil))
     trial = rows(out).index[0]
-    for command in (("status",), ("verify",), ("replay", trial), ("report",), ("bundle", "--out", tmp_path / "b.zip")):
+    for command in (("status",), ("verify",), ("replay", trial), ("report",)):
         recover(command[0], out, *command[1:])
         assert not flag.exists(), command
     for command in (("verify", out), ("replay", out, trial)):
@@ -101,7 +101,7 @@ def test_what_is_no_part_is_named(out: Path) -> None:
     os.mkfifo(trials / f"part-{'0' * 32}.parquet")
     (trials / "folder.parquet").mkdir()
     write_part(trials, pa.table({"x": [1]}))
-    for command in ("status", "report", "verify", "bundle"):
+    for command in ("status", "report", "verify"):
         result = refused(command, out)
         assert "pipe.parquet" in result
         assert "has no column 'trial_id'" in result

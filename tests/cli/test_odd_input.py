@@ -64,7 +64,6 @@ def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
         (["swep", "p1-fig06"], "did you mean 'sweep'?"),
         (["sweep", "p1-fig06", "--max-time", "inf"], "is not a time"),
         (["sweep", "p1-fig06", "--max-time", "1e300"], "not between 0 and 366 days"),
-        (["sweep", "p1-fig06", "--trial-memory", "1"], "not in the range x>=32"),
         (["sweep", "p1-fig06", "--out", "a\nb"], "control characters"),
         (["sweep", "p1-fig06", "--set", "n={start: 4, stop: 8}"], "write `--set 'axes.n={start: 4, stop: 8}'`"),
     ],

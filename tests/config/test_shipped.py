@@ -1,4 +1,4 @@
-"""The configs that ship, the schema that describes them, and the commands about them."""
+"""The configs that ship, and the commands about them."""
 
 import json
 import re
@@ -8,15 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from click.testing import CliRunner
-from ruamel.yaml import YAML
 
 from recovery.cli.main import main
 from recovery.config import ConfigError, Sweep, load, load_shipped, shipped
 from recovery.config.claims import BinomialClaim, ValueClaim
-from recovery.config.schema import json_schema
 
 from .sweeps import load_fields
 
@@ -80,47 +77,6 @@ def test_a_claim_about_one_number_rests_on_ten_draws(loaded: list[Sweep]) -> Non
 
 def as_word(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
-
-
-@pytest.fixture(scope="module")
-def schema() -> Any:
-    result = CliRunner().invoke(main, ["schema"], catch_exceptions=False)
-    schema = json.loads(result.stdout)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)  # `jsonschema.validate` would check the schema for each config
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_the_schema_accepts_a_shipped_config(name: str, schema: Any) -> None:
-    schema.validate(YAML(typ="safe", pure=True).load(CONFIGS[name]))
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"nois": 1},
-        {"noise": -1},
-        {"data": {"ensemble": "gausian"}},
-        {"planted": {"kind": "linear", "k": 2}},
-        {"axes": {"n": []}},
-        {"axes": {"n": {"begin": 1}}},
-        {"claims": [{"kind": "threshold"}]},
-        {"sampling": {"kind": "until"}},
-        {"backend": "slurm"},
-    ],
-)
-def test_the_schema_refuses_what_check_refuses(fields: dict[str, Any], schema: Any) -> None:
-    content = {**YAML(typ="safe", pure=True).load(CONFIGS["quickstart"]), **fields}
-    with pytest.raises(jsonschema.ValidationError):
-        schema.validate(content)
-
-
-def test_the_schema_covers_every_line_of_the_tables() -> None:
-    from recovery.instances.ensembles import ENSEMBLES
-    from recovery.methods.method import METHODS
-
-    text = json.dumps(json_schema())
-    assert all(f'"const": "{name}"' in text for name in [*ENSEMBLES, *METHODS])
 
 
 def test_check_says_what_would_run() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import zipfile
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -12,7 +11,6 @@ from click.testing import CliRunner, Result
 
 import recovery
 from recovery.cli.main import main
-from recovery.store import read
 from tests.invoke import recover, refused, said
 
 from .grids import fail, store, wendel_rows
@@ -184,20 +182,6 @@ def quoted(tmp_path: Path) -> Path:
     return store(
         fail(wendel_rows(seed=1), slice(0, 4)), tmp_path / "drawn", title='A "quoted": title', source="P1 Figure 6"
     )
-
-
-def test_archive_unpacks_to_the_same_results(quoted: Path, tmp_path: Path) -> None:
-    out = tmp_path / "drawn.zip"
-    assert recover("bundle", quoted, "--out", out).exit_code == 0
-    with zipfile.ZipFile(out) as archive:
-        archive.extractall(tmp_path / "again")
-    again = read(tmp_path / "again" / "drawn")
-    assert again.table.equals(read(quoted).table)
-    assert again.sweep == read(quoted).sweep
-    (quoted / "outside").symlink_to(Path(__file__))
-    first = out.read_bytes()
-    said("bundle", quoted, "--out", out)
-    assert out.read_bytes() == first
 
 
 def test_notebook_reads_plots_and_tabulates(quoted: Path) -> None:

@@ -35,7 +35,7 @@ def test_short_endings_are_formats_too(results: Path, tmp_path: Path, ending: st
     assert (tmp_path / f"x.{ending}").read_text().startswith(first)
 
 
-@pytest.mark.parametrize("command", ["report", "compare", "bundle"])
+@pytest.mark.parametrize("command", ["report", "compare"])
 def test_an_ending_that_is_no_format_is_refused(results: Path, tmp_path: Path, command: str) -> None:
     folders = [results, store(wendel_rows(seed=1), tmp_path / "other")][: 2 if command == "compare" else 1]
     assert "no format ends in .jpg; allowed: " in refused(command, *folders, "--out", tmp_path / "x.jpg")
@@ -46,7 +46,6 @@ def test_an_ending_and_a_format_must_agree(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"ends as pdf, but --format is png"):
         format_of(tmp_path / "x.pdf", "png", REPORT)
     assert format_of(tmp_path / "x.CSV", None, COMPARISON) == "csv"
-    assert format_of(tmp_path / "x.zip", None, ("zip",)) == "zip"
     assert format_of(tmp_path, None, REPORT) is None
 
 

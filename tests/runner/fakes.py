@@ -26,7 +26,7 @@ class Fake:
     """
 
     act: Literal[
-        "measure", "linger", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition", "compile",
+        "measure", "linger", "raise", "nan", "hang", "die", "die_once", "threads", "transition", "compile",
         "strict", "divide", "stop_server", "stop_self", "leave",
         "announce", "hold",
     ] = "measure"  # fmt: skip
@@ -58,8 +58,6 @@ class Fake:
             time.sleep(self.seconds)
         if self.act == "hang":
             time.sleep(3600)
-        if self.act == "grab":
-            return Measurement(objective=float(np.ones(2**27).sum()))
         if self.act == "die" or (self.act == "die_once" and self._first()):
             os._exit(9)
         if self.act in ("stop_server", "stop_self") and self._first():

@@ -57,7 +57,9 @@ def stored_ids(out: Path) -> Counter[str]:
             parts = [pq.read_table(part, columns=["trial_id", "started_at"]) for part in out.glob("trials/*.parquet")]
         except FileNotFoundError:  # compacted away since it was listed
             continue
-        runs = {run for part in parts for run in zip(*(part[name].to_pylist() for name in part.column_names))}
+        runs = {
+            run for part in parts for run in zip(*(part[name].to_pylist() for name in part.column_names), strict=True)
+        }
         return Counter(trial for trial, _ in runs)
 
 

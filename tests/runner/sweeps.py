@@ -15,7 +15,6 @@ from recovery.config import Trial, load
 from recovery.report.until import interim_analysis
 from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
-from recovery.runner.pool import UNLIMITED, Limits
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, Summary, run
 from recovery.runner.stop import Stop
@@ -56,15 +55,16 @@ def sweep(
     refine: bool = False,
     overrides: Sequence[str] = (),
     backend: str = "processes",
-    limits: Limits = UNLIMITED,
+    timeout: float | None = None,
     max_time: float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Summary:
-    """Run the missing trials, as `recover sweep` does. rule: as --until has it."""
+    """Run the missing trials, as `recover sweep` does. rule: as --until has it. refine: let it add values."""
     with Stop(max_time) as stop:
-        planned = plan(load(config, overrides, rule, refine=refine), out)
-        settings = Options(Engine(jobs, backend, limits), **options)
+        whole = ["sampling.refine=false"] if rule and not refine else []
+        planned = plan(load(config, [*overrides, *whole], rule), out)
+        settings = Options(Engine(jobs, backend, timeout), **options)
         return run(planned, settings, progress or Progress(), stop, interim_analysis)
 
 

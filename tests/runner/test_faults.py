@@ -62,7 +62,7 @@ def test_a_full_disk_stops_with_75_keeps_what_is_stored_and_goes_on_elsewhere(tm
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("words", [["bundle"], ["report", "--format", "csv"], ["compare"], ["replay"], ["compact"]])
+@pytest.mark.parametrize("words", [["report", "--format", "csv"], ["compare"], ["replay"], ["compact"]])
 def test_what_a_full_disk_has_no_room_for_is_a_message(tmp_path: Path, small_disk: Path, words: list[str]) -> None:
     """Neither half a file nor a lost row."""
     config = write_config(tmp_path, method={"kind": "isometry"}, architecture="relu_skip")
@@ -70,7 +70,7 @@ def test_what_a_full_disk_has_no_room_for_is_a_message(tmp_path: Path, small_dis
     subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
     for shard in ((1, 2), (2, 2)):
         sweep(config, out, shard=shard)
-    suffix = {"bundle": "zip", "replay": "npz"}.get(words[0], "csv")
+    suffix = {"replay": "npz"}.get(words[0], "csv")
     expected, file = rows(out), small_disk / f"file.{suffix}"
     with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as filler:
         while True:
@@ -134,10 +134,10 @@ def test_a_file_system_without_hard_links_serves(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("words", [["bundle"], ["report", "--format", "csv"], ["compare"], ["replay"]])
+@pytest.mark.parametrize("words", [["report", "--format", "csv"], ["compare"], ["replay"]])
 def test_what_a_killed_command_writes_is_whole_or_as_before(tmp_path: Path, words: list[str]) -> None:
     config = write_config(tmp_path, method={"kind": "isometry"}, architecture="relu_skip")
-    out, file = tmp_path / "out", tmp_path / {"bundle": "x.zip", "replay": "x.npz"}.get(words[0], "x.csv")
+    out, file = tmp_path / "out", tmp_path / {"replay": "x.npz"}.get(words[0], "x.csv")
     sweep(config, out)
     stored = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     more = {"compare": [out], "replay": [rows(out).index[0], "--save", file]}.get(words[0], [])

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from .kills import kill_and_resume, start, stored_ids
-from .sweeps import Limits, interrupting, rounds, rows, sweep, until_config, write_config
+from .sweeps import interrupting, rounds, rows, sweep, until_config, write_config
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def threads(case: Case, out: Path) -> None:
 
 
 def limits(case: Case, out: Path) -> None:
-    sweep(case.config, out, limits=Limits(seconds=60, memory=1000), refine=True)
+    sweep(case.config, out, timeout=60, refine=True)
 
 
 def shards(case: Case, out: Path) -> None:

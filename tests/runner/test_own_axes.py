@@ -76,6 +76,6 @@ def test_trials_that_cannot_narrow_the_interval_are_not_spent(tmp_path: Path) ->
 
 def test_a_half_width_below_the_spacing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refused:
-        load(own(tmp_path), (), "threshold +-0.1", refine=False)
-    assert "ends at values of delta, so its half width is at least 0.125: leave out --no-refine" in str(refused.value)
+        load(own(tmp_path), ["sampling.refine=false"], "threshold +-0.1")
+    assert "ends at values of delta, so its half width is at least 0.125: allow `refine: true`" in str(refused.value)
     assert load(own(tmp_path, report={**ALONG, "pool": "delta"}), (), "threshold +-0.1").size

@@ -1,4 +1,4 @@
-"""Trials that hang, die, exceed their memory or change their process: each costs its own row at most."""
+"""Trials that hang, die or change their process: each costs its own row at most."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ from numba import njit
 from recovery.compiled import compilation, load_numba
 from recovery.config import load
 from recovery.errors import RecoverError
-from recovery.runner.pool import Limits, Worker, WorkerPool, ask
+from recovery.runner.pool import Worker, WorkerPool, ask
 from recovery.runner.progress import display
 from recovery.runner.server import SERVER, stop_server
 from recovery.store import read
@@ -44,7 +44,7 @@ def config_with(tmp_path: Path, *acts: str, **method: Any) -> Path:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_hanging_trial_is_a_row_and_the_sweep_goes_on(tmp_path: Path, jobs: int) -> None:
-    summary = sweep(config_with(tmp_path, "measure", "hang"), tmp_path / "out", jobs, limits=Limits(seconds=0.5))
+    summary = sweep(config_with(tmp_path, "measure", "hang"), tmp_path / "out", jobs, timeout=0.5)
     assert summary.stored == {"ok": 4, "timeout": 4}
     late = rows(tmp_path / "out", drop=()).query("status == 'timeout'")
     assert set(late["method.act"]) == {"hang"}
@@ -54,7 +54,7 @@ def test_a_hanging_trial_is_a_row_and_the_sweep_goes_on(tmp_path: Path, jobs: in
 
 
 def test_time_for_compilation_is_not_counted(tmp_path: Path) -> None:
-    summary = sweep(config_with(tmp_path, "compile"), tmp_path / "out", limits=Limits(seconds=0.5))
+    summary = sweep(config_with(tmp_path, "compile"), tmp_path / "out", timeout=0.5)
     assert summary.stored == {"ok": 4}
     assert (rows(tmp_path / "out", drop=())["seconds"] < 0.5).all()
 
@@ -62,14 +62,14 @@ def test_time_for_compilation_is_not_counted(tmp_path: Path) -> None:
 def test_a_trial_that_compiles_has_no_more_time_than_others(tmp_path: Path) -> None:
     """It takes 0.3 s before it compiles and 0.3 s after that."""
     config = config_with(tmp_path, "compile", seconds=0.3)
-    assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"timeout": 4}
+    assert sweep(config, tmp_path / "out", timeout=0.5).stored == {"timeout": 4}
 
 
 def test_time_for_the_import_of_user_code_is_not_counted(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"kind": "slow_to_import:Fake"}, axes={"n": [4, 5]}, d=2, replicates=1)
     text = (tmp_path / "fake_methods.py").read_text()
     (tmp_path / "slow_to_import.py").write_text(f"{text}\n\ntime.sleep(1.5)\n")
-    assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"ok": 2}
+    assert sweep(config, tmp_path / "out", timeout=0.5).stored == {"ok": 2}
 
 
 def test_the_compilation_of_any_numba_function_is_counted() -> None:
@@ -83,20 +83,6 @@ def test_the_compilation_of_any_numba_function_is_counted() -> None:
     assert compilation.wall == once
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_trial_out_of_memory_is_a_row(tmp_path: Path, jobs: int) -> None:
-    summary = sweep(config_with(tmp_path, "measure", "grab"), tmp_path / "out", jobs, limits=Limits(memory=512))
-    assert summary.stored == {"ok": 4, "killed": 4}
-    killed = rows(tmp_path / "out").query("status == 'killed'")
-    assert set(killed["method.act"]) == {"grab"}
-    assert set(killed["error_message"]) == {"it allocated more than 512 MiB"}
-
-
-def test_a_trial_within_its_memory_is_measured(tmp_path: Path) -> None:
-    config = write_config(tmp_path, method={"act": "grab"}, axes={"n": [4]}, d=2, replicates=1)
-    assert sweep(config, tmp_path / "out", limits=Limits(memory=1200)).stored == {"ok": 1}
-
-
 def test_a_trial_that_kills_its_worker_every_time_is_a_row_and_costs_no_other(tmp_path: Path) -> None:
     sweep(config_with(tmp_path, "measure"), tmp_path / "undisturbed")
     summary = sweep(config_with(tmp_path, "measure", "die"), tmp_path / "out", jobs=2)
@@ -108,9 +94,9 @@ def test_a_trial_that_kills_its_worker_every_time_is_a_row_and_costs_no_other(tm
     pd.testing.assert_frame_equal(found.query("status == 'ok'"), rows(tmp_path / "undisturbed"))
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(seconds=60)])
-def test_a_worker_that_dies_once_leaves_no_trace(tmp_path: Path, limits: Limits) -> None:
-    summary = sweep(config_with(tmp_path, "measure", "die_once"), tmp_path / "out", jobs=2, limits=limits)
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_a_worker_that_dies_once_leaves_no_trace(tmp_path: Path, timeout: float | None) -> None:
+    summary = sweep(config_with(tmp_path, "measure", "die_once"), tmp_path / "out", jobs=2, timeout=timeout)
     assert (tmp_path / "flag").exists()
     assert summary.stored == {"ok": 8}
 
@@ -119,12 +105,12 @@ def test_workers_survive_the_end_of_the_fork_server_and_the_next_one_has_a_new_o
     trials = list(load(config_with(tmp_path, "measure")).trials())
     with closing(WorkerPool()) as first, closing(WorkerPool()) as second:
         assert ask(dict, two=2) == {"two": 2}
-        assert [row["status"] for row in first.measure(trials[:1], Limits())] == ["ok"]
+        assert [row["status"] for row in first.measure(trials[:1])] == ["ok"]
         server = SERVER._forkserver_pid
         assert os.getsid(server) == server
         os.kill(server, signal.SIGKILL)
-        assert [row["status"] for row in second.measure(trials[1:2], Limits())] == ["ok"]
-        assert [row["status"] for row in first.measure(trials[2:3], Limits())] == ["ok"]
+        assert [row["status"] for row in second.measure(trials[1:2])] == ["ok"]
+        assert [row["status"] for row in first.measure(trials[2:3])] == ["ok"]
         assert SERVER._forkserver_pid != server
 
 
@@ -148,7 +134,7 @@ def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, pool: Worker
     trials = sorted(load(config).trials(), key=lambda trial: trial.cell.coordinates["method.act"] == "divide")
     measured = list[dict[str, Any]]()
     while len(measured) < len(trials):
-        measured += pool.measure(trials[len(measured) :], Limits())
+        measured += pool.measure(trials[len(measured) :])
     assert [row["status"] for row in measured] == ["ok"] * 8, measured
 
 
@@ -159,7 +145,7 @@ def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(tmp
 
 def test_what_a_trial_leaves_in_another_session_is_killed(tmp_path: Path, pool: WorkerPool) -> None:
     config = write_config(tmp_path, method={"act": "leave", "path": str(tmp_path / "pid")})
-    (row,) = pool.measure([next(iter(load(config).trials()))], Limits())
+    (row,) = pool.measure([next(iter(load(config).trials()))])
     assert row["status"] == "killed"
     assert gone([int((tmp_path / "pid").read_text())])
 

@@ -62,7 +62,9 @@ def test_a_refined_sweep_is_merged_verified_and_continued(swept: tuple[Path, Pat
         main(["verify", str(tmp_path / "merged"), "--sample", "40", "--trust"])
     assert ended.value.code in (0, None)
     assert not len(plan(load(path, (), RULE), tmp_path / "merged").missing)
-    assert len(plan(load(path, (), "threshold +-0.2", refine=False), tmp_path / "merged").trials) == len(rows(out))
+    assert len(plan(load(path, ["sampling.refine=false"], "threshold +-0.2"), tmp_path / "merged").trials) == len(
+        rows(out)
+    )
 
 
 def test_an_own_axis_with_a_computed_n_is_refined_slice_by_slice(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ RULE = "threshold +-0.2"
 
 
 def until(path: Path, out: Path, rule: str | None = RULE, overrides: tuple[str, ...] = (), **options: Any) -> Summary:
-    """Run a sweep as `recover sweep --until` does, by default with --no-refine."""
+    """Run a sweep as `recover sweep --until` does, by default without `refine`."""
     return sweep(path, out, rule=rule, overrides=overrides, **options)
 
 
