@@ -18,16 +18,15 @@ def command(results: tuple[Path, ...], out: Path) -> None:
     recover sweep my.yaml --shard 2/2 --out second    # on another
     recover merge first second --out results/my
 
-    OUT may already hold rows of the same sweep, which are kept. If several folders have a row of a trial, the first
-    row with status `ok` is kept. Titles, claims and replicates may differ: the config with the most replicates is kept.
-    After a kill, the same command continues. Folders of another sweep are refused, with the fields that differ.
+    OUT may already hold rows of the same sweep, which are kept. If several folders have a row of a trial, one with
+    status `ok` counts. After a kill, the same command continues. Folders of another config are refused, with the fields
+    that differ.
     """
     from recovery.extras.merging import merge_folders
     from recovery.runner.sweep_status import sweep_status
 
     from .status import status_text
 
-    for one in merge_folders(results, out):
-        repeated = f", {one.repeated} of them already in {out}" if one.repeated else ""
-        click.echo(f"{one.path}: {one.trials} trials{repeated}")
+    for path, trials in merge_folders(results, out).items():
+        click.echo(f"{path}: {trials} trials")
     click.echo(status_text(sweep_status(out)))

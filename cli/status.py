@@ -41,16 +41,35 @@ def command(results: Path, as_json: bool) -> None:
 
 def several_text(folder: Path, as_json: bool) -> str:
     """Return a table with a line for each sweep in a folder and their sum, or a JSON list."""
-    from recovery.extras.overview import standing_table, standings
+    from tabulate import tabulate
 
-    known = standings(folder)
-    if not as_json:
-        return standing_table(known)
-    documents = [
-        {"folder": str(folder / place), "error": one} if isinstance(one, str) else one.document
-        for place, one in known.items()
+    from recovery.errors import RecoverError
+    from recovery.runner.sweep_status import SweepStatus, sweep_status
+    from recovery.store.sweepfile import SWEEP_FILE
+    from recovery.text import duration, many, printable
+
+    statuses, faults = list[SweepStatus](), dict[Path, str]()
+    for path in sorted(file.parent for file in folder.rglob(SWEEP_FILE)):
+        try:
+            statuses.append(sweep_status(path))
+        except RecoverError as error:
+            faults[path] = str(error)
+    if as_json:
+        unread = [{"path": str(path), "error": error} for path, error in faults.items()]
+        return json.dumps([*(status.document for status in statuses), *unread], default=str)
+    rows = [
+        [
+            printable(str(Path(one.path).relative_to(folder))),
+            *(one.stored, one.planned, one.failed or ""),
+            "" if one.idle is None else f"{duration(one.idle)} ago",
+            *([duration(one.seconds_left) if one.seconds_left else f"{one.missing} trials"] if one.missing else [""]),
+        ]
+        for one in statuses
     ]
-    return json.dumps(documents, default=str)
+    heads = ("sweep", "stored", "of", "failed", "last row", "remaining")
+    lines = [tabulate(rows, headers=heads, disable_numparse=True), *map(printable, faults.values())]
+    stored, planned = sum(one.stored for one in statuses), sum(one.planned for one in statuses)
+    return "\n".join([*lines, f"{many(len(rows) + len(faults), 'sweep')}: {stored} of {planned} trials stored"])
 
 
 def status_text(sweep: SweepStatus) -> str:

@@ -10,7 +10,7 @@ from recovery.errors import StoreError
 from recovery.extras.merging import merge_folders
 from recovery.store import read
 from recovery.store.folder import Folder
-from recovery.store.parts import list_parts
+from recovery.store.parts import list_parts, write_atomically
 from recovery.store.records import read_records
 from tests.invoke import recover, refused, said
 from tests.runner.sweeps import TIMES, sweep, write_config
@@ -57,8 +57,7 @@ def test_a_merge_into_one_of_its_folders_and_one_that_is_repeated_add_nothing_tw
     merge_folders([first, second, second], first)
     assert measured(first) == measured(whole)
     stored = bytes_of(first)
-    again = merge_folders([second], first)
-    assert again[0].repeated == again[0].trials
+    assert list(merge_folders([second], first)) == [second]
     assert bytes_of(first) == stored
 
 
@@ -77,24 +76,20 @@ def test_another_sweep_is_refused_by_name_before_anything_is_written(tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
-def test_a_shard_of_another_title_other_claims_or_more_replicates_is_merged(tmp_path: Path, shards: list[Path]) -> None:
-    """As `recover sweep` continues such a folder."""
+def test_a_shard_whose_config_lies_elsewhere_is_merged_and_one_of_more_replicates_is_not(
+    tmp_path: Path, shards: list[Path]
+) -> None:
     whole, first, _ = shards
     method = {"act": "transition", "record": True}
-    claims = [{"kind": "statement", "text": "A claim"}]
-    for name, fields in (("claimed", {"title": "Another", "claims": claims}), ("larger", {"replicates": 6})):
+    for name, fields in (("elsewhere", {}), ("larger", {"replicates": 6})):
         (tmp_path / name).mkdir()
-        sweep(write_config(tmp_path / name, method=method, **fields), tmp_path / name / "out", shard=(2, 2))
-    done = recover("merge", first, tmp_path / "claimed" / "out", "--out", tmp_path / "titled")
+        sweep(write_config(tmp_path / name, method=method, **fields), tmp_path / name / "out", shard=(2, 2))  # type: ignore[arg-type]
+    done = recover("merge", first, tmp_path / "elsewhere" / "out", "--out", tmp_path / "merged")
     assert "24 of 24 trials stored, 0 missing" in done.stdout
-    assert read(tmp_path / "titled").sweep["config"]["title"] == ""
-    assert measured(tmp_path / "titled") == measured(whole)
-    for i, order in enumerate(([first, tmp_path / "larger" / "out"], [tmp_path / "larger" / "out", first])):
-        out = tmp_path / f"larger{i}"
-        assert "of 36 trials stored" in recover("merge", *order, "--out", out).stdout
-        assert read(out).sweep["config"]["replicates"] == 6
-        assert sweep(write_config(tmp_path, method=method, replicates=6), out).stored == {"ok": 36}
-        assert all(row in measured(out) for row in measured(whole))
+    assert measured(tmp_path / "merged") == measured(whole)
+    refusal = refused("merge", first, tmp_path / "larger" / "out", "--out", tmp_path / "merged")
+    assert "replicates: 4 -> 6" in refusal
+    assert measured(tmp_path / "merged") == measured(whole)
 
 
 def test_shards_of_rounds_that_began_with_other_replicates_are_refused(tmp_path: Path) -> None:
@@ -122,15 +117,14 @@ def test_a_merge_that_ends_after_any_write_goes_on(
     whole, *shares = shards
     left = [writes]
 
-    def write(folder: Folder, *arguments: object) -> Path:
+    def write(path: Path, data: bytes) -> bool:
         if not left[0]:
             raise KeyboardInterrupt
         left[0] -= 1
-        return kept(folder, *arguments)  # type: ignore[arg-type]
+        return write_atomically(path, data)
 
-    kept = Folder.write
     with monkeypatch.context() as patched:
-        patched.setattr(Folder, "write", write)
+        patched.setattr("recovery.extras.merging.write_atomically", write)
         try:
             merge_folders(shares, tmp_path / "out")
         except KeyboardInterrupt:

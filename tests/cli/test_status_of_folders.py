@@ -35,10 +35,10 @@ def test_status_of_a_folder_has_a_line_a_sweep(many: Path) -> None:
     stored = len(read(many / "below" / "<b>&'\" half").table)
     assert 0 < stored < 32
     assert half.split("half")[1].split()[:2] == [str(stored), "32"]
-    assert "damaged: " in done
-    assert done.splitlines()[-1] == (f"4 sweeps: 1 complete, 1 cannot be read; {32 + stored} of 96 trials stored")
+    assert "damaged/sweep.json: " in done
+    assert done.splitlines()[-1] == f"4 sweeps: {32 + stored} of 96 trials stored"
     documents = json.loads(recover("status", many, "--json").stdout)
-    found = {Path(one.get("path", one.get("folder"))).name: one for one in documents}
+    found = {Path(one["path"]).name: one for one in documents}
     assert found["whole"]["missing"] == 0
     assert found["empty"]["stored"] == 0
     assert "sweep.json" in found["damaged"]["error"]
