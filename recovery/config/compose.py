@@ -1,4 +1,7 @@
-"""From a tree to grid cells: the axes override the config's own fields at every point, and the result is validated."""
+"""From a tree to grid cells: the axes override the config's own fields at every point, and the result is validated.
+
+Coordinates are the flat, short values by which rows name their grid cell.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,11 +9,12 @@ from typing import Any
 
 from recovery.config.axes import user_axes
 from recovery.config.checks import Checks
-from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Component, Context, Single
-from recovery.config.coordinates import Coordinates, unify
-from recovery.config.points import BROKEN, AxisValue, Block, Point
+from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Choice, Component, Context, Single
+from recovery.config.points import BROKEN, AxisValue, Block, Point, axes_of
 from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
 from recovery.config.trials import AXES, Cell
+from recovery.config.values import same_as
+from recovery.methods.columns import FIXED
 from recovery.types import Scalar
 from recovery.user import is_user_name
 
@@ -60,7 +64,7 @@ class Composer:
                 texts = tuple([part.text for part in parts.values()])
                 if texts not in found:
                     cost = checks.cost(parts, point) if self.context.imports else 1.0
-                    at = coordinates.of(point, parts, coordinates.fields)
+                    at = coordinates.of(point, parts)
                     found[texts] = Cell(self.seed, parts, at, cost, number, self.measures)
             start += block.count
         if lacks_architecture:
@@ -68,23 +72,6 @@ class Composer:
         cells = list(found.values())
         unify([cell.coordinates for cell in cells])
         return cells
-
-    def combinations(self, blocks: Sequence[Block], names: Sequence[str]) -> list[tuple[Scalar, ...]]:
-        """Return the values that these coordinates take together, in the order of the config.
-
-        Only the components that the coordinates describe are composed. Points without one are left out.
-        """
-        coordinates, rows = Coordinates(blocks), list[dict[str, Scalar]]()
-        if not coordinates.fields.keys() >= set(names):
-            return []
-        described = {coordinates.fields[name] for name in names} & COMPONENTS.keys()
-        for block in blocks:
-            inside = {name: _inside(name, block.paths) for name in described}
-            for point in block.points():
-                parts = self._parts(point, inside)
-                rows += [] if parts is None else [coordinates.of(point, parts, names)]
-        unify(rows)
-        return list(dict.fromkeys(tuple(row.values()) for row in rows))
 
     def made(self, name: str) -> list[Component]:
         """Return every component of the science field `name` that could be built."""
@@ -159,3 +146,89 @@ def overlaid(base: Any, path: Sequence[str | int], value: Any) -> Any:
         return value
     inner = base if isinstance(base, dict) else {}
     return {**inner, path[0]: overlaid(inner.get(path[0]), path[1:], value)}
+
+
+TAGGED = {"ensemble": "data", "planted": "planted", "method": "method"}
+"""Fixed column -> the science field whose tag it holds."""
+NUMBERS = {int, float, type(None)}
+"""Types that one numeric column can hold together."""
+
+
+@dataclass
+class Coordinates:
+    """Makes the coordinates of grid cells: the fixed columns (n, d, noise, ...), then one column for each axis.
+
+    A mapping is labelled by its kind, and by its other keys if several mappings have this kind: `relu k=2`.
+    """
+
+    blocks: Sequence[Block]
+    known: dict[tuple[str, Component], Scalar] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        axes = axes_of(self.blocks)
+        names = dict.fromkeys([*FIXED, *axes])
+        self.fields = {name: name.partition(".")[0] if name in axes else TAGGED.get(name, name) for name in names}
+        self._labels = {path: labels for path in axes if (labels := _mapping_labels(path, self.blocks))}
+
+    def of(self, point: Point, parts: Mapping[str, Component]) -> dict[str, Scalar]:
+        """Return the coordinates of the cell at a point with these components."""
+        return {name: self._value(name, point, parts) for name in self.fields}
+
+    def _value(self, name: str, point: Point, parts: Mapping[str, Component]) -> Scalar:
+        field = self.fields[name]
+        if field not in COMPONENTS:  # a user axis
+            return point[name].value if name in point else None
+        if name in self._labels and name in point:
+            label = self._labels[name].get(same_as(point[name].value))
+            if label is not None:
+                return label
+        part = parts[field]
+        if (name, part) not in self.known:
+            self.known[name, part] = _value_inside(part, name)
+        return self.known[name, part]
+
+
+def unify(rows: Sequence[dict[str, Scalar]]) -> None:
+    """Convert to text each coordinate whose values have several types (`auto` and 30, `inputs` and true)."""
+    for name in rows[0] if rows else ():
+        types = {type(row[name]) for row in rows}
+        if len(types - {type(None)}) > 1 and not types <= NUMBERS:
+            for row in rows:
+                value = row[name]
+                row[name] = None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _value_inside(part: Component, name: str) -> Scalar:
+    """Return the tag of a component, or the value at a path inside it, flat."""
+    value, keys = part.resolved, name.split(".")[1:]
+    if not keys and part.tag is not None:
+        return part.tag
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return _flat(value)
+
+
+def _flat(value: Any) -> Scalar:
+    """Return a value as one scalar; a list or mapping as short text."""
+    if isinstance(value, dict):
+        return " ".join(f"{key}={_flat(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return ",".join(str(_flat(item)) for item in value)
+    return value
+
+
+def _mapping_labels(path: str, blocks: Sequence[Block]) -> dict[object, str]:
+    """Return the label of each mapping among the values of an axis."""
+    values = [one.value for block in blocks for one in block.given(path)]
+    mappings = {same_as(value): value for value in values if isinstance(value, dict)}
+    kind = COMPONENTS.get(path)
+    tag = kind.tag if isinstance(kind, Choice) else None
+    if tag is None:
+        return {key: str(_flat(value)) for key, value in mappings.items()}
+    kinds = [value.get(tag) for value in mappings.values()]
+    labels = {}
+    for key, value in mappings.items():
+        rest = {name: item for name, item in value.items() if name != tag}
+        alone = kinds.count(value.get(tag)) == 1 or not rest
+        labels[key] = str(value.get(tag)) if alone else f"{value.get(tag)} {_flat(rest)}"
+    return labels

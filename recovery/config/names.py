@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recovery.config.claims import BoundClaim, Claim, MonotoneClaim, PowerClaim, ScalingClaim, Statement, ThresholdClaim
-from recovery.config.coordinates import TAGGED
+from recovery.config.compose import TAGGED
 from recovery.config.header import NamedCurve, ReportSpec
 from recovery.config.tree import Path, Tree, as_shown
 from recovery.config.trials import Cell

@@ -41,15 +41,13 @@ class Sweep(Sections):
 
     axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. slicing:
     the slices in which adaptive sampling looks for the threshold. backend: where trials run by default; it is not
-    stored in the document. combinations: the values that the coordinates of these names take together, in the order of
-    the config. also: columns that trials measure beside those that the report, claims and the rule need.
+    stored in the document. also: columns that trials measure beside those that the report, claims and the rule need.
     """
 
     axes: tuple[str, ...] = field(kw_only=True)
     computed: tuple[str, ...] = field(kw_only=True)
     slicing: Slicing = field(kw_only=True)
     document: dict[str, Any] = field(repr=False, kw_only=True)
-    combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False, kw_only=True)
     compose: Callable[[], Sequence[Cell]] = field(repr=False, kw_only=True)
     also: frozenset[str] = field(default=frozenset(), kw_only=True)
 
@@ -58,6 +56,11 @@ class Sweep(Sections):
         """Every grid cell once; the first axis changes slowest."""
         cells = self.compose()
         return [replace(cell, measures=cell.measures | self.also) for cell in cells] if self.also else cells
+
+    def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
+        """Return the values that the coordinates of these names take together, in the order of the config."""
+        known = [cell.coordinates for cell in self.cells if cell.coordinates.keys() >= set(names)]
+        return list(dict.fromkeys(tuple(one[name] for name in names) for one in known))
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Trials:
         """Return every trial, cell by cell. An adaptive sweep has the trials of its first round and those of `counts`.
@@ -121,8 +124,10 @@ def composed(tree: Tree, context: Context) -> Sweep:
     report_user_axes(tree, blocks, columns)
     report_unknown_names(tree, uses, axes, columns)
     if not tree.problems:
-        report = replace(sections.report, curves=kept_curves(tree, sections.report, cells))
-        sections = replace(sections, report=report)
+        report = sections.report
+        if report.curves:
+            report = replace(report, curves=kept_curves(tree, report, cells))
+            sections = replace(sections, report=report)
         report_undecidable(tree, uses, sections.claims, axes, cells, columns)
         report_endless(tree, sections, slicing(report, blocks), cells, columns)
     tree.refuse()
@@ -195,7 +200,7 @@ def _sections(tree: Tree) -> tuple[Sections, dict[int, Claim]]:
     sampling = sound(
         partial(build_kind, SAMPLINGS), tree.value.get("sampling", {"kind": "uniform"}), Even(), ("sampling",)
     )
-    claims = build_claims(tree)
+    claims = build_claims(tree) if "claims" in tree.value else {}
     return Sections(**vars(head), sampling=sampling, claims=tuple(claims.values()), report=report), claims
 
 
@@ -215,7 +220,6 @@ def _assembled(
         computed=computed_axes(blocks),
         slicing=slicing(sections.report, blocks),
         document=document,
-        combinations=partial(Composer(tree, sections.seed, _stored_context(document)).combinations, blocks),
         compose=compose,
     )
 

@@ -13,18 +13,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from recovery.config import Even, Sweep, Trials, from_document, refined
+from recovery.config import Even, Sweep, Trials, Until, from_document, refined
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
 from recovery.runner.batches import shard_numbers
 from recovery.runner.loading import sweep_of
 from recovery.runner.rounds import next_round, split
 from recovery.store.folder import Folder, shown_differences
-from recovery.store.grid import unmeasured
+from recovery.store.grid import StoredRows, unmeasured
 from recovery.store.provenance import provenance
 from recovery.store.round_files import Round, added, counts, intact_rounds, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
-from recovery.store.stored_rows import StoredRows
 from recovery.types import Index, Mask
 from recovery.user import fingerprint, folders_of
 
@@ -51,7 +50,8 @@ class Plan:
     @property
     def next_round(self) -> int | None:
         """Number of the round to plan once all of `trials` are stored, or None after the last round."""
-        return next_round(self.sweep.sampling, len(self.sweep.cells) * self.sweep.replicates, self.rounds)
+        sampling, first = self.sweep.sampling, len(self.sweep.cells) * self.sweep.replicates
+        return next_round(sampling, first, self.rounds) if isinstance(sampling, Until) else None
 
     @property
     def unstored(self) -> Mask:
@@ -94,7 +94,8 @@ class Plan:
     @cached_property
     def lacking(self) -> set[str]:
         """Ids of the trials whose row lacks a value that the sweep was asked to measure in every trial (`also`)."""
-        return unmeasured(self.folder, self.sweep.also) if self.folder.exists() else set()
+        also = self.sweep.also
+        return unmeasured(self.folder, also) if also and self.folder.exists() else set()
 
     def without(self, ids: Collection[str]) -> Plan:
         """Return the plan in which these trials count as not stored."""

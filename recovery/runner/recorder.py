@@ -19,8 +19,7 @@ from recovery.store.compaction import join
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE
 from recovery.store.provenance import machine_in, version_in
-from recovery.store.records import record_columns
-from recovery.store.row_schema import coordinate_types, row_schema
+from recovery.store.row_schema import coordinate_types, record_columns, row_schema
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
 """Seconds between parts; short at first, so that a run that is killed early has stored rows."""
@@ -64,7 +63,8 @@ class Recorder:
         self._thread.join()
         self._raise_failed()
         self._flush()
-        join(self._folder, self._written)
+        if len(self._written) > 1:
+            join(self._folder, self._written)
 
     def add(self, rows: Iterable[tuple[Trial, Row]]) -> None:
         """Queue rows to be stored. Raises `StoreError` if earlier rows could not be stored."""
@@ -96,8 +96,10 @@ class Recorder:
         ]
         columns = [pa.array([row.get(field.name) for row in full], field.type) for field in self.schema]
         table = pa.table(columns, schema=self.schema)
-        for name, column in record_columns([row.get(TRAJECTORY, {}) for _, row in rows]).items():
-            table = table.append_column(name, column)
+        records = [row.get(TRAJECTORY, {}) for _, row in rows]
+        if any(records):
+            for name, column in record_columns(records).items():
+                table = table.append_column(name, column)
         return table
 
     def _raise_failed(self) -> None:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recovery.config import Cell, Sweep, Trial, Trials, Until, divided
-from recovery.config.sampling import Sampling
 from recovery.config.slicing import Slicing
 from recovery.errors import StoreError
 from recovery.runner.placement import Slice, Transition, TransitionCurve, sharpen
@@ -49,10 +48,8 @@ InterimAnalysis = Callable[[Path], Interim]
 """Function that analyses a results folder."""
 
 
-def next_round(sampling: Sampling, first: int, rounds: Sequence[Round]) -> int | None:
+def next_round(sampling: Until, first: int, rounds: Sequence[Round]) -> int | None:
     """Return the number of the round after `rounds`, or None after the last one. first: trials of the first round."""
-    if not isinstance(sampling, Until):
-        return None
     last: Round = rounds[-1] if rounds else {"round": 1, "budget": 0, "until": {}}
     until = last["until"]
     state = (until.get("rule"), until.get("refine", False), last["budget"])

@@ -236,6 +236,9 @@ def open_folder(plan: Plan) -> list[Damaged]:
 
 def _complete_columns(plan: Plan) -> None:
     """Give rows that were stored under a smaller plan the columns of this one."""
+    paths = plan.index.of_other_plans(plan.sweep.digest)
+    if not paths:
+        return
     types = coordinate_types(cell.coordinates for cell in plan.trials.cells)
 
     def coordinates(ids: pa.ChunkedArray) -> tuple[Mask, Mapping[str, Sequence[Scalar]]]:
@@ -243,7 +246,6 @@ def _complete_columns(plan: Plan) -> None:
         known = plan.trials.take(place[planned])
         return planned, {name: known.coordinates(name) for name in types}
 
-    paths = plan.index.of_other_plans(plan.sweep.digest)
     add_columns(plan.folder, paths, types, plan.sweep.columns, coordinates)
 
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from recovery.errors import ParameterError
 from recovery.store import Grid, read
 from recovery.store.folder import Folder
+from recovery.store.grid import StoredRows
 from recovery.store.row_schema import FAILURES
-from recovery.store.stored_rows import StoredRows
 from recovery.text import printable
 from recovery.user import fingerprint, folders_of, user_names
 

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 from recovery.errors import RecoverError
 from recovery.methods.columns import Columns, columns_from, implied, occurred, parse_event
 from recovery.store.folder import Folder
-from recovery.store.parts import makers, merge, read_parts
+from recovery.store.parts import TRIALS, Damaged, makers, merge, read_all, read_parts
 from recovery.store.provenance import running_version
 from recovery.store.round_files import Round, added, counts, read_rounds
-from recovery.store.row_schema import keys_of
+from recovery.store.row_schema import RECORD, keys_of
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -83,6 +83,19 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     return Grid(folder.path, content, table, rounds, left_out, counts)
 
 
+def read_records(results: Path) -> dict[str, dict[str, Array]]:
+    """Return trial id -> arrays, for each trial that has a record. Raises `StoreError` for a damaged part."""
+    parts = read_parts(results / TRIALS, ["trial_id", "status", "started_at"], records=True)
+    rows = merge([table for _, table in parts])
+    names = [name for name in rows.column_names if name.startswith(RECORD)]
+    found: dict[str, dict[str, Array]] = {}
+    for name in names:
+        kept = rows.select(["trial_id", name]).filter(pc.is_valid(rows[name]))
+        for trial, values in zip(kept["trial_id"].to_pylist(), kept[name], strict=True):
+            found.setdefault(trial, {})[name.removeprefix(RECORD)] = np.array(values.as_py(), np.float64)
+    return found
+
+
 def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
     """Return trial id -> whether an event occurred, for every stored trial with status `ok`.
 
@@ -109,8 +122,6 @@ def unmeasured(folder: Folder, columns: Collection[str]) -> set[str]:
     it among the unmeasured ones, or does not say.
     """
     found = set[str]()
-    if not columns:
-        return found
     wanted = ["trial_id", "status", "started_at", "unmeasured", *columns]
     rows = merge([table for _, table in read_parts(folder.trials, columns=wanted)])
     rows = rows.filter(pc.equal(rows["status"], "ok"))
@@ -173,3 +184,41 @@ def _planned_keys(text: str) -> Array | None:
         return from_document(refined(config, axes)).trials(counts).keys
     except RecoverError:
         return None
+
+
+_READ = ("trial_id", "status", "started_at", "seconds", "own_code")
+"""What a run needs to know of the stored rows: which trials have one, its status, its time and its code."""
+
+
+class StoredRows:
+    """The rows in a folder of parts, read as far as `_READ`. Each part is read once, because parts never change.
+
+    rows: one per trial. damaged: parts whose bytes are not those that were written. Raises `StoreError`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._parts = folder, dict[Path, pa.Table | Damaged]()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the parts that are new since the last call."""
+        self._parts = read_all(self._folder, _READ, known=self._parts)
+        self.rows = merge([part for part in self._parts.values() if isinstance(part, pa.Table)])
+
+    @property
+    def damaged(self) -> Sequence[Damaged]:
+        return [part for part in self._parts.values() if isinstance(part, Damaged)]
+
+    def of_other_plans(self, digest: str) -> list[Path]:
+        """Return the parts that were not written under the plan with this digest alone."""
+        tables = [(path, part) for path, part in self._parts.items() if isinstance(part, pa.Table)]
+        return [path for path, table in tables if {maker.get("digest") for maker in makers(table)} != {digest}]
+
+    def stale(self, codes: Collection[str]) -> set[str]:
+        """Return the trials that ran user code and have no row whose hash of that code is in `codes`."""
+        tables = [part for part in self._parts.values() if isinstance(part, pa.Table)]
+        rows = pa.concat_tables(tables) if tables else self.rows
+        rows = rows.filter(pc.is_valid(rows["own_code"]))
+        same = pc.is_in(rows["own_code"], pa.array(sorted(codes), pa.string()))
+        stale, current = (rows.filter(mask)["trial_id"].to_pylist() for mask in (pc.invert(same), same))
+        return set(stale).difference(current)

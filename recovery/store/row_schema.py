@@ -1,6 +1,6 @@
 """Columns of a row and their types: the fixed ones, one per axis, and one per measured value."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -57,6 +57,19 @@ def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.S
     """Return the schema of a part: identity, coordinates, circumstances, and the columns that the methods declare."""
     measured = {name: _ARROW[column.kind] for name, column in columns.items()}
     return pa.schema([*IDENTITY.items(), *coordinates.items(), *CIRCUMSTANCE.items(), *measured.items()])
+
+
+def record_columns(records: Sequence[Mapping[str, Array]]) -> dict[str, pa.Array]:
+    """Return the columns of the records of some rows, null for rows without one; {} stands for such a row."""
+    columns = dict[str, pa.Array]()
+    for name in dict.fromkeys(name for record in records for name in record):
+        arrays = [record.get(name) for record in records]
+        kind = pa.float64()
+        for _ in range(max(np.ndim(array) for array in arrays if array is not None)):
+            kind = pa.list_(kind)
+        lists = [None if array is None else np.asarray(array, np.float64).tolist() for array in arrays]
+        columns[f"{RECORD}{name}"] = pa.array(lists, kind)
+    return columns
 
 
 def fault_of(schema: pa.Schema) -> str | None:

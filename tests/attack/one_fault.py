@@ -21,7 +21,7 @@ import pandas as pd
 
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
-from recovery.store.records import read_records
+from recovery.store.grid import read_records
 from tests.own_method import write_method
 from tests.processes import COMMAND, Run, forked_commands
 from tests.runner.kills import stored_ids

@@ -10,8 +10,8 @@ from recovery.errors import StoreError
 from recovery.extras.merging import merge_folders
 from recovery.store import read
 from recovery.store.folder import Folder
+from recovery.store.grid import read_records
 from recovery.store.parts import list_parts, write_atomically
-from recovery.store.records import read_records
 from tests.invoke import recover, refused, said
 from tests.runner.sweeps import TIMES, sweep, write_config
 from tests.store.rows import statuses

@@ -18,7 +18,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from recovery.store import read
-from recovery.store.records import read_records
+from recovery.store.grid import read_records
 
 from .kills import ended, started, stored_ids
 from .sweeps import TIMES, assert_undisturbed, rows, sweep, write_config

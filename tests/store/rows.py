@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from recovery.methods.columns import COLUMNS, columns_document
 from recovery.store.folder import Folder
+from recovery.store.grid import StoredRows
 from recovery.store.row_schema import coordinate_types, row_schema
-from recovery.store.stored_rows import StoredRows
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CONTENT = {

@@ -10,9 +10,9 @@ import pytest
 
 from recovery.store import compaction
 from recovery.store.compaction import compact
+from recovery.store.grid import read_records
 from recovery.store.parts import list_parts, write_part
-from recovery.store.records import read_records, record_columns
-from recovery.store.row_schema import RECORD
+from recovery.store.row_schema import RECORD, record_columns
 from recovery.types import Array
 
 from .rows import START, folder, rows

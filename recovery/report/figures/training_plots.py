@@ -21,7 +21,7 @@ from recovery.report.diagram import coordinates
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_styles
 from recovery.store import Grid
-from recovery.store.records import read_records
+from recovery.store.grid import read_records
 from recovery.training.population import landscape
 from recovery.training.trained_neurons import pairing
 from recovery.types import Array
