@@ -11,7 +11,7 @@ from . import options
 @click.command()
 @options.results
 @click.argument("trial_id")
-@click.option("--out", type=options.InstanceFile(), metavar="FILE", help="Write all arrays as .npz or .mat.")
+@click.option("--out", type=options.InstanceFile(), metavar="FILE", help="Write all arrays as .npz, and check.py.")
 @options.trust
 def command(results: Path, trial_id: str, out: Path | None, trust: bool) -> None:
     """Compute the certificate of the trial TRIAL_ID of RESULTS again. A unique prefix of the id is enough.
@@ -27,5 +27,5 @@ def command(results: Path, trial_id: str, out: Path | None, trust: bool) -> None
     click.echo(str(found))
     if out is not None:
         found.save(out)
-        click.echo(f"saved     {out}" + (f", {out.with_name(CHECK)}" if out.suffix == ".npz" else ""))
+        click.echo(f"saved     {out}, {out.with_name(CHECK)}")
     sys.exit(0 if found.agrees else 1)

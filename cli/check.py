@@ -27,7 +27,6 @@ def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     from recovery.runner.loading import load
 
     sweep = load(config, overrides)
-    options.warn_memory(sweep)
     if as_json:
         facts = {"name": sweep.name, "title": sweep.title, "source": sweep.source, "axes": sweep.axes}
         counts = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
@@ -38,7 +37,6 @@ def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     lines += [
         ("cells", f"{len(sweep.cells)}"),
         ("trials", _trials(sweep)),
-        ("memory", options.largest_matrix(sweep)[1]),
         ("claims", f"{len(sweep.claims)}"),
         ("measures", _measures(sweep)),
         ("results", f"results/{sweep.name}"),

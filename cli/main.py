@@ -69,10 +69,6 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta["words"] = [*args]
-        return super().parse_args(ctx, args)
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -90,14 +86,9 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; errors of the library become messages with exit status 2."""
         open_streams()
-        words = ctx.meta["words"]
         try:
             Path.cwd()
             return super().invoke(ctx)
-        except click.UsageError as error:
-            if hint := _split_set(error.message, words):
-                raise click.UsageError(error.message + hint, error.ctx) from error
-            raise
         except RecoverError as error:
             raise Failure(str(error)) from error
         except BrokenPipeError:
@@ -110,14 +101,6 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo(MESSAGE, nl=False, err=True)
             sys.exit(INTERRUPTED)
-
-
-def _split_set(message: str, words: list[str]) -> str:
-    """Return the hint `--set n=40` for `--set n 40`, which leaves an unexpected argument; empty otherwise."""
-    for option, path, value in zip(words, words[1:], words[2:], strict=False):
-        if option == "--set" and "=" not in path and message.startswith("Got unexpected extra argument"):
-            return f"; did you mean --set {path}={value}?"
-    return ""
 
 
 def open_streams() -> None:

@@ -11,7 +11,6 @@ import click
 from recovery.text import is_plain
 
 if TYPE_CHECKING:
-    from recovery.config import Sweep
     from recovery.store import Grid
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -37,24 +36,6 @@ def warn_rows(grid: "Grid", *, stale: bool = False) -> None:
             click.echo(text, err=True)
 
 
-def warn_memory(sweep: "Sweep") -> None:
-    """Warn on stderr if X of the largest grid cell does not fit into this machine's memory."""
-    needed, text = largest_matrix(sweep)
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > memory:
-        from recovery.config.checks import in_bytes
-
-        click.echo(f"warning: {text}; this machine has {in_bytes(memory)} of memory", err=True)
-
-
-def largest_matrix(sweep: "Sweep") -> tuple[int, str]:
-    """Return the bytes of X in the largest grid cell, and a text about them."""
-    from recovery.config.checks import in_bytes
-
-    n, d = max(((cell.setting.n, cell.setting.d) for cell in sweep.cells), key=lambda size: size[0] * size[1])
-    return 8 * n * d, f"X of the largest cell, n = {n} and d = {d}, takes {in_bytes(8 * n * d)}"
-
-
 class FolderPath(click.Path):
     """A path that can be printed and written into a script: UTF-8 without control characters."""
 
@@ -76,8 +57,8 @@ class InstanceFile(FolderPath):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = super().convert(value, param, ctx)
-        if path.suffix not in (".npz", ".mat"):
-            self.fail(f"{path}: allowed endings: .npz, .mat", param, ctx)
+        if path.suffix != ".npz":
+            self.fail(f"{path}: the name of the file ends in .npz", param, ctx)
         return path
 
 

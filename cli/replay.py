@@ -12,7 +12,7 @@ from . import options
 @click.command()
 @options.results
 @click.argument("trial_id")
-@click.option("--save", type=options.InstanceFile(), metavar="FILE", help="Save the instance as .npz or .mat.")
+@click.option("--save", type=options.InstanceFile(), metavar="FILE", help="Save the instance as .npz.")
 @click.option("--traceback", "show_traceback", is_flag=True, help="Print the traceback of a failed trial.")
 @options.trust
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -146,7 +146,6 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
     settings = _options(asked, sweep)
     if plan.stale and "changed" not in settings.rerun:
         click.echo(stale_words(len(plan.stale), "--rerun changed"), err=True)
-    options.warn_memory(sweep)
     if asked["dry_run"]:
         click.echo(_forecast(plan, settings))
         return plan, settings, None

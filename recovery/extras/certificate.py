@@ -144,13 +144,12 @@ class TrialCertificate:
         }
 
     def save(self, path: Path) -> None:
-        """Write `arrays` as .npz or .mat; next to an .npz file also `check.py`. Raises `StoreError`."""
-        if path.suffix == ".npz":
-            program, check = files("recovery.extras").joinpath("check.txt").read_bytes(), path.with_name(CHECK)
-            if check.exists() and check.read_bytes() != program:
-                raise StoreError(f"{check}: exists, and is another program; give --out in another folder, or move it")
-            with writing(check):
-                write_file(check, program)
+        """Write `arrays` as .npz, and next to it `check.py`. Raises `StoreError`."""
+        program, check = files("recovery.extras").joinpath("check.txt").read_bytes(), path.with_name(CHECK)
+        if check.exists() and check.read_bytes() != program:
+            raise StoreError(f"{check}: exists, and is another program; give --out in another folder, or move it")
+        with writing(check):
+            write_file(check, program)
         save_arrays(self.trial, self.arrays(), path)
 
     def __str__(self) -> str:

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy
 
 from recovery.config import Trial, Trials, refined
 from recovery.config.tree import canonical_json
@@ -271,15 +270,9 @@ def save_instance(trial: Trial, path: Path) -> None:
 
 
 def save_arrays(trial: Trial, arrays: Mapping[str, Any], path: Path) -> None:
-    """Write arrays of a trial, with its id and its resolved fields as JSON, `config`. Raises `StoreError`.
-
-    path: ends in .mat for a MATLAB file, otherwise .npz, which loads without pickle.
-    """
+    """Write arrays of a trial as .npz, with its id and its resolved fields as JSON, `config`. Raises `StoreError`."""
     config = canonical_json([dict(trial.cell.canonical), trial.replicate])
     file, named = BytesIO(), {"trial_id": np.array(trial.id), "config": np.array(config), **arrays}
-    if path.suffix == ".mat":
-        scipy.io.savemat(file, named, do_compression=True, oned_as="column")  # type: ignore[arg-type]  # a file
-    else:
-        np.savez_compressed(file, **named)
+    np.savez_compressed(file, **named)
     with writing(path):
         write_file(path, file.getvalue())

@@ -14,7 +14,7 @@ import stat
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,8 +38,6 @@ ABANDONED_AFTER = 86_400.0
 
 WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Error numbers from file systems without hard links: FAT, some SMB shares and container mounts."""
-LOCK_SECONDS = 10.0
-"""A lock directory older than this is stale: its owner, which needs milliseconds, was killed."""
 MAGIC = b"PAR1"
 """The first and last bytes of a Parquet file."""
 PROVENANCE = b"recover"
@@ -123,27 +121,18 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def _name_once(temporary: Path, path: Path) -> None:
-    """Give a file another name. Raises FileExistsError if the name is taken."""
+    """Give a file another name. Raises FileExistsError if the name is taken.
+
+    On a file system without hard links, the last of two processes that do this within microseconds names its file.
+    """
     try:
         path.hardlink_to(temporary)
-        return
     except OSError as error:
         if error.errno not in WITHOUT_LINKS:
             raise
-    lock = path.with_name(f".{path.name}.lock")  # the lock is a directory, which only one process can create
-    for _ in range(100):
-        try:
-            lock.mkdir()
-            break
-        except FileExistsError:
-            time.sleep(LOCK_SECONDS / 100)
-    try:
         if path.exists():
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
         temporary.rename(path)
-    finally:
-        with suppress(FileNotFoundError):
-            lock.rmdir()
 
 
 def sync_folder(folder: Path) -> None:

@@ -32,9 +32,6 @@ RECORD = "record."
 """Beginning of the names of columns with a trial's record: arrays with time as their first axis, as nested lists."""
 _ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 _ID_DIGITS = 16
-_DIGIT = np.zeros(256, np.uint8)
-_DIGIT[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
-"""Value of each hexadecimal digit's byte."""
 
 
 def coordinate_types(cells: Iterable[Mapping[str, Scalar]]) -> dict[str, pa.DataType]:
@@ -88,10 +85,6 @@ def keys_of(ids: pa.ChunkedArray) -> Array:
 
     Any other text becomes 0, which is the key of a trial with probability 2^-64.
     """
-    text = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    if not len(text):
-        return np.zeros(0, np.uint64)
-    valid = pc.fill_null(pc.match_substring_regex(text, f"^[0-9a-f]{{{_ID_DIGITS}}}$"), False)
-    digits = pc.if_else(valid, text, "0" * _ID_DIGITS).buffers()[2]
-    values = _DIGIT[np.frombuffer(digits, np.uint8)[: _ID_DIGITS * len(text)]].reshape(-1, _ID_DIGITS)
-    return (values[:, ::2] << 4 | values[:, 1::2]).view(">u8").ravel().astype(np.uint64)
+    valid = pc.fill_null(pc.match_substring_regex(ids, f"^[0-9a-f]{{{_ID_DIGITS}}}$"), False)
+    digits = "".join(pc.if_else(valid, ids, "0" * _ID_DIGITS).to_pylist())
+    return np.frombuffer(bytes.fromhex(digits), ">u8").astype(np.uint64)

@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scipy
 
 from recovery.config import from_document
 from recovery.runner.trial import draw_instance
@@ -92,11 +91,7 @@ def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) ->
     assert result.exit_code == 0
     assert json.loads(result.stdout)["differences"] == []
     instance = draw_instance(trial)
-    assert recover("replay", "--trust", out, trial.id, "--save", tmp_path / "trial.mat").exit_code == result.exit_code
     with np.load(tmp_path / "trial.npz", allow_pickle=False) as saved:
-        matlab = scipy.io.loadmat(tmp_path / "trial.mat", squeeze_me=True)
-        for name in saved.files:
-            np.testing.assert_array_equal(np.reshape(matlab[name], saved[name].shape), saved[name])
         np.testing.assert_array_equal(saved["X"], instance.X)
         np.testing.assert_array_equal(saved["y"], instance.y)
         np.testing.assert_array_equal(saved["X"] @ saved["planted_directions"] @ saved["planted_signs"], saved["y"])
@@ -194,18 +189,6 @@ def test_conditions_pick_rows(results: Path, tmp_path: Path) -> None:
     for name, load in (("rows.csv", pd.read_csv), ("rows.parquet", pd.read_parquet)):
         recover("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--out", tmp_path / name)
         assert set(load(tmp_path / name)["trial_id"].astype(str)) == set(wanted["trial_id"])
-
-
-def test_missing_trials_are_listed(tmp_path: Path) -> None:
-    config, out = write_config(tmp_path), tmp_path / "out"
-    sweep(config, out, shard=(1, 2))
-    assert "--trust allows it" in refused("trials", out, "--where", "status = 'missing'")
-    few = tmp_path / "few.csv"
-    said("trials", out, "--where", "status == 'missing' and n == 4", "--trust", "--out", few)
-    stored = read(out).frame
-    assert few.read_text().count("missing") == 8 - sum(stored["n"] == 4)
-    listed = said("trials", out, "--where", "status != 'missing'", "--trust")
-    assert len(listed.splitlines()) == len(stored) + 2
 
 
 @pytest.mark.parametrize(
