@@ -10,8 +10,7 @@ another file: after an edit of such a function, such as `dot`, delete the `.nbi`
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache, update_wrapper
 from importlib import import_module
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -25,23 +24,19 @@ SUMS_IN_ANY_ORDER = {"reassoc", "contract"}
 class Compilation:
     """Seconds of `wall` time and of `processor` time that this process has spent compiling.
 
-    told: called with True when it begins and with False when it ends, and with whether code is compiled, as opposed to
-    imported.
+    told: called with True when it begins and with False when it ends. Imports of user code do not count either.
     """
 
     def __init__(self) -> None:
         self.wall = self.processor = 0.0
-        self.told: Callable[[bool, bool], None] = lambda busy, compiles: None
+        self.told: Callable[[bool], object] = bool
         self._depth = 0
         """Nesting: compiling a function compiles the functions that it calls."""
 
     def __enter__(self) -> None:
-        self._begin(compiles=True)
-
-    def _begin(self, *, compiles: bool) -> None:
         self._depth += 1
         if self._depth == 1:
-            self.told(True, compiles)
+            self.told(True)
             self._clocks = time.perf_counter(), time.process_time()
 
     def __exit__(self, *_: object) -> None:
@@ -50,16 +45,7 @@ class Compilation:
             wall, processor = self._clocks
             self.wall += time.perf_counter() - wall
             self.processor += time.process_time() - processor
-            self.told(False, False)
-
-    @contextmanager
-    def importing(self) -> Iterator[None]:
-        """Context of an import, whose time does not count either."""
-        self._begin(compiles=False)
-        try:
-            yield
-        finally:
-            self.__exit__()
+            self.told(False)
 
 
 compilation = Compilation()
@@ -88,7 +74,7 @@ def import_away_from(settings: str, library: str) -> None:
 @cache
 def load_numba() -> None:
     """Import Numba, and report everything that it compiles to `compilation`."""
-    with compilation.importing():
+    with compilation:
         import_away_from(NUMBA_SETTINGS, "numba")
         from numba.core import config, event
     # otherwise Numba would read settings from the current folder before each compilation

@@ -68,10 +68,10 @@ def serve(pipe: Connection) -> None:
     """Run the jobs that come through the pipe, and send the messages of each."""
     me = os.getpid()
 
-    def tell(busy: bool, compiles: bool) -> None:
+    def tell(busy: bool) -> None:
         """Tell the sweep that compilation, or the import of user code, begins or ends: it is not the trial's time."""
         if os.getpid() == me:
-            pipe.send(("busy", busy, compiles))
+            pipe.send(("busy", busy))
 
     compilation.told = tell
     while True:

@@ -56,18 +56,14 @@ class Engine:
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise ParameterError(f"the time of a trial: found {self.timeout!r}; allowed: a number of seconds > 0")
 
-    def run(
-        self, trials: Iterable[Trial], compiles: Callable[[], None] = lambda: None
-    ) -> Generator[list[tuple[Trial, Row]], None, None]:
+    def run(self, trials: Iterable[Trial]) -> Generator[list[tuple[Trial, Row]], None, None]:
         """Yield all trials with their rows, in batches, in the order in which they are done.
-
-        compiles: called from any thread whenever a worker process of this machine begins to compile code.
 
         Raises `EngineLostError` if a cluster is gone.
         """
         chosen = Trials.of(trials)
         in_threads = self.backend == "threading" and not self.timeout and not any(cell.own for cell in chosen.cells)
-        workers = nullcontext() if in_threads or self.backend == "dask" else closing(WorkerPool(compiles))
+        workers = nullcontext() if in_threads or self.backend == "dask" else closing(WorkerPool())
         with threadpool_limits(limits=1), workers as pool:
             client = _dask_client() if self.backend == "dask" else None
             jobs = self.jobs if client is None else sum(client.ncores().values()) or self.jobs

@@ -76,11 +76,11 @@ class Worker:
         self._pipe.close()
         raise RecoverError("a worker process cannot start: the process that starts it has ended")
 
-    def run(self, job: Job, seconds: float | None, compiles: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
+    def run(self, job: Job, seconds: float | None) -> Iterator[tuple[Any, ...]]:
         """Send a job, and yield its messages.
 
-        seconds: limit for each message, without time for compiling code and importing user code. compiles: called
-        whenever the process begins to compile code. Raises `TimeLimit`, or `WorkerDied` after the process has ended.
+        seconds: limit for each message, without time for compiling code and importing user code. Raises `TimeLimit`, or
+        `WorkerDied` after the process has ended.
         """
         data, left, compiling = pickle.dumps(job), seconds, False
         try:
@@ -90,8 +90,6 @@ class Worker:
                 (kind, *content), unused = self._receive(limit)
                 if kind == "busy":
                     left, compiling = left if compiling else unused, content[0]
-                    if content[1]:
-                        compiles()
                 else:
                     yield kind, *content
                     left, compiling = seconds, False
@@ -161,13 +159,9 @@ class Worker:
 
 
 class WorkerPool:
-    """Worker processes for several threads, started as they are needed and replaced when they are lost.
+    """Worker processes for several threads, started as they are needed and replaced when they are lost."""
 
-    compiles: called from any thread whenever a process begins to compile code.
-    """
-
-    def __init__(self, compiles: Callable[[], None] = lambda: None) -> None:
-        self._compiles = compiles
+    def __init__(self) -> None:
         self._lock, self._closed = Lock(), False
         self._idle, self._busy = list[Worker](), set[Worker]()
 
@@ -185,7 +179,7 @@ class WorkerPool:
             begun, clock, worker = datetime.now(UTC), time.perf_counter(), self._take(new=deaths > 0)
             lost, usable = None, False
             try:
-                for _, some, over in worker.run(job, timeout, self._compiles):
+                for _, some, over in worker.run(job, timeout):
                     rows += some
                     if over:
                         break
@@ -258,7 +252,7 @@ def ask(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
     worker = Worker()
     try:
         job = partial(call, partial(function, *arguments, **named))
-        result: T = next(worker.run(job, COMPILE_SECONDS, lambda: None))[1]
+        result: T = next(worker.run(job, COMPILE_SECONDS))[1]
         return result
     except (TimeLimit, WorkerDied) as error:
         raise ParameterError(f"the code that the config names cannot be used: {error}") from error

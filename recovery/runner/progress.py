@@ -15,7 +15,7 @@ from recovery.text import duration
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
 LINE_SHARE = 0.1
 """Lines are printed after these seconds, the pause doubling each time, or after this share of the work."""
-COMPILES = "compiling code for this machine, once: up to half a minute, which counts for no trial"
+STARTING = "starting workers; code is compiled once for each machine, for up to half a minute"
 
 
 class Progress:
@@ -30,7 +30,6 @@ class Progress:
         self._work, self._worked = 0.0, 0.0
         self._first: tuple[float, float] | None = None
         """Time and share at the first results, which come after the workers have started."""
-        self._compiles = False
 
     def begin(self, trials: Trials) -> None:
         self.trials, self.done, self.failed = len(trials), 0, 0
@@ -63,12 +62,6 @@ class Progress:
         seconds = self.seconds_left
         left = f", {duration(seconds)} left" if seconds is not None and self.done < self.trials else ""
         return f"{self.done} of {self.trials} trials{failed}{left}"
-
-    def compiles(self) -> None:
-        """Print once that code is being compiled, which delays the first rows."""
-        if not self._compiles:
-            self._compiles = True
-            self.print(COMPILES)
 
     def show(self) -> None: ...
 
@@ -109,7 +102,7 @@ class Bar(Progress):
 
         columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}")
         self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(name, total=1.0, text="starting workers")
+        self._task = self._bar.add_task(name, total=1.0, text=STARTING)
         self._bar.start()
 
     def show(self) -> None:

@@ -146,7 +146,7 @@ def _refresh(plan: Plan, summary: Summary) -> Plan:
 
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
     recorder = Recorder(plan.folder, plan.sweep, trials.cells, content_of(plan.sweep), stop.request)
-    results = options.engine.run(trials, progress.compiles)
+    results = options.engine.run(trials)
     failures = Failures(options.max_equal_failures)
     try:
         with recorder:

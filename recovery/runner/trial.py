@@ -92,7 +92,7 @@ def imported(cell: Cell) -> Cell:
     """Return the cell with its user code imported and hashed, neither of which is counted as the trial's time."""
     if not cell.own or "imported" in vars(cell):
         return cell.imported
-    with compilation.importing():
+    with compilation:
         made = cell.imported
         _fingerprint(cell.own)
         return made

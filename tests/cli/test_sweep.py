@@ -111,7 +111,7 @@ def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
     from recovery.runner.engine import Engine
 
     used = []
-    monkeypatch.setattr(Engine, "run", lambda self, trials, compiles: used.append(self.backend) or (row for row in ()))
+    monkeypatch.setattr(Engine, "run", lambda self, trials: used.append(self.backend) or (row for row in ()))
     config = write_config(tmp_path, backend="threading")
     recover("sweep", config, "--out", tmp_path / "out")
     recover("sweep", config, "--out", tmp_path / "out", "--backend", "processes")

@@ -53,7 +53,7 @@ class Fake:
             return Measurement(recovered=True, gap=float("nan"))
         if self.act == "compile":  # twice, and one function within another
             for _ in range(2):
-                with compilation, compilation.importing():
+                with compilation, compilation:
                     time.sleep(0.4)
             time.sleep(self.seconds)
         if self.act == "hang":

@@ -21,7 +21,6 @@ from recovery.compiled import compilation, load_numba
 from recovery.config import load
 from recovery.errors import RecoverError
 from recovery.runner.pool import Worker, WorkerPool, ask
-from recovery.runner.progress import display
 from recovery.runner.server import SERVER, stop_server
 from recovery.store import read
 from tests.own_method import write_method
@@ -195,16 +194,6 @@ def test_the_suspension_of_all_processes_is_not_the_trials_time(tmp_path: Path, 
     ended(process)
     assert set(rows(tmp_path / "out")["status"]) == {"ok"}
     assert (tmp_path / "flag").read_text().split() == [str(family[-1].pid)]  # it ran once
-
-
-def test_compilation_is_said_once_and_the_import_of_user_code_is_not(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    config = config_with(tmp_path, "compile")
-    sweep(config, tmp_path / "out", jobs=2, progress=display("it", quiet=False))
-    assert capfd.readouterr().err.count("compiling code for this machine, once") == 1
-    sweep(config_with(tmp_path, "measure"), tmp_path / "more", progress=display("it", quiet=False))
-    assert "compiling" not in capfd.readouterr().err
 
 
 # Random choices of a user's method: one generator per trial, and a warning about draws that are equal.
