@@ -61,7 +61,6 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @click.option("--max-time", type=options.Seconds(), help="Stop after this time: 90 (seconds), 30m, 2h; exit status 75.")
 @click.option("--trial-timeout", type=options.Seconds(), help="End a trial after this time: 90 (seconds), 30m.")
 @click.option("--fail-fast", is_flag=True, hidden=True)
-@click.option("--max-equal-failures", type=click.IntRange(min=0), hidden=True)
 @click.option(
     "--rerun",
     type=click.Choice(("failed", "changed")),
@@ -175,15 +174,13 @@ def _options(asked: dict[str, Any], sweep: Sweep) -> Options:
 
     from recovery.runner.batches import slurm_shard
     from recovery.runner.engine import Engine
-    from recovery.runner.run import MOST_EQUAL, Options
+    from recovery.runner.run import Options
 
-    most = asked["max_equal_failures"]
     return Options(
         Engine(asked["jobs"] or cpu_count(), asked["backend"] or sweep.backend, asked["trial_timeout"]),
         shard=asked["shard"] or slurm_shard(os.environ) or (1, 1),
         rerun=asked["rerun"],
         fail_fast=asked["fail_fast"],
-        max_equal_failures=MOST_EQUAL if most is None else most,
     )
 
 

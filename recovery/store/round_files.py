@@ -26,14 +26,9 @@ FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "counts": di
 def write_round(folder: Path, content: Round) -> bool:
     """Write a round's file; return False if another process wrote it first."""
     folder.mkdir(exist_ok=True)
-    name, data = encode_round(content)
-    return write_atomically(folder / name, data, replace=False)
-
-
-def encode_round(content: Round) -> tuple[str, bytes]:
-    """Return the name and the bytes of a round's file."""
     data = {**content, "checksum": document_checksum(content)}
-    return f"{content['round']:02}.json", f"{json.dumps(data, indent=1)}\n".encode()
+    text = f"{json.dumps(data, indent=1)}\n"
+    return write_atomically(folder / f"{content['round']:02}.json", text.encode(), replace=False)
 
 
 def _is_round(content: Mapping[str, Any], name: str) -> bool:
