@@ -34,6 +34,7 @@ BASES = {
     "counterexample": "one instance that contradicts",
     "test": "an identity or implication, checked on random instances",
     "quoted": "a theorem of others",
+    "read": "the sentence beside the definitions, formulas and proofs of the same paper",
     "none": "nothing was run",
 }
 VERDICT_MEANINGS = {

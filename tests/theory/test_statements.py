@@ -13,7 +13,8 @@ from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.arrangements import cell_count, enumerate_cells
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, NormalizedRelu, Relu
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.methods.isometry import Isometry
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.mixture import split_bound, split_probability
@@ -106,6 +107,27 @@ def test_83_and_84_turn_the_symmetrisation_around() -> None:
     rare = Fraction(1, 100)  # Z = 10 with this probability and otherwise 0, t = 4
     assert 10 * rare < 4 <= 10 - 10 * rare
     assert rare**2 < 2 * rare * (1 - rare), "(83)"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "planted"),
+    [
+        ("relu_skip", Linear()),
+        ("relu", Relu(k=1)),
+        ("relu", Relu(k=2, geometry="opposite")),
+        ("relu_norm", NormalizedRelu(k=1)),
+        ("relu_norm", NormalizedRelu(k=2, geometry="opposite")),
+    ],
+)
+def test_the_conditions_imply_recovery(architecture: str, planted: Planted) -> None:
+    """Propositions 1 to 5, on sampled patterns: where the condition holds, a conic solver finds the planted neurons."""
+    met, own = 0, ARCHITECTURES[architecture]
+    for seed in range(20):
+        instance = draw(Setting(30, 3, planted=planted, patterns=Patterns(count=12)), np.random.default_rng(seed))
+        if Isometry()(instance, own)["holds"]:
+            met += 1
+            assert MinNorm(solver="CLARABEL")(instance, own)["max_deviation"] <= 5e-3
+    assert met >= 4
 
 
 def test_conclusions_of_propositions_8_and_9() -> None:
