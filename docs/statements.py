@@ -125,15 +125,20 @@ def coverage(paper: str) -> list[tuple[str, ...]]:
     """Return the rows of the page's table."""
     return [
         (
-            entry.statement + (f" (version 2: {entry.second})" if entry.second else ""),
+            _plain(entry.statement) + (f" (version 2: {entry.second})" if entry.second else ""),
             str(entry.page),
-            entry.says + (f". *{entry.note}.*" if entry.note else ""),
+            _plain(entry.says) + (f". *{_plain(entry.note)}.*" if entry.note else ""),
             entry.verdict,
             entry.basis,
             ", ".join(f"`{one}`" for one in entry.by),
         )
         for entry in entries(paper)
     ]
+
+
+def _plain(text: str) -> str:
+    """Keep stars, as in w*, from making text italic."""
+    return text.replace("*", r"\*")
 
 
 def by_verdict(paper: str) -> str:
