@@ -13,9 +13,6 @@ from . import options
 @click.option("--by", metavar="AXIS", help="Compare the values of this axis within one folder.")
 @click.option("--value", metavar="COLUMN", help="Value to compare: a measured column, or COLUMN<=NUMBER.")
 @click.option(
-    "--tolerance", metavar="T", type=click.FloatRange(0), help="Count the pairs of a number that differ by more."
-)
-@click.option(
     "--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Rows to list of each table."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -30,7 +27,7 @@ def command(results: tuple[Path, ...], most: int, as_json: bool, out: Path | Non
     recover compare results/gated results/exact
     recover compare results/sensing --by method
     recover compare results/gated results/exact results/trained --json
-    recover compare results/a results/b --value test_distance --tolerance 1e-6
+    recover compare results/a results/b --value test_distance
     recover compare results/a results/b --out differences.csv
     """
     from recovery.errors import ReportError

@@ -137,26 +137,25 @@ def test_all_pairs_can_show_a_difference_that_no_cell_shows() -> None:
     assert (len(same.different), same.table["paired"].all()) == (0, True)
 
 
-def test_numbers_have_their_largest_differences_and_pairs_beyond_a_tolerance(tmp_path: Path) -> None:
+def test_numbers_have_their_largest_difference(tmp_path: Path) -> None:
     rows = wendel_rows(n=[60, 120], d=[30], replicates=10).assign(absolute_distance=2.0)
     moved = rows.assign(absolute_distance=2.0 + np.where(np.arange(len(rows)) < 3, 1e-3, 1e-9))
     moved.loc[19, "absolute_distance"] = 1.0
     paths = [store(one, tmp_path / name, name=name) for name, one in (("a", rows), ("b", moved))]
-    found = recovery.compare(*paths, value="absolute_distance", tolerance=1e-6)
+    found = recovery.compare(*paths, value="absolute_distance")
     whole = found.overall.iloc[0]
-    assert whole[["largest", "largest_relative"]].tolist() == pytest.approx([1.0, 0.5])
+    assert whole["largest"] == 1.0
     assert whole["difference"] == pytest.approx(1e-9, rel=1e-3)
-    assert whole["beyond"] == 4
-    assert found.cells["beyond"].tolist() == [3, 1]
+    assert found.cells["largest"].tolist() == pytest.approx([1e-3, 1.0])
     assert len(found.thresholds) == 0
-    assert "largest difference 1 (relative 0.5); 16 of 20 pairs differ by at most the tolerance 1e-06" in found.sentence
+    assert found.sentence.endswith("; largest difference 1; 2 of 2 grid cells differ at a false-discovery rate of 5%")
 
 
 def test_equal_infinite_values_do_not_differ(tmp_path: Path) -> None:
     rows = wendel_rows(n=[60], d=[30], replicates=10).assign(absolute_distance=np.inf)
     paths = [store(rows, tmp_path / name, name=name) for name in "ab"]
     whole = recovery.compare(*paths, value="absolute_distance").overall.iloc[0]
-    assert whole[["difference", "largest", "largest_relative", "p"]].tolist() == [0, 0, 0, 1]
+    assert whole[["difference", "largest", "p"]].tolist() == [0, 0, 1]
 
 
 def test_the_reason_is_named_why_trials_are_not_paired(tmp_path: Path) -> None:
@@ -182,7 +181,6 @@ def test_the_reason_is_named_why_trials_are_not_paired(tmp_path: Path) -> None:
     [
         ({"by": "metod"}, r"metod is no axis; allowed: method, n, d; did you mean 'method'\?"),
         ({"by": "noise"}, r"noise has one value; allowed: method, n, d"),
-        ({"by": "method", "tolerance": 0.1}, r"--tolerance: recovered is an event; leave --tolerance out"),
         ({}, r"add another one, or give --by AXIS"),
     ],
 )
@@ -275,6 +273,9 @@ def test_fields_that_are_no_coordinates_tell_grids_apart() -> None:
     found = both(rows, rows, method={"kind": "min_norm", "program": "exact"})
     assert "method.program: not given in a, exact in b" in found.notes
     assert found.table["paired"].all()
+    null = rows.assign(**{"method.beta": np.nan})
+    assert not any("method.beta" in note for note in both(null, null).notes)
+    assert "method.beta: None in a, 0.5 in b" in both(null, rows.assign(**{"method.beta": 0.5})).notes
     data = [{"ensemble": "student_t", "df": df} for df in (3, 5)]
     names = zip("ab", data, strict=True)
     found = compare_grids([grid(rows.assign(ensemble="student_t"), name=name, data=one) for name, one in names])
