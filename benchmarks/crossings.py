@@ -122,7 +122,7 @@ def analysed(law: str, replicates: int, seed: int) -> dict[str, float]:
     estimates = Estimates(diagram(law, replicates, seed))
     at = estimates.showing(f"absolute_distance<={level:g}").pooled[0]
     given, covers = at.interval.known, at.interval.low <= true <= at.interval.high
-    inside = [one.interval.low <= true * one.y <= one.interval.high for one in at.slices]
+    inside = [one.along_x.low <= true * one.y <= one.along_x.high for one in at.slices]
     return {
         "given": float(given),
         "covers": float(covers) if given else np.nan,

@@ -25,10 +25,9 @@ from benchmarks import arguments, commit, table, written
 from benchmarks.laws import RATIOS, TRUTHS, WHOLE, Law, draw as drawn
 from recovery.report.claims.result import decided
 from recovery.report.claims.threshold import tests_of
-from recovery.report.diagram import Panel
+from recovery.report.diagram import Panel, ThresholdAxis
 from recovery.report.statistics import Threshold, threshold_of
 from recovery.report.statistics.counts import Draws
-from recovery.report.statistics.panels import RATIO
 from recovery.types import Array
 
 REPLICATES = (1, 5, 20, 100)
@@ -47,7 +46,7 @@ def draw(law: Law, replicates: int, seed: int) -> tuple[Threshold, float, Array]
     sizes = sorted(set(grid.d.tolist()))
     panel = Panel(law.name, {}, pd.DataFrame(columns), list(WHOLE), sizes)
     draws = None if grid.draws is None else Draws(*grid.draws)
-    return threshold_of(panel, RATIO, draws=draws), RATIOS[seed % len(RATIOS)], grid.thresholds
+    return threshold_of(panel, ThresholdAxis(), draws=draws), RATIOS[seed % len(RATIOS)], grid.thresholds
 
 
 def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
@@ -55,7 +54,7 @@ def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
     found, ratio, ratios = draw(LAWS[truth], replicates, seed)
     given = found.interval
     pairs = zip(found.slices, ratios, strict=True)
-    inside = [one.interval.low <= true * one.y <= one.interval.high for one, true in pairs]
+    inside = [one.along_x.low <= true * one.y <= one.along_x.high for one, true in pairs]
     row = {
         "given": float(np.isfinite(given.estimate)),
         "covers": float(given.low <= ratio <= given.high),

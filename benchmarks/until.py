@@ -22,10 +22,9 @@ from benchmarks.laws import EVEN, RATIOS, SIZES
 from benchmarks.truths import LAWS
 from recovery.config.refinement import middle
 from recovery.config.sampling import Until
-from recovery.report.diagram import Panel
+from recovery.report.diagram import Panel, ThresholdAxis
 from recovery.report.statistics import Threshold, threshold_of
 from recovery.report.statistics.estimates import interim_level
-from recovery.report.statistics.panels import RATIO
 from recovery.report.until import Goal, record_of, steps_to_divide
 from recovery.runner.placement import Slice, sharpen
 from recovery.types import Array, Rng
@@ -82,7 +81,7 @@ def goes_on(rng: Rng, n: Array, sizes: Array, chance: Chance, until: Until, repl
     history: list[dict[str, Any]] = []
     while True:
         level = interim_level(history[-1]["level_of"] if history else 1)
-        found, goal = threshold_of(panel(table), RATIO, level), Goal(until, [])
+        found, goal = threshold_of(panel(table), ThresholdAxis(), level), Goal(until, [])
         left = until.ceiling * first - int(table["trials"].sum())
         record, factor = record_of(found, goal, history, True, left)
         history.append(record)
@@ -136,7 +135,7 @@ def _is_short(rng: Rng, grid: pd.DataFrame, replicates: int, chance: Chance, hal
     """Return whether most of the intervals of an even design are as short as `half`."""
     short, many = 0, np.full(len(grid), replicates)
     for i in range(DRAWS):
-        given = threshold_of(panel(drawn(rng, grid, many, chance)), RATIO).interval
+        given = threshold_of(panel(drawn(rng, grid, many, chance)), ThresholdAxis()).interval
         short += (given.high - given.low) / 2 <= half
         if max(short, i + 1 - short) > DRAWS / 2:
             break

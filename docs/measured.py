@@ -253,8 +253,8 @@ def _numbers(grid: str, k: int) -> str:
     if not isinstance(claim, TableClaim):
         raise ValueError(f"claim {k + 1} of {grid} is no table")
     table = claimed_table(diagram, claim)
-    symbol = {"noise": r"\sigma"}.get(table.across, table.across)
-    lines = [f"| {table.axis.removeprefix('method.')} | {' | '.join(f'${symbol} = {c}$' for c in table.columns)} |"]
+    symbol = {"noise": r"\sigma"}.get(claim.across, claim.across)
+    lines = [f"| {claim.axis.removeprefix('method.')} | {' | '.join(f'${symbol} = {c}$' for c in table.columns)} |"]
     lines.append("|---" * (len(table.columns) + 1) + "|")
     for i, row in enumerate(table.rows):
         cells = [_beside(*part) for part in zip(table.stated[i], table.mean[i], table.z[i], strict=True)]
@@ -285,7 +285,7 @@ def _crossing(asked: str) -> str:
     for name, value in () if found else coordinates.items():  # a slice of a pooled threshold
         others = {other: coordinates[other] for other in coordinates if other != name}
         pooled = [one for one in _analysis(grid).thresholds_where(others) if one.along.by == name]
-        found += [each.interval for one in pooled for each in one.slices if each.y == value]
+        found += [each.along_x for one in pooled for each in one.slices if each.y == value]
     if len(found) != 1:
         raise ValueError(f"{len(found)} thresholds: {asked}")
     (interval,) = found
@@ -412,7 +412,7 @@ def _half_way(asked: str, grid: str, claim: ThresholdClaim) -> str:
     found = list[str]()
     about = _analysis(grid).showing(claim.of, claim.probability, claim.what).thresholds_where(claim.where)
     for one in about:
-        interval, ends = one.interval, [(each.y, each.value.estimate) for each in one.each]
+        interval, ends = one.interval, [(each.y, each.interval.estimate) for each in one.each]
         words = f"{interval.estimate:.3f} ({interval.low:.3f} to {interval.high:.3f})"
         if not one.constant:
             words = " to ".join(f"{at:.3f} at d = {d:g}" for d, at in (ends[0], ends[-1]))

@@ -17,9 +17,9 @@ from recovery.config import Sweep, measuring
 from recovery.errors import ParameterError, RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import Diagram, summary
 from recovery.report.figures import draw_into, main_figure, main_kind, render
-from recovery.report.statistics.proportions import exact_interval
+from recovery.report.statistics import exact_interval
 from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
 from recovery.runner.engine import Engine
@@ -122,8 +122,8 @@ class Results:
         return "".join(parts)
 
     def __repr__(self) -> str:
-        summary = self.analysis().diagram.summary() if len(self.grid.table) else "empty"
-        return f"{self.grid.path}: {summary}"
+        words = summary(self.analysis().diagram) if len(self.grid.table) else "empty"
+        return f"{self.grid.path}: {words}"
 
 
 def show_figures() -> None:

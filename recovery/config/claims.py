@@ -99,7 +99,7 @@ class ThresholdClaim(Located):
 class BoundClaim(Scoped):
     """In every grid cell, column `of` is on the stated side of a bound: its frequency or mean, its median, or every
     trial. Contradicted if a cell, or all cells together, are beyond the bound at significance level `level`. The mean
-    of numbers other than counts needs 30 trials, and its interval is approximate."""
+    of numbers needs 30 trials, and its interval is approximate."""
 
     of: str
     at_least: Limit = None
@@ -115,8 +115,8 @@ class BoundClaim(Scoped):
 class ValueClaim(Limited):
     """The `statistic` of column `of` over all trials with the coordinates `where` is within limits: `value` with a
     `tolerance` or a `factor`, or one side. Supported if the 95 % confidence interval is inside the limits, contradicted
-    if the interval at significance level `level` is outside. The mean of numbers other than counts needs 30 trials, and
-    its interval is approximate."""
+    if the interval at significance level `level` is outside. The mean of numbers needs 30 trials, and its
+    interval is approximate."""
 
     of: str
     tolerance: Annotated[float, Ge(0)] | None = field(default=None, kw_only=True)
@@ -185,13 +185,12 @@ class PowerClaim(Limited):
 @dataclass(frozen=True)
 class ScalingClaim(Located):
     """Finite-size scaling of the threshold of the event `of` at the `ratio` n/d or the coordinate `along`, over the
-    slices. limit: the threshold for infinite size y, x_inf of x(y) = x_inf + a y^-k; exponent: k; width: the power of y
-    with which the distance from 10 % to 90 % changes. The limits are `value` with `tolerance`, or `at_least`, `at_most`
-    or both. Supported if the 95 % confidence interval is inside, contradicted if the interval at significance level
-    `level` is outside."""
+    slices. limit: the threshold for infinite size y, x_inf of x(y) = x_inf + a y^-k; exponent: k. The limits are
+    `value` with `tolerance`, or `at_least`, `at_most` or both. Supported if the 95 % confidence interval is inside,
+    contradicted if the interval at significance level `level` is outside."""
 
     of: str
-    quantity: Literal["limit", "exponent", "width"] = "limit"
+    quantity: Literal["limit", "exponent"] = "limit"
     level: Level = 1e-3
 
 

@@ -37,10 +37,6 @@ class Column:
     def is_number(self) -> bool:
         return self.kind in (int, float)
 
-    @property
-    def is_count(self) -> bool:
-        return self.kind is int and bool(self.unit)
-
 
 Columns = Mapping[str, Column]
 

@@ -95,8 +95,7 @@ class Goal:
 
     def wanted(self, found: Threshold) -> float:
         """Return the factor by which the variance must fall to meet the target; infinite without an interval."""
-        parts = [(one.value, one.outer) for one in found.each] if found.changes else []
-        parts = parts or [(found.interval, found.outer_interval)]
+        parts = [(inner, outer) for _, inner, outer in found.tested]
         if not all(inner.known and inner.bounded for inner, _ in parts):
             return np.inf
         if self.until.half is not None:

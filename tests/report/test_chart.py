@@ -16,7 +16,7 @@ from altair import ConcatChart
 from nbclient import NotebookClient
 
 from recovery.api import Results
-from recovery.report.statistics.proportions import exact_interval
+from recovery.report.statistics import exact_interval
 
 from .grids import fail, grid, wendel_rows
 from .test_page import HOSTILE

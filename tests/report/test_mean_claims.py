@@ -77,27 +77,13 @@ def test_equal_values_contradict_no_mean() -> None:
     assert "equal values show no spread" in found.measured
 
 
-def test_counts_have_an_exact_lower_bound_with_few_trials() -> None:
+def test_few_counts_decide_no_mean() -> None:
+    """One trial in 20 may have 300."""
     counts = [7, 9, 8, 12, 7, 10, 9, 11, 8, 9]
-    claim = {"kind": "bound", "of": "active_groups", "at_most": 3}
-    assert judge(counts, claim).verdict == "contradicted"
-    assert judge(counts, claim | {"at_most": 9}).verdict == "supported"
-    assert judge(counts, {"kind": "value", "of": "active_groups", "at_most": 3}).verdict == "contradicted"
-    few = judge(counts, claim | {"at_most": None, "at_least": 20})  # one trial in 20 may have 300
-    assert (few.verdict, "too few trials" in few.measured) == ("inconclusive", True)
-
-
-@pytest.mark.parametrize(("law", "mean"), [("poisson", 0.5), ("geometric", 4.0), ("rare", 1.0)])
-def test_the_exact_bound_of_counts_is_below_the_mean_as_often_as_its_level_says(law: str, mean: float) -> None:
-    rng, level, draws = np.random.default_rng(3), 0.8, 200
-    drawn = {
-        "poisson": lambda: rng.poisson(mean, 12),
-        "geometric": lambda: rng.geometric(1 / mean, 12),
-        "rare": lambda: np.where(rng.random(12) < 0.02, 50, 0),
-    }[law]
-    bounds = [Sample(drawn().astype(float), False, least=0.0).interval("mean", level).low for _ in range(draws)]
-    assert sum(bound > mean for bound in bounds) <= binom.isf(1e-3, draws, (1 - level) / 2)
-    assert max(bounds) > mean / 4
+    for side in ({"at_most": 3}, {"at_least": 20}):
+        few = judge(counts, {"kind": "bound", "of": "active_groups"} | side)
+        assert (few.verdict, "too few trials" in few.measured) == ("inconclusive", True)
+    assert judge(counts * 3, {"kind": "bound", "of": "active_groups", "at_most": 3}).verdict == "contradicted"
 
 
 def table(rng: np.random.Generator, replicates: int = 100) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -21,7 +21,7 @@ import recovery.report.page.page as module
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.page import report_page, spec
-from recovery.report.statistics.proportions import exact_interval
+from recovery.report.statistics import exact_interval
 
 from . import vega
 from .conftest import visit

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import binomtest, norm
 
 from recovery.report.claims import Analysis, Line
-from recovery.report.diagram import Diagram, Panel
+from recovery.report.diagram import Diagram, Panel, ThresholdAxis
 from recovery.report.statistics.estimates import shared_draws
-from recovery.report.statistics.panels import RATIO, Threshold, threshold_of
+from recovery.report.statistics.panels import Threshold, threshold_of
 from tests.suites import first
 
 from .grids import analysed, fail, grid, wendel_rows
@@ -21,7 +21,7 @@ CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "
 
 
 def pooled(panel: Panel, level: float = 0.95) -> Threshold:
-    return threshold_of(panel, RATIO, level)
+    return threshold_of(panel, ThresholdAxis(), level)
 
 
 def panel_of(**options: Any) -> Panel:
@@ -42,11 +42,10 @@ def test_a_higher_level_is_a_wider_interval_about_the_same_estimate() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"d": [20]}, {"n": range(10, 31, 10)}])
 def test_each_d_has_the_same_threshold_with_and_without_pooling(options: dict) -> None:
-    """Tables of cells use n50 without the pooled ratio."""
     asked = analysed(wendel_rows(**options))
-    sizes = asked.slices
-    assert str(sizes) == str([one.slices for one in asked.pooled])  # as text, for NaN
-    assert str(sizes) == str([pooled(panel).slices for panel in asked.diagram.panels])
+    sizes = [[one.along_x for one in some] for some in asked.slices]
+    found = [[one.along_x for one in pooled(panel).slices] for panel in asked.diagram.panels]
+    assert str(sizes) == str(found)  # as text, for NaN
 
 
 def test_the_threshold_does_not_depend_on_units_order_or_direction() -> None:
@@ -196,7 +195,7 @@ def test_more_replicates_do_not_make_the_intervals_of_changing_slices_longer() -
     lengths = []
     for replicates in (10, 80):
         (found,) = analysed(changing(half, list(half), replicates)).pooled
-        lengths.append([one.interval.high - one.interval.low for one in found.slices])
+        lengths.append([one.along_x.high - one.along_x.low for one in found.slices])
     assert (np.array(lengths[1]) <= np.array(lengths[0])).all()
 
 

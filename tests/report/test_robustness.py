@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import binomtest
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import Diagram, summary
 from recovery.report.figures import render
 from recovery.report.figures.map import MAP
 from recovery.report.page import report_page
-from recovery.report.statistics.proportions import exact_interval
+from recovery.report.statistics import exact_interval
 from recovery.report.texts.tables import as_csv, as_json, cell_table
 from recovery.store import Grid
 
@@ -95,7 +95,7 @@ def test_a_fine_grid_fits_one_page() -> None:
     assert len(page) < 1_500_000
     sizes = analysis.pooled[0].slices
     assert len(sizes) == size
-    within = [size.interval.low <= 2 * size.y <= size.interval.high for size in sizes if size.y <= 220]
+    within = [size.along_x.low <= 2 * size.y <= size.along_x.high for size in sizes if size.y <= 220]
     assert binomtest(sum(within), len(within), 0.95, alternative="less").pvalue > 1e-3
     assert analysis.pooled[0].interval.low <= 2 <= analysis.pooled[0].interval.high
     assert len(render(MAP.draw(analysis), "pdf")) < 1_000_000
@@ -129,7 +129,7 @@ def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
     assert analysis.diagram.totals["missing"] == 0
     (found,) = analysis.pooled
     for size in found.slices:
-        assert size.interval.low <= 2 * size.y <= size.interval.high
+        assert size.along_x.low <= 2 * size.y <= size.along_x.high
     assert found.interval.low <= 2 <= found.interval.high
     weighed = [cell for cell in found.panel.cells.itertuples() if cell.trials == 2000]
     assert all(abs(cell.value - 0.5) < 0.06 for cell in weighed)  # half of them recover at n = 2d
@@ -156,6 +156,6 @@ def test_a_cell_has_the_interval_of_a_proportion(unequal: Grid) -> None:
 def test_every_renderer_reports_how_trials_were_placed(unequal: Grid) -> None:
     analysis = Analysis(Diagram.of(unequal))
     words = "placed by outcome in 2 rounds: 4 to 2000 a cell, most where recovered is in doubt along n"
-    assert words in analysis.diagram.summary()
+    assert words in summary(analysis.diagram)
     assert words in report_page([analysis])
     assert render(MAP.draw(analysis), "svg")

@@ -25,7 +25,6 @@ from recovery.config.claims import (
     ValueClaim,
 )
 from recovery.errors import ReportError
-from recovery.interval import Interval
 from recovery.report.claims.cell_claims import (
     judge_bound,
     judge_table,
@@ -40,7 +39,7 @@ from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, unde
 from recovery.report.claims.scale import judge_scaling, limit_line, state_scaling
 from recovery.report.claims.threshold import judge_threshold, lines, state_threshold
 from recovery.report.claims.trend import judge_monotone, judge_power, state_monotone, state_power
-from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, rows_where
+from recovery.report.diagram import PLAIN, Axis, Diagram, rows_where
 from recovery.report.statistics import Estimates, Threshold
 from recovery.text import many
 from recovery.types import Array, Mask
@@ -147,9 +146,8 @@ class Analysis(Estimates):
     @cached_property
     def slice_lines(self) -> list[Line]:
         """A line per slice that a pooled threshold combines; empty without pooling."""
-        value, along = str(self.diagram.quantity), self.diagram.along
-        parts = zip(self.diagram.panels, self.slices if self.pooled else [], strict=False)
-        return [Line.of_slice(one, panel.title, along, value) for panel, slices in parts for one in slices]
+        value, parts = str(self.diagram.quantity), self.slices if self.pooled else []
+        return [Line.of(one, value, in_x=True) for slices in parts for one in slices]
 
     def caption(self, i: int) -> str:
         """Return the pooled threshold of panel i for its corner; empty without one."""
@@ -170,24 +168,17 @@ class Analysis(Estimates):
 
     def thresholds(self) -> list[dict[str, Any]]:
         """Return one record per pooled threshold, then one per slice; numbers that do not exist are NaN."""
-        along = self.diagram.along
-        slices = [
-            self._record(panel, one.interval, along.x, {along.by: one.y} if along.by else {})
-            | {"pooled": False, "words": Line.of_slice(one, panel.title, along).sentence}
-            for panel, slices in zip(self.diagram.panels, self.slices, strict=False)
-            for one in slices
-        ]
-        return [self._pooled_record(one) for one in self.pooled] + slices
+        panels = zip(self.diagram.panels, self.slices, strict=False)
+        parts = [_record(one, panel.title, in_x=True) for panel, slices in panels for one in slices]
+        return [_record(one, one.panel.title, in_x=False) for one in self.pooled] + parts
 
-    def _record(self, panel: Panel, interval: Interval, along: str, slice_: dict[str, Any]) -> dict[str, Any]:
-        what = {"panel": panel.title, "along": along, "where": panel.where | slice_}
-        return what | {"probability": self.diagram.probability} | asdict(interval)
 
-    def _pooled_record(self, pooled: Threshold) -> dict[str, Any]:
-        record = self._record(pooled.panel, pooled.interval, pooled.along.what, {}) | {"pooled": True}
-        low, high = pooled.factors or (np.nan, np.nan)
-        tests = {"constant": pooled.constant, "monotone": pooled.monotone, "factor_low": low, "factor_high": high}
-        return record | {"method": pooled.method} | tests | {"words": Line.of(pooled).sentence}
+def _record(one: Threshold, panel: str, in_x: bool) -> dict[str, Any]:
+    along, (low, high) = one.along, one.factors or (np.nan, np.nan)
+    record: dict[str, Any] = {"panel": panel, "along": along.x if in_x else along.what, "where": one.panel.where}
+    record |= {"probability": along.probability, **asdict(one.along_x if in_x else one.interval), "pooled": not in_x}
+    record |= {"constant": one.constant, "monotone": one.monotone, "factor_low": low, "factor_high": high}
+    return record | {"method": one.method, "words": Line.of(one, in_x=in_x).sentence}
 
 
 def contour(analysis: Analysis, i: int) -> list[Array]:
@@ -198,7 +189,7 @@ def contour(analysis: Analysis, i: int) -> list[Array]:
     layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
     if analysis.pooled or not analysis.slices or layout.y is None or Axis(panel.y).kind == "even":
         return []
-    known = {one.y: one.interval.estimate for one in analysis.slices[i]}
+    known = {one.y: one.along_x.estimate for one in analysis.slices[i]}
     points = np.array([[known.get(y, np.nan), at] for y, at in zip(panel.y, Axis(panel.y).at, strict=True)])
     crossed = np.flatnonzero(np.isfinite(points[:, 0]))
     runs = np.split(crossed, np.flatnonzero(np.diff(crossed) > 1) + 1)

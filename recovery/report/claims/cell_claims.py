@@ -131,7 +131,7 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim | BinomialCl
         level = claim.level / 2 if cells else claim.level
         whole = Test("", Sample.of(diagram, diagram.quantity, rows), "mean", (p, p), level)
         within = p - claim.tolerance, p + claim.tolerance
-    found, caveat = whole.found, whole.sample.caveat() if whole.statistic == "mean" else ""
+    found, caveat = whole.found, whole.sample.caveat if whole.statistic == "mean" else ""
     text = "; ".join(filter(None, [whole.words, caveat]))
     for test in [whole, *cells]:
         if len(test.sample.values) and test.outside:
@@ -159,7 +159,7 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
     if claim.statistic == "every":
         unmeasured += sum(one.sample.undecided > 0 for one in known)
     able = sum(_able(one, upper) for one in known)
-    caveats = [one.sample.caveat(high=not upper) for one in known] if claim.statistic == "mean" else []
+    caveats = [one.sample.caveat for one in known] if claim.statistic == "mean" else []
     several = list(dict.fromkeys(filter(None, caveats)))
     text = "; ".join([f"{len(known)} cells, {able} with enough trials to contradict it", *several])
     against = [f"{_worst(one, upper):.4g} against {one.limits[upper]:.4g}" for one in known]
@@ -192,7 +192,7 @@ def _able(test: Test, upper: bool) -> bool:
     if test.statistic != "mean":
         return True
     if not sample.proportion:
-        return sample.decides(high=not upper)
+        return sample.decides
     return replace(test, sample=Sample(np.full(len(sample.values), float(upper)), True)).outside
 
 
@@ -204,7 +204,7 @@ def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[st
     if left := int((~agrees & ~differs).sum()):
         text += f"; {left} undecided"
     words = (
-        f"{table.rows[i]} at {table.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
+        f"{table.rows[i]} at {claim.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
         f"{table.stated[i, j]:g} (z = {table.z[i, j]:+.1f})"
         for i, j in zip(*np.nonzero(differs), strict=True)
     )

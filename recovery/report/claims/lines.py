@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
 import numpy as np
 
 from recovery.interval import Interval
 from recovery.report.diagram import PLAIN, ThresholdAxis, greek
-from recovery.report.statistics import SliceThreshold, Threshold
+from recovery.report.statistics import Threshold
 from recovery.text import many
 
 OUTSIDE, UNDETERMINED = "outside the grid", "undetermined"
@@ -47,14 +46,27 @@ class Line:
     trials: int = field(default=0, repr=False)
 
     @classmethod
-    def of(cls, found: Threshold, value: str = "") -> "Line":
-        """Return the line of a pooled threshold, or of the threshold of a slice."""
-        line = _line(value, found.panel.title, found.along, found.along.what, found.interval, found.method or "")
-        line = replace(line, trials=int(found.panel.cells["trials"].sum()))
+    def of(cls, found: Threshold, value: str = "", in_x: bool = False) -> "Line":
+        """Return the line of a pooled threshold, or of the threshold of a slice, whose value of x may be asked for."""
+        along, interval = found.along, found.along_x if in_x else found.interval
+        form, what = form_of(along), along.x if in_x else along.what
+        bounded = np.isfinite([interval.low, interval.high]).any()
+        line = cls(
+            value,
+            found.panel.title,
+            f"{PLAIN.axis(what) if what == along.x else greek(what)} at {along.percent}",
+            f"{interval.estimate:{form}}" if interval.known else OUTSIDE if bounded else UNDETERMINED,
+            interval.entry(form) if bounded or interval.known else "",
+            (found.method or "") if bounded or interval.known else "",
+            found=interval,
+            trials=int(found.panel.cells["trials"].sum()),
+        )
+        if in_x:
+            return line
         falling = f"falling with {found.along.x}" if found.falling else ""
         if found.changes:
             remark = "; ".join(filter(None, [_change(found), falling]))
-            ends = [one.value.estimate for one in _ends(found)]
+            ends = [one.interval.estimate for one in _ends(found)]
             line = replace(line, found=Interval(np.nan, *ends), changes=True, remark=remark)
             return replace(
                 line, estimate=" to ".join(f"{end:{form_of(found.along)}}" for end in ends), interval="", method=""
@@ -62,17 +74,6 @@ class Line:
         if not found.interval.known:
             return replace(line, method="", remark=_reason(found))
         return replace(line, remark="; ".join(filter(None, [_possible_change(found), _unfinished(found), falling])))
-
-    @classmethod
-    def of_slice(cls, one: SliceThreshold, panel: str, along: ThresholdAxis, value: str = "") -> "Line":
-        """Return the line of one of the slices that a pooled threshold combines."""
-        return _line(value, _slice(panel, along, one.y), along, along.x, one.interval, one.method)
-
-    @classmethod
-    def of_each(cls, found: Threshold) -> list["Line"]:
-        """Return a line per pooled slice, with the value of the slice alone."""
-        title, along = found.panel.title, found.along
-        return [_line("", _slice(title, along, one.y), along, along.what, one.value, one.method) for one in found.each]
 
     @property
     def known(self) -> bool:
@@ -101,21 +102,6 @@ def columns(lines: Sequence[Line]) -> list[dict[str, str]]:
     names = [one.name for one in fields(Line) if one.repr]
     used = [name for name in names if any(getattr(one, name) for one in lines)]
     return [{name: getattr(one, name) for name in used} for one in lines]
-
-
-def _slice(panel: str, along: ThresholdAxis, y: Any) -> str:
-    """Return the coordinates of a slice: of its panel, and the value that its cells share."""
-    return ", ".join(filter(None, [panel, PLAIN.pair(along.by, y) if along.by else ""]))
-
-
-def _line(value: str, panel: str, along: ThresholdAxis, what: str, interval: Interval, method: str) -> Line:
-    form = form_of(along)
-    bounded = np.isfinite([interval.low, interval.high]).any()
-    estimate = f"{interval.estimate:{form}}" if interval.known else OUTSIDE if bounded else UNDETERMINED
-    ends = interval.entry(form) if bounded or interval.known else ""
-    name = PLAIN.axis(what) if what == along.x else greek(what)
-    method = method if bounded or interval.known else ""
-    return Line(value, panel, f"{name} at {along.percent}", estimate, ends, method, found=interval)
 
 
 def form_of(along: ThresholdAxis) -> str:
@@ -173,7 +159,7 @@ def _unfinished(found: Threshold) -> str:
     return f"{ends} if unfinished trials are counted either way"
 
 
-def _ends(found: Threshold) -> tuple[SliceThreshold, SliceThreshold]:
+def _ends(found: Threshold) -> tuple[Threshold, Threshold]:
     """Return the slices with the smallest and with the largest value."""
-    low, high = (end(found.each, key=lambda one: one.value.estimate) for end in (min, max))
+    low, high = (end(found.each, key=lambda one: one.interval.estimate) for end in (min, max))
     return low, high

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.config.claims import TableClaim
-from recovery.report.diagram import Diagram, Panel, has
+from recovery.report.diagram import Diagram, Panel, has, rows_where
 from recovery.report.diagram.quantity import Quantity
 from recovery.report.statistics.samples import SAMPLES, Sample
 from recovery.theory.normal import normal_reach
@@ -20,22 +20,32 @@ FAR = 3.0
 
 @dataclass(frozen=True)
 class MeanTable:
-    """The samples of the cells of a table, and the numbers that the source prints, `stated`, with their standard
-    errors."""
+    """A claimed table, and the samples of its cells; arrays have the shape (rows, columns)."""
 
-    value: str
-    axis: str
-    across: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
+    claim: TableClaim
     samples: tuple[tuple[Sample, ...], ...]
-    stated: Array
-    stated_error: Array
-    source: str
+
+    @property
+    def rows(self) -> list[str]:
+        return list(self.claim.values)
+
+    @property
+    def columns(self) -> list[str]:
+        return [f"{at:g}" if isinstance(at, float) else str(at) for at in self.claim.at]
+
+    @property
+    def stated(self) -> Array:
+        """The numbers that the source prints."""
+        return np.array(list(self.claim.values.values()), dtype=float)
+
+    @property
+    def stated_error(self) -> Array:
+        """Their standard errors."""
+        return np.array([self.claim.errors_of(row) for row in self.claim.values])
 
     @property
     def mean(self) -> Array:
-        """Means, shape (rows, columns); NaN without a trial."""
+        """Means; NaN without a trial."""
         return self._each(lambda one: one.mean)
 
     @property
@@ -75,22 +85,11 @@ class MeanTable:
 
 def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
     """Return the table of a claim, from finished trials that match its `where`."""
-    inside = np.ones(len(diagram.frame), np.bool_)
-    for name, wanted in claim.where.items():
-        inside &= has(diagram.frame, name, wanted)
+    inside = rows_where(diagram.frame, claim.where)
     columns = [inside & has(diagram.frame, claim.across, column) for column in claim.at]
     lines = [has(diagram.frame, claim.axis, row) for row in claim.values]
-    return MeanTable(
-        value=claim.of,
-        axis=claim.axis,
-        across=claim.across,
-        rows=tuple(claim.values),
-        columns=tuple(f"{c:g}" if isinstance(c, float) else str(c) for c in claim.at),
-        samples=tuple(tuple(Sample.of(diagram, Quantity(claim.of), line & one) for one in columns) for line in lines),
-        stated=np.array(list(claim.values.values())),
-        stated_error=np.array([claim.errors_of(row) for row in claim.values]),
-        source=claim.source,
-    )
+    quantity = Quantity(claim.of)
+    return MeanTable(claim, tuple(tuple(Sample.of(diagram, quantity, line & one) for one in columns) for line in lines))
 
 
 def claimed_tables(diagram: Diagram) -> list[MeanTable]:

@@ -56,7 +56,7 @@ def lines(estimates: Estimates) -> list[Line]:
                 beside = [_beside(line, one, claim) for claim, some in about if any(one is other for other in some)]
                 found += beside or [line]
                 if one.changes:  # no pooled number stands for the slices, so each has its line
-                    found += Line.of_each(one)
+                    found += [Line.of(each) for each in one.each]
     return found
 
 
@@ -73,16 +73,17 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     line, title, shift = Line.of(found), found.panel.title, found.missing_shift
     if not line.known:
         return [Judged(title, line.words, "inconclusive", _missing(found))]
-    parts = [(title, line.words, found.interval, found.outer_interval)]
-    if found.changes:
-        parts = [
-            (one.panel, one.caption, each.value, each.outer)
-            for one, each in zip(Line.of_each(found), found.each, strict=True)
-        ]
     finer = f"a finer grid of {found.along.x}"
     return [
-        Judged.of(where, text, inner.moved(*shift), outer.moved(*shift), limits, finer)
-        for where, text, inner, outer in parts
+        Judged.of(
+            one.panel.title,
+            Line.of(one).caption if found.changes else line.words,
+            inner.moved(*shift),
+            outer.moved(*shift),
+            limits,
+            finer,
+        )
+        for one, inner, outer in found.tested
     ]
 
 

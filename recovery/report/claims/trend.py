@@ -1,8 +1,7 @@
 """Claims that a number or a frequency rises or falls along a coordinate, or the exponent with which it grows."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import scipy
@@ -10,12 +9,12 @@ import scipy
 from recovery.config import ReportSpec
 from recovery.config.claims import MonotoneClaim, PowerClaim
 from recovery.errors import ReportError
-from recovery.interval import LEVEL, Interval
+from recovery.interval import LEVEL
 from recovery.report.claims.result import Judged, Judgement, decided, p_value, undecided
 from recovery.report.claims.threshold import stated_limits
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates
-from recovery.report.statistics.growth import growth
+from recovery.report.statistics.growth import growth, power
 from recovery.text import many
 from recovery.types import Array, Mask
 
@@ -119,57 +118,42 @@ def state_power(claim: PowerClaim) -> str:
 
 
 def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[str, Judgement]:
-    """Judge the exponent of a number by its medians, and of an event by its thresholds. All panels share it."""
+    """Judge the exponent of a number by its medians, and of an event by its thresholds. All panels share it.
+
+    The interval of medians is from their scatter about the lines, so that it counts the misfit of a power, too.
+    """
     diagram = with_coordinate(estimates.diagram, claim.along)
-    if not diagram.proportion:
-        return _judge_medians(_medians(diagram, rows, claim), claim)
-    if claim.threshold == claim.along:
-        raise ReportError(f"the threshold is along {claim.along}, so it is no power of {claim.along}")
-    diagram = with_coordinate(diagram, claim.threshold).laid_out(
-        ReportSpec(x=claim.threshold, y=claim.along, pool="none")
-    )
-    panels = [diagram.panels[i] for i in diagram.panels_where(claim.where)]
-    found = growth(panels, diagram.along, claim.probabilities)
-    if found is None:
-        needed = f"grid cells on both sides of it along {claim.threshold} at two values of {claim.along}"
-        return undecided(f"no two values of {claim.along} show where it is", needed)
+    if diagram.proportion:
+        if claim.threshold == claim.along:
+            raise ReportError(f"the threshold is along {claim.along}, so it is no power of {claim.along}")
+        axes = ReportSpec(x=claim.threshold, y=claim.along, pool="none")
+        diagram = with_coordinate(diagram, claim.threshold).laid_out(axes)
+        panels = [diagram.panels[i] for i in diagram.panels_where(claim.where)]
+        found = growth(panels, diagram.along, claim.probabilities)
+        if found is None:
+            needed = f"grid cells on both sides of it along {claim.threshold} at two values of {claim.along}"
+            return undecided(f"no two values of {claim.along} show where it is", needed)
+    else:
+        lines = _medians(diagram, rows, claim)
+        found = power(lines)
+        if found is None or found.freedom < 1:
+            points = sum(line.shape[1] for line in lines if line.shape[1] > 1)
+            return undecided(f"{points} points along {claim.along}", "three values of it in a line of cells")
+        found = replace(found, error=0.0)
     inner, outer = (found.interval(level) for level in (LEVEL, 1 - claim.level))
-    text = f"exponent {inner.estimate:.2f}, {inner.words('.2f')}, {_count(found.lines)}"
-    if len(found.lines) == 1:
+    points = f"{sum(line.shape[1] for line in found.lines)} points in {many(len(found.lines), 'line')}"
+    text = (
+        f"exponent{'' if diagram.proportion else ' of the median'} {inner.estimate:.2f}, {inner.words('.2f')}, {points}"
+    )
+    if diagram.proportion and len(found.lines) == 1:
         text += "; " + " to ".join(f"{value:.3g} at {claim.along} = {y:g}" for y, value in found.lines[0].T[[0, -1]])
     if found.missing:
         text += f"; without {'; '.join(found.missing)}"
     return decided([Judged.of("", text, inner, outer, claim.limits, f"more values of {claim.along}")])
 
 
-def _count(lines: Sequence[Any]) -> str:
-    """Return the number of points and of lines in words."""
-    return f"{sum(len(line[0]) for line in lines)} points in {many(len(lines), 'line')}"
-
-
-def _judge_medians(lines: list[tuple[Array, Array]], claim: PowerClaim) -> tuple[str, Judgement]:
-    """Judge an exponent by least squares on logarithms, with a constant of its own in each line of cells.
-
-    The t interval is from the scatter of the medians about the lines, so that it counts the misfit of a power, too.
-    """
-    lines = [one for one in lines if len(one[0]) > 1]
-    x, y = (np.concatenate([part[i] - part[i].mean() for part in lines] or [np.empty(0)]) for i in (0, 1))
-    freedom = len(x) - len(lines) - 1
-    if freedom < 1:
-        return undecided(f"{len(x)} points along {claim.along}", "three values of it in a line of cells")
-    slope = float(x @ y / (x @ x))
-    error = float(np.sqrt(np.sum((y - slope * x) ** 2) / freedom / (x @ x)))
-    found, outer = (
-        Interval(slope, slope - reach, slope + reach, level)
-        for level in (LEVEL, 1 - claim.level)
-        for reach in [error * float(scipy.stats.t.isf((1 - level) / 2, freedom))]
-    )
-    text = f"exponent of the median {slope:.2f}, {found.words('.2f')}, {_count(lines)}"
-    return decided([Judged.of("", text, found, outer, claim.limits, f"more values of {claim.along}")])
-
-
-def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[tuple[Array, Array]]:
-    """Return the logarithms of the coordinate and of the median in each line of cells, where both have one."""
+def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[Array]:
+    """Return the coordinate, the median, and equal errors in each line of cells, where both have a logarithm."""
     frame = diagram.frame
     values = np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
     others = [name for name in diagram.layout.keys if name != claim.along]
@@ -177,4 +161,4 @@ def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[tuple[Arra
     points = medians[(medians > 0) & (medians < np.inf)].reset_index()
     positive = points[points[claim.along] > 0]
     lines = positive.groupby(others, dropna=False) if others else [((), positive)]
-    return [(np.log(as_numbers(line[claim.along])), np.log(as_numbers(line["median"]))) for _, line in lines]
+    return [np.array([line[claim.along], line["median"], np.ones(len(line))], dtype=float) for _, line in lines]

@@ -11,7 +11,7 @@ from recovery.config import Until
 from recovery.interval import LEVEL
 from recovery.report.diagram import Axis, Diagram, default_quantity
 from recovery.report.statistics.counts import Draws
-from recovery.report.statistics.panels import SliceThreshold, Threshold, slice_thresholds, threshold_of
+from recovery.report.statistics.panels import Threshold, slice_thresholds, threshold_of
 
 FIRST = 0.1
 """Share of the error rate that the first interim analysis of an adaptive sweep uses: few sweeps can stop there."""
@@ -115,21 +115,15 @@ class Estimates:
         return self.by_panel if self.diagram.along.pool is not None else []
 
     @cached_property
-    def slices(self) -> list[tuple[SliceThreshold, ...]]:
-        """The threshold of each slice of each panel along x. Empty without an event along a numeric axis."""
-        if self.pooled:
-            return [one.slices for one in self.pooled]
-        return [tuple(one.slices[0] for one in some) for some in self._slices]
-
-    @cached_property
-    def _slices(self) -> list[list[Threshold]]:
+    def slices(self) -> list[tuple[Threshold, ...]]:
+        """The threshold of each slice of each panel. Empty without an event along a numeric axis."""
         level_of = levels(self.diagram)
-        return [slice_thresholds(one, level_of) for one in self.by_panel]
+        return [one.slices for one in self.pooled] or [slice_thresholds(one, level_of) for one in self.by_panel]
 
     @cached_property
     def all_thresholds(self) -> list[Threshold]:
         """The thresholds of all panels: the pooled threshold, or the threshold of each slice."""
-        return self.pooled or [one for some in self._slices for one in some]
+        return self.pooled or [one for some in self.slices for one in some]
 
     def thresholds_where(self, where: Mapping[str, Any]) -> list[Threshold]:
         """Return the thresholds of panels or slices in which every row has these coordinates."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -13,13 +12,6 @@ from recovery.report.diagram import PLAIN, Panel, ThresholdAxis
 from recovery.report.statistics.panels import Threshold, is_number, slice_thresholds, threshold_of
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
-
-
-class SizePlace(NamedTuple):
-    """A threshold, or the distance between two, and the standard error of its logarithm."""
-
-    value: float
-    error: float
 
 
 @dataclass(frozen=True)
@@ -61,11 +53,19 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
         for one in slice_thresholds(whole, lambda title: LEVEL):
             at = place(one, probabilities)
             if isinstance(at, str):
-                missing.append(f"{PLAIN.pair(along.by or 'y', one.parts[0].y)}: {at}")
-            elif is_positive(one.parts[0].y):
-                values.append((float(one.parts[0].y), *at))
+                missing.append(f"{PLAIN.pair(along.by or 'y', one.y)}: {at}")
+            elif is_positive(one.y):
+                values.append((float(one.y), *at))
         found.append(np.array(values).reshape(-1, 3).T)
-    lines = [one for one in found if one.shape[1] > 1]
+    return power(found, missing)
+
+
+def power(lines: Sequence[Array], missing: Sequence[str] = ()) -> Growth | None:
+    """Fit values by a power of y; lines: arrays of shape (3, k) with y, the values, and the errors of their logarithms.
+
+    Each line has a factor of its own. Lines with one value are left out; None if no line has two.
+    """
+    lines = [one for one in lines if one.shape[1] > 1]
     if not lines:
         return None
     weights = [error**-2 for *_, error in lines]
@@ -82,8 +82,8 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
     return Growth(kept, slope, information**-0.5, float(np.sqrt(square / information)), freedom, tuple(missing))
 
 
-def place(one: Threshold, probabilities: Sequence[float]) -> SizePlace | str:
-    """Return the x of a slice at one probability, or the distance between two, each with an interval of its own.
+def place(one: Threshold, probabilities: Sequence[float]) -> tuple[float, float] | str:
+    """Return the x of a slice at one probability, or the distance between two, and the standard error of its logarithm.
 
     Where an interval is missing or open, the text says which probability the cells do not show.
     """
@@ -96,7 +96,7 @@ def place(one: Threshold, probabilities: Sequence[float]) -> SizePlace | str:
     ends = [at.interval for at in found]
     value = ends[0].estimate if len(ends) == 1 else abs(ends[1].estimate - ends[0].estimate)
     reach = float(np.hypot.reduce([(end.high - end.low) / 2 for end in ends])) / normal_reach(ends[0].level)
-    return SizePlace(value, max(reach / value, 1e-9)) if value > 0 else "both ends are in one step of its cells"
+    return (value, max(reach / value, 1e-9)) if value > 0 else "both ends are in one step of its cells"
 
 
 def is_positive(value: object) -> bool:

@@ -1,9 +1,9 @@
 """The threshold of a panel: pooled over its slices, or of one slice alone, with what the tests say about it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,22 +20,6 @@ from recovery.types import Array
 
 OUTER = 5.0
 """The outer interval has one fifth of the error rate: 99 % for 95 %."""
-RATIO = ThresholdAxis()
-"""The n/d at which an event has probability one half."""
-
-
-class SliceThreshold(NamedTuple):
-    """The threshold of one slice from its own trials.
-
-    y: its value of y (None without a y axis). interval: of x. value, outer: intervals of the pooled value, at the level
-    of the threshold and at the outer level shared among all slices. method: what they come from.
-    """
-
-    y: Any
-    interval: Interval
-    value: Interval
-    outer: Interval
-    method: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,56 +128,74 @@ class Threshold:
 
     def _in_units(self, found: Interval) -> Interval:
         least = 0.0 if all((part.x >= 0).all() for part in self.parts) else -np.inf
-        ends = (found.low, found.high) if not self.log else (np.exp(found.low), np.exp(found.high))
-        low = max(float(ends[0]), least) if np.isfinite(found.low) else found.low
-        return Interval(self._unit(found.estimate), low, float(ends[1]), found.level)
+        ends = found.estimate, found.low, found.high
+        estimate, low, high = map(float, np.exp(ends)) if self.log else ends
+        return Interval(estimate, max(low, least) if np.isfinite(found.low) else found.low, high, found.level)
 
-    def lengths(self, low: Array, high: Array) -> Array:
+    def lengths(self, low: Any, high: Any) -> Any:
         """Return the lengths of steps between places, in the units of the threshold."""
         return np.exp(high) - np.exp(low) if self.log else high - low
 
-    def _unit(self, place: float) -> float:
-        return float(np.exp(place)) if self.log else place
-
     def at_level(self, level: float) -> "Threshold":
         """Return the same threshold with an interval of this level."""
-        changed = replace(self, level=level)
-        changed.__dict__.update({name: vars(self)[name] for name in ("found", "alone") if name in vars(self)})
+        known: dict[str, Any] = {"found": self.found} if "found" in vars(self) else {}
+        if "slices" in vars(self):
+            known["slices"] = tuple(one.at_level(level) for one in self.slices)
+        return self._with(known, level=level)
+
+    def _with(self, known: Mapping[str, Any], **changes: Any) -> "Threshold":
+        """Return a changed threshold of which these estimates are known."""
+        changed = replace(self, **changes)
+        changed.__dict__.update(known)
         return changed
 
     @cached_property
-    def alone(self) -> tuple[Estimated | None, ...]:
+    def slices(self) -> tuple["Threshold", ...]:
         """The threshold of each slice from its own trials."""
-        return (self.found,) if len(self.parts) == 1 else tuple(self._estimate([part]) for part in self.parts)
-
-    @cached_property
-    def slices(self) -> tuple[SliceThreshold, ...]:
-        """The threshold of each slice."""
-        found, shared = [], 1 - (1 - outer_level(self.level)) / max(len(self.parts), 1)
-        for part, one in zip(self.parts, self.alone, strict=True):
-            value, outer = (_own(one, level) for level in (self.level, shared))
-            given = self._in_units(value)
-            if self.along.pool is not None:
-                given = Interval(part.at(value.estimate), part.at(value.low), part.at(value.high), value.level)
-            found.append(SliceThreshold(part.y, given, value, outer, one.method if one else ""))
-        return tuple(found)
+        alone = [self.found] if len(self.parts) == 1 else [self._estimate([part]) for part in self.parts]
+        made = zip(self.parts, alone, strict=True)
+        return tuple(self._with({"found": found}, panel=part.panel, parts=(part,)) for part, found in made)
 
     @property
-    def each(self) -> tuple[SliceThreshold, ...]:
+    def y(self) -> Any:
+        """The value of y of a single slice; None without a y axis."""
+        return self.parts[0].y
+
+    @property
+    def along_x(self) -> Interval:
+        """The interval of a single slice in units of x."""
+        at, part = self.interval, self.parts[0]
+        if self.along.pool is None:
+            return at
+        return Interval(part.at(at.estimate), part.at(at.low), part.at(at.high), at.level)
+
+    @property
+    def each(self) -> tuple["Threshold", ...]:
         """The slices that show a pooled value; empty without pooling."""
-        return tuple(one for one in self.slices if one.value.known) if self.along.pool is not None else ()
+        return tuple(one for one in self.slices if one.interval.known) if self.along.pool is not None else ()
 
     @property
     def changes(self) -> bool:
         """Whether the pooled value changes over the slices: then no pooled number stands for them."""
-        return self.along.pool is not None and self.monotone and not self.constant and len(self.each) > 1
+        several = self.along.pool is not None and len(self.parts) > 1
+        return several and self.monotone and not self.constant and len(self.each) > 1
 
-    def factor_between(self, one: SliceThreshold, other: SliceThreshold) -> Interval:
+    @property
+    def tested(self) -> "list[tuple[Threshold, Interval, Interval]]":
+        """What claims are judged by: the threshold with its interval and the outer one, or those of each slice where it
+        changes, whose outer intervals share the error rate."""
+        if not self.changes:
+            return [(self, self.interval, self.outer_interval)]
+        shared = 1 - (1 - outer_level(self.level)) / len(self.parts)
+        return [(one, one.interval, one._interval(shared)) for one in self.each]
+
+    def factor_between(self, one: "Threshold", other: "Threshold") -> Interval:
         """Return the value of the other slice by that of one slice; the interval holds for all pairs at once."""
-        if not (one.outer.low > 0 and other.outer.low > 0):
-            return Interval(other.value.estimate / one.value.estimate, 0.0, np.inf, self.level)
-        logs = [np.log([at.estimate, at.low, at.high]) for at in (one.outer, other.outer)]
-        found = threshold_difference(*(Interval(*ends.tolist()) for ends in logs))
+        outer = {id(slice_): interval for slice_, _, interval in self.tested}
+        ends = [outer[id(at)] for at in (one, other)]
+        if not all(at.low > 0 for at in ends):
+            return Interval(other.interval.estimate / one.interval.estimate, 0.0, np.inf, self.level)
+        found = threshold_difference(*(Interval(*np.log([at.estimate, at.low, at.high]).tolist()) for at in ends))
         estimate, low, high = np.exp([found.estimate, found.low, found.high])
         return Interval(estimate, low, high, self.level)
 
@@ -217,7 +219,7 @@ class Threshold:
         for share in (0.0, 1.0):
             other = self._estimate(self.parts, share)
             if other is not None and np.isfinite(other.estimate):
-                moved.append(self._unit(other.estimate) - self._unit(self.found.estimate))
+                moved.append(float(self.lengths(self.found.estimate, other.estimate)))
         return min(moved), max(moved)
 
     @cached_property
@@ -227,11 +229,6 @@ class Threshold:
             (part.y, tuple(part.at(v) for v in walk_crossings(self._counts([part]), self.probability)))
             for part in self.parts
         )
-
-
-def _own(found: Estimated | None, level: float) -> Interval:
-    """Return the interval of one slice; without an estimate where its success is not monotone."""
-    return found.interval(level) if found is not None and found.monotone else Interval(np.nan, -np.inf, np.inf, level)
 
 
 def outer_level(level: float) -> float:
@@ -256,9 +253,11 @@ def threshold_of(panel: Panel, along: ThresholdAxis, level: float = LEVEL, draws
     return Threshold(panel, along, level, falling, made, log, draws)
 
 
-def slice_thresholds(found: Threshold, level_of: Any) -> list[Threshold]:
+def slice_thresholds(found: Threshold, level_of: Any) -> tuple[Threshold, ...]:
     """Return the threshold of each slice of a panel whose slices are not pooled. level_of: title -> level."""
-    return [replace(found, panel=part.panel, level=level_of(part.panel.title), parts=(part,)) for part in found.parts]
+    return tuple(
+        replace(found, panel=part.panel, level=level_of(part.panel.title), parts=(part,)) for part in found.parts
+    )
 
 
 def _part(part: Panel, along: ThresholdAxis, log: bool) -> Part:

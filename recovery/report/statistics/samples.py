@@ -1,7 +1,7 @@
 """The values of some trials with the confidence intervals of their mean and their median.
 
-The interval of a proportion is exact, and so is the lower end for the mean of counts, whose least value is known. No
-interval for the mean of other values is exact for every law: theirs is approximate, and needs `SAMPLES` trials.
+The interval of a proportion is exact. No interval for the mean of other values is exact for every law: theirs is
+approximate, and needs `SAMPLES` trials.
 """
 
 from dataclasses import dataclass
@@ -12,34 +12,12 @@ import scipy
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Diagram
 from recovery.report.diagram.quantity import Quantity, undefined
-from recovery.report.statistics.proportions import exact_interval
+from recovery.report.statistics.differences import exact_interval
 from recovery.text import many
 from recovery.types import Array, Mask
 
 SAMPLES = 30
 """Fewest values for an approximate bound of their mean: among fewer, rare values are missing too often."""
-STAKES = 2.0 ** -np.arange(10)
-"""Fractions of the capital that are bet, each with one tenth of it."""
-
-
-def exact_lower(values: Array, level: float) -> float:
-    """Return a lower bound of the mean of values >= 0, which exceeds it with probability at most 1 - level.
-
-    If the mean is at most b, a capital that is multiplied by 1 + s (x / b - 1) at each value x does not grow on
-    average, so it reaches 1 / (1 - level) with probability at most 1 - level (Ville). The bound is the largest b at
-    which the mean capital over the stakes s reaches this number (Waudby-Smith and Ramdas 2024).
-    """
-    mean = float(values.mean()) if len(values) else 0.0
-    if mean <= 0:
-        return 0.0
-
-    def short(log_b: float) -> float:
-        with np.errstate(divide="ignore"):
-            capital = np.log1p(STAKES[:, None] * (values / np.exp(log_b) - 1)).sum(axis=1)
-        return float(-np.log(1 - level) - scipy.special.logsumexp(capital) + np.log(len(STAKES)))
-
-    top, bottom = np.log(mean), np.log(mean) - 600.0
-    return float(np.exp(scipy.optimize.brentq(short, bottom, top))) if short(bottom) < 0 else 0.0
 
 
 def approximate_upper(values: Array, level: float) -> float:
@@ -84,27 +62,20 @@ def median_interval(values: Array, level: float = LEVEL, undecided: int = 0) -> 
 
 @dataclass(frozen=True)
 class Sample:
-    """Numbers, or 1 and 0 for a proportion; `undecided` counts the trials whose value is not known. least: the least
-    value that a trial can have."""
+    """Numbers, or 1 and 0 for a proportion; `undecided` counts the trials whose value is not known."""
 
     values: Array
     proportion: bool
     undecided: int = 0
-    least: float = -np.inf
 
     @classmethod
     def of(cls, diagram: Diagram, quantity: Quantity, rows: Mask) -> "Sample":
-        """Return what the finished trials among these rows measured. A count is at least 0.
-
-        Trials without a value by definition are left out.
-        """
-        frame, column = diagram.frame, diagram.grid.columns.get(quantity.column)
+        """Return what the finished trials among these rows measured, without those that have no value by definition."""
+        frame = diagram.frame
         values = np.where(diagram.cells.finished, quantity.values(frame), np.nan)[rows]
         known = values[~np.isnan(values)]
         without = int((diagram.cells.finished & undefined(frame, quantity.column))[rows].sum())
-        count = column is not None and column.is_count and known.min(initial=0.0) >= 0
-        least = 0.0 if count else -np.inf
-        return cls(known, quantity.proportion(frame), len(values) - len(known) - without, least)
+        return cls(known, quantity.proportion(frame), len(values) - len(known) - without)
 
     @property
     def mean(self) -> float:
@@ -116,18 +87,19 @@ class Sample:
         """The standard error of the mean; NaN with fewer than two values."""
         return float(self.values.std(ddof=1)) / np.sqrt(len(self.values)) if len(self.values) > 1 else np.nan
 
-    def decides(self, *, high: bool = True) -> bool:
-        """Return whether there are enough trials for the interval of the mean; not `high`: for its low end alone."""
-        exact = self.proportion or (np.isfinite(self.least) and not high)
-        return len(self.values) >= (1 if exact else SAMPLES)
+    @property
+    def decides(self) -> bool:
+        """Whether there are enough trials for the interval of the mean."""
+        return len(self.values) >= (1 if self.proportion else SAMPLES)
 
-    def caveat(self, *, high: bool = True) -> str:
-        """Return why the interval of the mean (not `high`: its low end) is infinite or approximate; empty if exact."""
-        if self.proportion or (np.isfinite(self.least) and not high):
+    @property
+    def caveat(self) -> str:
+        """Why the interval of the mean is infinite or approximate; empty if it is exact."""
+        if self.proportion:
             return ""
         if self.undecided:
             return f"the value of {many(self.undecided, 'trial')} is not known, and bounds no mean"
-        if not self.decides(high=high):
+        if not self.decides:
             return "too few trials for a mean of values without a known range"
         if np.ptp(self.values) == 0:
             return "equal values show no spread, so their mean has no interval"
@@ -137,8 +109,7 @@ class Sample:
         """Return the interval of the mean or the median; for `every`, the least and the greatest value.
 
         A proportion's interval is exact (Clopper and Pearson 1934), and a median's comes from order statistics. Both
-        hold for every outcome of the undecided trials, as does an exact lower end. Undecided trials leave a mean no
-        other end.
+        hold for every outcome of the undecided trials, which leave a mean of numbers no end.
         """
         values, count = np.sort(self.values), len(self.values)
         if statistic == "every":
@@ -149,11 +120,7 @@ class Sample:
             yes = float(values.sum())
             low, high = map(float, exact_interval(yes, count - yes, self.undecided, level))
             return Interval(yes / count, low, high, level) if count else Interval(np.nan, 0.0, 1.0, level)
-        side = (1 + level) / 2
-        high = np.inf if self.undecided else approximate_upper(values, side)
-        if np.isfinite(self.least):
-            worst = np.concatenate([values, np.full(self.undecided, self.least)])
-            low = self.least + exact_lower(worst - self.least, side)
-        else:
-            low = -np.inf if self.undecided else -approximate_upper(-values, side)
-        return Interval(float(values.mean()) if count else np.nan, low, high, level)
+        mean, side = self.mean, (1 + level) / 2
+        if self.undecided:
+            return Interval(mean, -np.inf, np.inf, level)
+        return Interval(mean, -approximate_upper(-values, side), approximate_upper(values, side), level)

@@ -61,12 +61,11 @@ def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame
 def as_csv(analyses: list[Analysis], columns: Sequence[str] = ()) -> str:
     """Return the cells of all grids under one header. With several grids, the first column is the sweep.
 
-    Cells have the shown values and `columns`; `all` adds every measured column and the threshold of each slice.
+    Cells have the shown values and `columns`; `all` adds every measured column.
     """
     tables = []
     for analysis in analyses:
         table = cell_table(analysis.diagram, quantities(analysis.diagram, columns))
-        table = table.join(_crossings(analysis)) if ALL in columns else table
         if len(analyses) > 1:
             table.insert(0, "sweep", analysis.diagram.name)
         tables.append(table)
@@ -79,18 +78,6 @@ def quantities(diagram: Diagram, columns: Sequence[str]) -> list[Quantity]:
     labelled = [one.labelled(diagram.sweep.report.labels) for one in named]
     every = diagram.measured if ALL in columns else []
     return list(dict.fromkeys([diagram.quantity, *diagram.beside, *labelled, *every]))
-
-
-def _crossings(analysis: Analysis) -> pd.DataFrame:
-    """Return the threshold of each cell's slice with its interval; the names begin with `n50` or `threshold`."""
-    along, parts = analysis.diagram.along, [pd.DataFrame(index=[])]
-    name = "n50" if along.x == "n" and along.percent == "50 %" and analysis.pooled else "threshold"
-    for panel, slices in zip(analysis.diagram.panels, analysis.slices, strict=False):
-        found = {one.y: one.interval.columns(name) | {f"{name}_level": one.interval.level} for one in slices}
-        y = [None] * len(panel.cells) if along.by is None else panel.cells[along.by].tolist()
-        rows = [found.get(None if one != one else one, {}) for one in y]
-        parts.append(pd.DataFrame(rows, index=panel.cells.index))
-    return pd.concat(parts)
 
 
 def csv_text(table: pd.DataFrame) -> str:
@@ -191,15 +178,15 @@ MOST = 10
 
 def mean_title(table: MeanTable) -> str:
     """Return a title that says what the table shows, and what its parentheses hold."""
-    least = int(table.count.min())
-    words = f"{table.value.replace('_', ' ')}: mean and standard error of {least}"
+    least, source = int(table.count.min()), table.claim.source
+    words = f"{table.claim.of.replace('_', ' ')}: mean and standard error of {least}"
     words += " trials" if least == table.count.max() else f" to {table.count.max()} trials"
-    return f"{words} (stated{f' by {table.source}' if table.source else ''}, z-score; ! beyond {FAR:g})"
+    return f"{words} (stated{f' by {source}' if source else ''}, z-score; ! beyond {FAR:g})"
 
 
 def mean_rows(table: MeanTable) -> list[dict[str, str]]:
     """Return one row per row of the table: its name and one text per column."""
-    axis, across = (name.split(".")[-1] for name in (table.axis, table.across))
+    axis, across = (name.split(".")[-1] for name in (table.claim.axis, table.claim.across))
     return [
         {axis: name} | {f"{across} = {column}": _cell(table, i, j) for j, column in enumerate(table.columns)}
         for i, name in enumerate(table.rows)

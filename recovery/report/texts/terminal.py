@@ -13,7 +13,7 @@ from rich.text import Text
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
 from recovery.report.claims.mean_tables import claimed_tables
-from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of, shared_parts, unmarked
+from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of, shared_parts, summary, unmarked
 from recovery.report.texts.tables import chosen_rows, mean_rows, mean_title
 from recovery.types import Array
 
@@ -36,7 +36,7 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     console.print(Text(diagram.heading, style="bold"))
     for line in [] if _many_thresholds(analysis) else maps(diagram, console):
         console.print(line, no_wrap=True, overflow="crop", crop=True)
-    console.print(Text(diagram.summary()))
+    console.print(Text(summary(diagram)))
     if len(analysis.lines) >= MANY:
         console.print(_table(columns(analysis.lines)))
     else:
