@@ -17,7 +17,7 @@ from PIL import Image
 
 from recovery.config.header import StyleSpec
 from recovery.report.diagram import Axis
-from recovery.report.figures import figures_beside, render
+from recovery.report.figures import render
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import MATH, Style, log_ticks, set_axis, ticks_of
 from recovery.report.page.spec import Chart
@@ -55,39 +55,12 @@ def slide() -> Figure:
     return drawn(analysed(wendel_rows(ensemble=FOUR), report=report))
 
 
-def paired() -> Figure:
-    rows = wendel_rows(method=["trained"])
-    rows["convex_recovered"] = rows["recovered"].to_numpy()[::-1]
-    return figures_beside(analysed(rows))["paired"].draw()
-
-
-LONGER = [pytest.param(draw, marks=pytest.mark.deep) for draw in (ragged, slide, paired)]
+LONGER = [pytest.param(draw, marks=pytest.mark.deep) for draw in (ragged, slide)]
 
 
 @pytest.mark.parametrize("draw", [several_panels, log_axis, one_axis, *LONGER])
 def test_no_text_is_cut_or_lies_over_another(draw: Callable[[], Figure]) -> None:
     assert faults(draw()) == []
-
-
-@pytest.mark.parametrize("transposed", [False, True])
-def test_a_map_shows_the_transition_with_a_margin_and_the_whole_grid_on_request(transposed: bool) -> None:
-    rows = wendel_rows(n=range(10, 401, 10), d=[10, 20, 30], ensemble=["gaussian", "haar"])
-    rows["recovered"] = pd.array(rows["n"] >= np.where(rows["ensemble"] == "haar", 3, 2) * rows["d"], dtype="boolean")
-    rows.loc[rows["n"] > 60, "verdict"] = "recovered"
-    report = {"x": "d", "y": "n"} if transposed else {"x": "n", "y": "d"}
-    limits = {}
-    for view in ("transition", "full"):
-        ax, *_ = drawn(analysed(rows, report={**report, "style": {"view": view}})).axes
-        limits[view] = (ax.get_ylim if transposed else ax.get_xlim)()
-        assert set((ax.get_yticks if transposed else ax.get_xticks)()) <= set(range(10, 401, 10))
-    assert limits["full"] == pytest.approx((5, 405))
-    assert limits["transition"] == pytest.approx(
-        (5, 105)
-    )  # the last change is at n = 90, and a tenth of it is one cell
-    stray = rows.index[(rows["n"] == 390) & (rows["d"] == 10)][:1]
-    rows.loc[stray, "recovered"] = False
-    ax, *_ = drawn(analysed(rows, report=report)).axes
-    assert (ax.get_ylim if transposed else ax.get_xlim)() == pytest.approx((5, 405))
 
 
 def test_labels_of_narrow_panels_with_large_text_stand_clear_of_each_other() -> None:

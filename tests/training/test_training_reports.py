@@ -1,4 +1,4 @@
-"""Figures of trajectories and of paired outcomes, from a sweep that was really run."""
+"""Figures of trajectories, from a sweep that was really run."""
 
 from pathlib import Path
 
@@ -10,10 +10,7 @@ from recovery.report.claims import Analysis
 from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import drawings, figures_beside, render
-from recovery.report.figures.map import PAIRED
 from recovery.report.figures.training_plots import RECORD_KINDS, firsts, runs_of
-from recovery.report.statistics.differences import sign_test
-from recovery.report.statistics.proportions import Pairs
 from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
@@ -37,17 +34,6 @@ axes:
   method.center: [0.0, 1.5]
 """
 SEVERAL = TRAINED.replace("neurons: 2, outer: signs", "neurons: 4, outputs: 2, outer: trained")
-COMPARED = """
-name: compared
-replicates: 4
-data: {ensemble: gaussian}
-planted: {kind: linear}
-architecture: relu_skip
-method: {kind: train, epochs: 5, compare: verdict}
-axes:
-  n: [6, 40]
-  d: [4, 5]
-"""
 
 
 def stored(tmp_path: Path, text: str) -> Grid:
@@ -104,30 +90,6 @@ def test_the_landscape_has_its_minimum_at_plus_and_minus_a_and_a_flat_valley():
     assert loss[i, j] == pytest.approx(0.0, abs=1e-15)
     valley = [loss[np.argmin(abs(grid - (c + 1.0))), np.argmin(abs(grid - c))] for c in (0.25, 0.5, 1.0)]
     np.testing.assert_allclose(valley, 0.25, rtol=1e-12)
-
-
-def test_pairs_leave_out_what_is_open():
-    nan = np.nan
-    pairs = Pairs.of(np.array([1, 1, 0, 0, nan, 1]), np.array([1, 0, 1, 0, 1, nan]))
-    assert (pairs.both, pairs.only_first, pairs.only_second, pairs.neither) == (1, 1, 1, 1)
-    assert pairs.difference == 0.0
-    assert np.isnan(Pairs(0, 0, 0, 0).difference)
-
-
-def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
-    grid = stored(tmp_path, COMPARED)
-    diagram = Diagram.of(grid, "recovered")
-    frame = grid.frame
-    # five epochs find nothing, and the convex program recovers from n = 8 d
-    assert not frame["recovered"].any()
-    assert frame.loc[frame["n"] == 40, "convex_recovered"].all()
-    ax = PAIRED.draw(Analysis(diagram)).axes[0]
-    alone = int(frame["convex_recovered"].sum())
-    assert ax.get_title(loc="right") == f"convex {alone}, training 0, p = {sign_test(alone, 0):.2g}"
-    mesh = ax.collections[0].get_array().reshape(2, 2)
-    expected = frame.groupby(["d", "n"])["convex_recovered"].mean().astype(float).to_numpy().reshape(2, 2)
-    np.testing.assert_allclose(np.asarray(mesh), expected)
-    assert set(figures_beside(Analysis(diagram))) == {"paired"}
 
 
 @pytest.mark.filterwarnings("error")

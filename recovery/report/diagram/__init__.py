@@ -29,6 +29,7 @@ from recovery.report.diagram.quantity import (
     finished as finished,
     is_measured as is_measured,
 )
+from recovery.report.diagram.summary import summary as summary
 from recovery.report.diagram.theory_lines import (
     TheoryLine as TheoryLine,
     lines as lines,

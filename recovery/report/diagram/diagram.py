@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,12 +13,10 @@ from pandas.api.types import is_numeric_dtype
 from recovery.config import ReportSpec, Sweep, Until, from_document, refined
 from recovery.errors import ReportError
 from recovery.methods.columns import FIXED
-from recovery.methods.method import METHODS
 from recovery.report.diagram.grid_cells import Cells, Panel, rows_where
 from recovery.report.diagram.layout import (
     Layout,
     ThresholdAxis,
-    given_values,
     joint_values,
     lay_out,
     levels,
@@ -30,14 +27,12 @@ from recovery.report.diagram.vocabulary import (
     PLAIN,
     UNFINISHED,
     Script,
-    fraction_words,
     shared_parts,
     undecided_words,
     unfinished_words,
 )
 from recovery.store import Grid
 from recovery.store.round_files import added
-from recovery.text import many
 from recovery.user import is_user_name
 
 RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
@@ -217,8 +212,6 @@ class Diagram:
         table = self.table.assign(ix=_position(self.table[layout.x], x), iy=0)
         if layout.y is not None:
             table["iy"] = _position(table[layout.y], y)
-        if added(self.grid.rounds):
-            table = self._spanning(table, x)
         unstarted: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
         for *values, at_y, at_x in self._unstarted():
             unstarted.setdefault(tuple(values), []).append((at_y, at_x))
@@ -241,20 +234,6 @@ class Diagram:
         stored = set(keys.where(keys.notna(), None).itertuples(index=False, name=None))
         planned = joint_values(self.frame, self.sweep, self.layout.keys)
         return [(*at[:-1], *([None] if y is None else []), at[-1]) for at in planned if at not in stored]
-
-    def _spanning(self, table: pd.DataFrame, x: Sequence[Any]) -> pd.DataFrame:
-        """Add start and stop: cells also cover, up to the middle between them, values of x added to other slices."""
-        given = given_values(from_document(self.grid.sweep["config"]), self.layout.x)
-        new = np.array([value not in given for value in x])
-        table = table.assign(start=table["ix"], stop=table["ix"] + 1)
-        for _, slice_ in table.groupby([*self.layout.panels, "iy"], dropna=False):
-            index, ix = slice_.sort_values("ix").index, np.sort(slice_["ix"].to_numpy())
-            for k, (left, right) in enumerate(pairwise(ix.tolist())):
-                if new[left + 1 : right].all():
-                    middle = (x[left] + x[right]) / 2
-                    end = left + 1 + sum(value <= middle for value in x[left + 1 : right])
-                    table.loc[index[k], "stop"], table.loc[index[k + 1], "start"] = end, end
-        return table
 
     @property
     def columns(self) -> int | None:
@@ -301,49 +280,6 @@ class Diagram:
             planned = self.grid.rounds[-1]["trials"] if self.grid.rounds else 0
         totals["missing"] = max(totals["missing"], planned - totals["trials"])
         return totals
-
-    def summary(self) -> str:
-        """Return the numbers of finished, failed, missing, undecided and unmeasured trials in one line."""
-        totals = self.totals
-        undecided = totals["undecided"] - totals["unmeasured"]
-        parts = [f"{many(totals['trials'], 'trial')} in {many(len(self.table), 'cell')}", f"{totals['ok']} finished"]
-        counts = {**totals, "undecided": undecided}
-        names = ("failed", "missing", "undecided", "unmeasured")
-        parts += [f"{counts[name]} {name}" for name in names if counts[name]]
-        if self.proportion:
-            yes, no = int(self.table["yes"].sum()), int(self.table["no"].sum())
-            parts.append(f"{self.quantity.label}: {fraction_words(yes, yes + no, totals['undecided'])}")
-        if self.grid.rounds:
-            least, most = self.table["trials"].min(), self.table["trials"].max()
-            last = self.grid.rounds[-1]
-            # if the rule has ended the sweep, the last record placed no trials and is not counted as a round
-            rounds = last["round"] - bool(self._rule.get("ended"))
-            placed = f"placed by outcome in {many(rounds, 'round')}: {least} to {most} a cell"
-            parts.append(f"{placed}, most where {last['value']} is in doubt along {self.along.x}")
-        return ", ".join(parts) + self._tests() + self._unmeasured()
-
-    def _unmeasured(self) -> str:
-        """Return a sentence on the trials that did not measure the value, with the command that measures it."""
-        count, column = self.totals["unmeasured"], self.quantity.column
-        kinds = {str(method).partition(" ")[0] for method in self.frame["method"].unique()} if count else ()
-        if not any(column in getattr(METHODS[kind], "on_demand", ()) for kind in kinds if kind in METHODS):
-            return ""
-        command = f"recover sweep {self.grid.path.as_posix()} --measure {column}"
-        return f". {many(count, 'trial')} did not measure {column}, which may have any value there: `{command}` does"
-
-    @property
-    def _rule(self) -> Mapping[str, Any]:
-        """The state of an adaptive sweep's rule after the last round; empty for other sweeps."""
-        return self.grid.rounds[-1].get("until", {}) if self.grid.rounds else {}
-
-    def _tests(self) -> str:
-        """Return a sentence on the interim analyses of an adaptive sweep."""
-        if not self._rule:
-            return ""
-        panels = self._rule["panels"]
-        end = "met" if all(panel["known"] for panel in panels) else "not met" if self._rule["ended"] else "open"
-        tests = many(max(panel["tests"] for panel in panels), "test")
-        return f". '{self._rule['rule']}' is {end} after {tests}; the level of each interval allows for that"
 
 
 def _measured_something(grid: Grid) -> Grid:

@@ -81,8 +81,7 @@ class Cells:
 class Panel:
     """One combination of the axes other than x and y. `cells` has one row per cell, with the integers ix and iy.
 
-    In a grid that was refined, `cells` has the ends of `spans` too, as start and stop. unstarted: (y, x) of the planned
-    grid cells without a stored trial.
+    unstarted: (y, x) of the planned grid cells without a stored trial.
     """
 
     title: str
@@ -119,17 +118,8 @@ class Panel:
         cell."""
         column = self.cells[values] if isinstance(values, str) else values
         result = np.full((len(self.y), len(self.x)), np.nan)
-        numbers = column.to_numpy(dtype=float, na_value=np.nan)
-        for iy, start, stop, number in zip(self.cells["iy"], *self.spans, numbers, strict=True):
-            result[iy, start:stop] = number
+        result[self.cells["iy"], self.cells["ix"]] = column.to_numpy(dtype=float, na_value=np.nan)
         return result
-
-    @property
-    def spans(self) -> "tuple[pd.Series[int], pd.Series[int]]":
-        """The first place on the x axis that each cell covers, and the place after the last: one place, unless
-        refinement has added values of x to other slices."""
-        ix = self.cells["ix"]
-        return self.cells.get("start", ix), self.cells.get("stop", ix + 1)
 
 
 def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:

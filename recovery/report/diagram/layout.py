@@ -198,11 +198,6 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
     return sorted(combined, key=lambda values: [rank[value] for rank, value in zip(ranks, values, strict=True)])
 
 
-def given_values(sweep: Sweep, name: str) -> set[Any]:
-    """Return the values that the config plans for a coordinate, which may be an expression such as n/d."""
-    return {value for (value,) in _planned(sweep, (name,))}
-
-
 def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """Return the combinations of values that the config plans for these names, which may be expressions such as
     n/d."""

@@ -12,7 +12,7 @@ from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.figures.forest import draw_forest, is_forest
 from recovery.report.figures.line_plots import PROFILE, RATIOS, is_profile, is_ragged
-from recovery.report.figures.map import MAP, PAIRED, TRIALS, has_paired_outcomes
+from recovery.report.figures.map import MAP
 from recovery.report.figures.panels import Panels, draw_panels
 from recovery.report.figures.style import style_of
 from recovery.report.figures.training_plots import RECORD_KINDS, runs_of
@@ -21,34 +21,25 @@ from recovery.report.statistics import poolable
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of figure. `words` is its text alternative, with placeholders {value}, {x} and {y} of the diagram.
+    """A kind of main figure. `words` is its text alternative, with placeholders {value}, {x} and {y} of the diagram.
 
-    fits: whether the kind suits an analysis. main: the panels of a main figure, which other axes, and several values
-    side by side, have in place of a forest plot; kinds without it are additional figures.
+    fits: whether the kind suits an analysis. panels: what is drawn, also on other axes and for several values side by
+    side. draw: what is drawn instead, if there is neither.
     """
 
     words: str
     fits: Callable[[Analysis], bool]
-    draw: Callable[[Analysis], Figure]
-    main: Panels | None = None
+    panels: Panels
+    draw: Callable[[Analysis], Figure] | None = None
 
 
 KINDS: dict[str, Kind] = {
-    "map": Kind("{value} over {x} and {y}", lambda a: True, MAP.draw, MAP),
-    "ratios": Kind(
-        "Fraction {value} against n/d, one colour per size d", lambda a: is_ragged(a.diagram), RATIOS.draw, RATIOS
-    ),
-    "profile": Kind("{value} along {x}", lambda a: is_profile(a.diagram), PROFILE.draw, PROFILE),
-    "forest": Kind("Thresholds of {value}, one row each, with what is stated", is_forest, draw_forest, MAP),
-    "trials": Kind("Number of trials in each grid cell", lambda a: bool(a.diagram.grid.rounds), TRIALS.draw),
-    "paired": Kind(
-        "Grid cells in which only the convex program or only training recovers, on the same draws",
-        lambda a: has_paired_outcomes(a.diagram),
-        PAIRED.draw,
-    ),
+    "map": Kind("{value} over {x} and {y}", lambda a: True, MAP),
+    "ratios": Kind("Fraction {value} against n/d, one colour per size d", lambda a: is_ragged(a.diagram), RATIOS),
+    "profile": Kind("{value} along {x}", lambda a: is_profile(a.diagram), PROFILE),
+    "forest": Kind("Thresholds of {value}, one row each, with what is stated", is_forest, MAP, draw_forest),
 }
-"""Name -> kind. Unless the config names one, the main figure of a report is the last kind here that has `main` and
-fits. Every kind without `main` that fits is an additional figure."""
+"""Name -> kind. Unless the config names one, the main figure of a report is the last kind here that fits."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,7 @@ def main_kind(analysis: Analysis, panels: bool = False) -> str:
         raise ReportError(
             "report.figure is 'ratios', which shows a success fraction over n and d; use 'map' or 'profile'"
         )
-    names = [name for name, kind in KINDS.items() if kind.main and not (panels and name == "forest")]
+    names = [name for name in KINDS if not (panels and name == "forest")]
     return requested if requested in names else next(one for one in reversed(names) if KINDS[one].fits(analysis))
 
 
@@ -77,23 +68,24 @@ def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
     """Return the kind of the main figure of a report and the figure; several values side by side are `quantities`."""
     diagram, name = analysis.diagram, main_kind(analysis)
     if not diagram.beside:
-        return name, _drawing(KINDS[name], analysis)
+        kind = KINDS[name]
+        words = kind.words.format(value=diagram.quantity.label, x=diagram.layout.x, y=diagram.layout.y)
+        return name, Drawing(words[:1].upper() + words[1:], partial(kind.draw or kind.panels.draw, analysis))
     others = [Analysis(one) for one in diagram.one_by_one[1:]]
-    shown = [(one, _panels(main_kind(one, panels=True))) for one in (analysis, *others)]
+    shown = [(one, KINDS[main_kind(one, panels=True)].panels) for one in (analysis, *others)]
     words = ", ".join(one.diagram.quantity.label for one, _ in shown)
     return "quantities", Drawing(f"Side by side: {words}", partial(draw_panels, shown))
 
 
 def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
-    """Return name -> additional figure: trials per grid cell, paired outcomes, and figures of training records."""
-    diagram = analysis.diagram
-    fitting = {name: kind for name, kind in KINDS.items() if kind.main is None and kind.fits(analysis)}
-    found = {name: _drawing(kind, analysis) for name, kind in fitting.items()}
-    runs = runs_of(diagram.grid)
-    for name, (words, shows, draw) in RECORD_KINDS.items():
-        if chosen := [run for run in runs if shows(run)]:
-            found[name] = Drawing(words, partial(draw, chosen, diagram.heading, style_of(diagram)))
-    return found
+    """Return name -> figure of training records, for the kinds that the rows have."""
+    diagram, runs = analysis.diagram, runs_of(analysis.diagram.grid)
+    chosen = {name: [run for run in runs if shows(run)] for name, (_, shows, _) in RECORD_KINDS.items()}
+    return {
+        name: Drawing(words, partial(draw, chosen[name], diagram.heading, style_of(diagram)))
+        for name, (words, _, draw) in RECORD_KINDS.items()
+        if chosen[name]
+    }
 
 
 def drawings(analysis: Analysis) -> dict[str, Drawing]:
@@ -106,19 +98,13 @@ def drawings(analysis: Analysis) -> dict[str, Drawing]:
     return {"": main, **beside} if first is None else {"": first, kind: main, **beside}
 
 
-def _drawing(kind: Kind, analysis: Analysis) -> Drawing:
-    diagram = analysis.diagram
-    words = kind.words.format(value=diagram.quantity.label, x=diagram.layout.x, y=diagram.layout.y)
-    return Drawing(words[:1].upper() + words[1:], partial(kind.draw, analysis))
-
-
 def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) -> ScalarMappable | None:
     """Draw one panel of the main figure on the caller's axes, with axis labels and without a title.
 
     Returns the cells of a map, from which a colour bar can be made. key: draw the colour bar and the key, too.
     """
-    panels = _panels(main_kind(analysis, panels=True))
-    drawn = panels.prepare(analysis, True)(ax, panel)
+    panels = KINDS[main_kind(analysis, panels=True)].panels
+    drawn = panels.prepare(analysis)(ax, panel)
     across, up = panels.labels(analysis.diagram)
     ax.set(xlabel=across, ylabel=up)
     if key and drawn.mesh is not None and drawn.scale is not None:
@@ -126,9 +112,3 @@ def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) ->
     if key and (handles := [*(line for _, line in drawn.lines), *drawn.handles]):
         ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
     return drawn.mesh
-
-
-def _panels(name: str) -> Panels:
-    panels = KINDS[name].main
-    assert panels is not None, f"{name} is a main figure"
-    return panels

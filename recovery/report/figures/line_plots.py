@@ -60,7 +60,7 @@ def _is_text(diagram: Diagram, name: str | None) -> bool:
     return name is not None and not is_number(diagram.frame[name])
 
 
-def _profile(analysis: Analysis, whole: bool) -> Draw:
+def _profile(analysis: Analysis) -> Draw:
     """Draw values with their intervals along x, one line per value of y, and the theory over them."""
     diagram = analysis.diagram
     words = Bars.of(diagram, diagram.table).words
@@ -199,10 +199,10 @@ def by_ratio(diagram: Diagram) -> Diagram:
     return diagram.laid_out(replace(diagram.sweep.report, x="n/d", y="d"))
 
 
-def _ratios(analysis: Analysis, whole: bool) -> Draw:
+def _ratios(analysis: Analysis) -> Draw:
     """Draw fractions against n/d, one line per d, and the pooled threshold's interval as a grey band."""
     band = MATH.marked(pooled_words(analysis.diagram.along, analysis.levels))
-    draw_lines = _profile(Analysis(by_ratio(analysis.diagram)), whole)
+    draw_lines = _profile(Analysis(by_ratio(analysis.diagram)))
 
     def draw(ax: Axes, i: int) -> Drawn:
         drawn, pooled = draw_lines(ax, i), analysis.pooled[i]

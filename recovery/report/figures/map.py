@@ -1,8 +1,4 @@
-"""Phase diagrams as maps: one coloured rectangle per grid cell, with theory curves and measured thresholds on top.
-
-The map of two paired outcomes shows their difference. Both outcomes are measured on the same draw, so McNemar's exact
-test uses only the trials in which exactly one of the two recovers: without a difference, each is equally likely.
-"""
+"""Phase diagrams as maps: one coloured rectangle per grid cell, with theory curves and measured thresholds on top."""
 
 from typing import Any
 
@@ -21,15 +17,8 @@ from recovery.report.diagram import Axis, Diagram, Panel, Scale, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
-from recovery.report.statistics import Pairs, pair_cells
 from recovery.types import Array
 
-DIFFERENCES = "PuOr_r"
-"""Diverging colour map that colour-blind readers can tell apart."""
-LEVEL = 0.05
-"""Significance level of the test in each grid cell."""
-OUTCOMES = ["convex_recovered", "recovered"]
-"""Columns with the outcomes of the convex program and of training."""
 MOST_AREAS = 10_000
 """Panels with more grid cells than this are embedded in vector files as bitmaps."""
 MARKS: dict[str, Any] = {"stroke": [(-1, -1), (1, 1)], "cross": "x", "diamond": "D"}
@@ -37,57 +26,18 @@ STUB = 0.05
 """Length of the open end of an interval, as a share of the axis."""
 
 
-def _map(analysis: Analysis, whole: bool) -> Draw:
-    """Draw cells, marks, theory and thresholds. The axis of the threshold is limited to the transition unless whole."""
+def _map(analysis: Analysis) -> Draw:
+    """Draw cells, marks, theory and thresholds."""
     diagram = analysis.diagram
-    scale, shown = scale_of(diagram), slice(None) if whole else transition(diagram)
+    scale = scale_of(diagram)
 
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
         mesh = draw_cells(ax, panel, scale.clipped(panel.matrix("value")), scale)
-        _limit(ax, panel, diagram.along.transposed, shown)
         write_note(ax, panel)
         marks = _draw_marks(ax, diagram, panel)
         handles = [*_draw_theory(ax, diagram), *_draw_thresholds(ax, analysis, i), *marks]
         return Drawn(handles, mesh=mesh, scale=scale, text=analysis.caption(i))
-
-    return draw
-
-
-def _trials(analysis: Analysis, whole: bool) -> Draw:
-    """Draw the number of trials in each grid cell, for a sweep that places its trials by earlier outcomes."""
-    diagram = analysis.diagram
-    trials = diagram.table["trials"].to_numpy(dtype=float)
-    limits = max(float(trials.min()), 1.0), float(trials.max())
-    scale = Scale(limits, True, "trials per grid cell, log scale", colours="Greys")
-
-    def draw(ax: Axes, i: int) -> Drawn:
-        mesh = draw_cells(ax, diagram.panels[i], diagram.panels[i].matrix("trials"), scale)
-        return Drawn(_draw_theory(ax, diagram), mesh=mesh, scale=scale)
-
-    return draw
-
-
-def _paired(analysis: Analysis, whole: bool) -> Draw:
-    """Draw the difference of the two outcomes: orange if only the program recovers, purple if only training does.
-
-    Dots mark cells in which the exact test gives p < 0.05. Titles state the discordant trials of the panel and their p.
-    """
-    diagram = analysis.diagram
-    table = pair_cells(diagram.frame, diagram.cells.code, len(diagram.cells.keys), *OUTCOMES)
-    scale = Scale((-1.0, 1.0), False, "fraction recovered: convex minus training", colours=DIFFERENCES)
-    words = Line2D([], [], linestyle="none", label="titles: number of trials that only one recovers")
-    dot = Line2D([], [], color="black", linestyle="none", marker="o", ms=3, label="exact test: p < 0.05")
-
-    def draw(ax: Axes, i: int) -> Drawn:
-        panel = diagram.panels[i]
-        part = table.loc[panel.cells.index]
-        mesh = draw_cells(ax, panel, panel.matrix(part["difference"]), scale)
-        at = panel.cells[(part["p_value"] < LEVEL).to_numpy()]
-        ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
-        whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
-        counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
-        return Drawn([words, dot] if len(at) else [words], mesh=mesh, scale=scale, text=counts)
 
     return draw
 
@@ -98,8 +48,6 @@ def _plane(diagram: Diagram) -> tuple[str, str]:
 
 
 MAP = Panels(_map, _plane)
-TRIALS = Panels(_trials, _plane, title=": number of trials")
-PAIRED = Panels(_paired, _plane, aspect=0.8)
 
 
 def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale) -> Any:
@@ -119,15 +67,6 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale) -> Any:
     # fix the limits to the grid, because curves that leave the grid must not extend the axes
     ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
     return mesh
-
-
-def _limit(ax: Axes, panel: Panel, transposed: bool, shown: slice) -> None:
-    """Limit an axis to some of its values."""
-    axis = Axis(panel.y if transposed else panel.x)
-    start, stop, _ = shown.indices(len(axis.values))
-    if stop - start < len(axis.values):
-        set_axis(ax, "y" if transposed else "x", Axis(axis.values[shown], axis.kind))
-        (ax.set_ylim if transposed else ax.set_xlim)(axis.edges[start], axis.edges[stop])
 
 
 def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:
@@ -154,7 +93,7 @@ def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
     if not analysis.slices or along.by is None:
         return []
     values = list(panel.x if along.transposed else panel.y)
-    found = [(values.index(one.y), one.interval) for one in analysis.slices[i]]
+    found = [(values.index(one.y), one.along_x) for one in analysis.slices[i]]
     return [(k, half) for k, half in found if half.known and np.isfinite([half.low, half.high]).any()]
 
 
@@ -224,37 +163,3 @@ def _draw_theory(ax: Axes, diagram: Diagram) -> list[Artist]:
             artist.set_path_effects([Stroke(linewidth=look["linewidth"] + 0.7, foreground="white"), Normal()])
         handles.setdefault(line.label, artist)
     return list(handles.values())
-
-
-def has_paired_outcomes(diagram: Diagram) -> bool:
-    """Return whether some trial measured the outcomes of both the convex program and training."""
-    frame = diagram.frame
-    return set(OUTCOMES) <= set(frame) and bool(frame[OUTCOMES].notna().all(axis=1).any())
-
-
-MARGIN = 0.1
-"""Cells shown before and after the transition, as a share of the transition; at least one."""
-MOST = 0.75
-"""A transition that takes more than this share of the axis is shown on the whole axis."""
-
-
-def transition(diagram: Diagram) -> slice:
-    """Return the places along the axis of the threshold at which some slice of some panel changes, with a margin.
-
-    Every slice is constant outside. The slice covers the whole axis for numbers, for words, for the style `view: full`,
-    and if little would be left out. A missing cell counts as a change, so that a sweep keeps its axis while it runs.
-    """
-    along, panels = diagram.along, diagram.panels
-    values = panels[0].y if along.transposed else panels[0].x
-    whole = slice(0, len(values))
-    if diagram.sweep.report.style.view == "full" or not diagram.proportion or Axis(values).kind == "even":
-        return whole
-    matrices = [panel.matrix("value") for panel in panels]
-    slices = np.vstack([matrix.T if along.transposed else matrix for matrix in matrices])
-    changes = np.flatnonzero((np.diff(slices, axis=1) != 0).any(axis=0))
-    if not len(changes):
-        return whole
-    first, last = int(changes[0]), int(changes[-1]) + 1
-    margin = max(1, round(MARGIN * (last - first)))
-    shown = slice(max(first - margin, 0), min(last + 1 + margin, len(values)))
-    return shown if shown.stop - shown.start <= MOST * len(values) else whole

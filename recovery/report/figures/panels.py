@@ -31,15 +31,13 @@ Draw = Callable[[Axes, int], Drawn]
 
 @dataclass(frozen=True)
 class Panels:
-    """How a kind of figure draws panels. prepare: given an analysis, and whether the whole axes are shown, returns the
-    function that draws panel i on given axes. labels: of the x and y axes. share: whether all panels share x, and y.
-    title: follows the heading."""
+    """How a kind of figure draws panels. prepare: given an analysis, returns the function that draws panel i on given
+    axes. labels: of the x and y axes. share: whether all panels share x, and y."""
 
-    prepare: Callable[[Analysis, bool], Draw]
+    prepare: Callable[[Analysis], Draw]
     labels: Callable[[Diagram], tuple[str, str]]
     share: tuple[bool, bool] = (True, True)
     aspect: float = 0.74
-    title: str = ""
 
     def draw(self, analysis: Analysis) -> Figure:
         """Draw the panels of an analysis."""
@@ -58,9 +56,9 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]]) -> Figure:
     labels = [plain(one.diagram.quantity.label) if count > 1 else "" for one, _ in values]
     alike = all(of.share == (True, True) for _, of in values)
     share: tuple[Share, Share] = kind.share if count == 1 or alike else ("col", "col")
-    heading, columns = diagram.heading + kind.title, count if count > 1 else diagram.columns
-    with sheet(len(places), heading, style_of(diagram), kind.aspect, columns, share) as page:
-        draw = [of.prepare(one, count > 1) for one, of in values]
+    columns = count if count > 1 else diagram.columns
+    with sheet(len(places), diagram.heading, style_of(diagram), kind.aspect, columns, share) as page:
+        draw = [of.prepare(one) for one, of in values]
         drawn = [draw[k](ax, i) for ax, (i, k) in zip(page.axes, places, strict=True)]
         axes = [of.labels(one.diagram) for one, of in values]
         for at, (i, k) in enumerate(places):

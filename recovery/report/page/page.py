@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader
 from recovery.config.sweep import plain_document
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
+from recovery.report.diagram import summary
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
 from recovery.report.figures.style import ordered
 from recovery.report.page.encodings import CONFIG, Json, dark_colours
@@ -95,6 +96,7 @@ def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Jso
         yield {
             "diagram": diagram,
             "analysis": analysis,
+            "summary": summary(diagram),
             "chart": chart and _chart_words(chart),
             "left_out": ", ".join(chart.left_out) if chart else "",
             "pictures": pictures,

@@ -77,13 +77,8 @@ class Chart:
         keys = {f"c{k}": [_shown(value) for value in cells[name]] for k, name in enumerate(diagram.layout.keys)}
         place = {"x": x.at[ix]}
         if self.form == "map":
-            start, stop, y = cells.get("start", cells["ix"]), cells.get("stop", cells["ix"] + 1), Axis(values)
-            place = {
-                "x": x.edges[start],
-                "x2": x.edges[stop],
-                "y": y.edges[cells["iy"]],
-                "y2": y.edges[cells["iy"] + 1],
-            }
+            iy, y = cells["iy"].to_numpy(), Axis(values)
+            place = {"x": x.edges[ix], "x2": x.edges[ix + 1], "y": y.edges[iy], "y2": y.edges[iy + 1]}
         else:
             keys["series"] = [words[k] for k in cells["iy"]]
         # the trial that is repeated is a failed one of the cell, if there is one
