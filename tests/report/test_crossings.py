@@ -74,9 +74,9 @@ def test_an_interval_of_one_d_beyond_the_axis_ends_in_an_arrow(x: str) -> None:
     first = (rows["n"] == 10) & (rows["d"] == 5)
     rows["recovered"] = rows["recovered"].mask(first, rows["replicate"] < 18)
     found = analysed(rows, report={"value": "recovered", "x": x, "y": "d" if x == "n" else "n"})
-    open_ends = [size.y for size in found.slices[0] if size.interval.low == -np.inf]
+    open_ends = [size.y for size in found.slices[0] if size.along_x.low == -np.inf]
     assert open_ends == [5]
-    end = pytest.approx(found.slices[0][0].interval.estimate - 4)  # a twentieth of the axis, from 5 to 85
+    end = pytest.approx(found.slices[0][0].along_x.estimate - 4)  # a twentieth of the axis, from 5 to 85
     assert arrows(found) == ({"left": [(end, 5)], "right": []} if x == "n" else {"down": [(5, end)], "up": []})
 
 
