@@ -67,6 +67,7 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     multiple=True,
     help="Also run again what failed, timed out or was killed, or ran user code that has changed since; repeatable.",
 )
+@click.option("--keep-changed", is_flag=True, hidden=True)
 @click.option(
     "--measure",
     multiple=True,
@@ -180,6 +181,7 @@ def _options(asked: dict[str, Any], sweep: Sweep) -> Options:
         Engine(asked["jobs"] or cpu_count(), asked["backend"] or sweep.backend, asked["trial_timeout"]),
         shard=asked["shard"] or slurm_shard(os.environ) or (1, 1),
         rerun=asked["rerun"],
+        keep_changed=asked["keep_changed"],
         fail_fast=asked["fail_fast"],
     )
 

@@ -149,15 +149,17 @@ def run(
     trial_timeout: float | None = None,
     quiet: bool = False,
     rerun: Collection[str] = (),
+    keep_changed: bool = False,
     measure: Sequence[str] = (),
 ) -> Results:
     """Run the missing trials of a sweep, store a row for each, and return the results, as `recover sweep` does.
 
     config: a loaded sweep, or an argument of `load`. out: the results folder, by default `results/NAME`, which the
     command can continue. overrides: a list of `PATH=VALUE`, or a mapping of paths to values, for a config that is
-    loaded here. jobs: number of processes, by default all cores. trial_timeout: seconds. rerun: `failed`, `changed` or
-    both. measure: columns that every trial measures; the trials whose row lacks one run again. Call it in the main
-    thread. Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` if it was stopped early.
+    loaded here. jobs: number of processes, by default all cores. trial_timeout: seconds. rerun: `failed`, `changed`
+    or both. keep_changed: keep rows of changed user code beside new ones. measure: columns that every trial
+    measures; the trials whose row lacks one run again. Call it in the main thread. Raises `ConfigError`,
+    `ParameterError`, `StoreError`, and `IncompleteError` if it was stopped early.
     """
     if isinstance(config, Sweep) and overrides:
         raise ParameterError("overrides are for a config that is loaded here; give them to `load`, which made this one")
@@ -166,7 +168,7 @@ def run(
         sweep = measuring(sweep, measure)
     planned = plan(sweep, Path(out) if out is not None else Path("results") / sweep.name)
     engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, trial_timeout)
-    options = Options(engine, slurm_shard(os.environ) or (1, 1), rerun)
+    options = Options(engine, slurm_shard(os.environ) or (1, 1), rerun, keep_changed)
     with Stop() as stop:
         summary = run_plan(planned, options, display(sweep.name, quiet=quiet), stop, interim_analysis)
     folder = planned.folder.path

@@ -46,12 +46,13 @@ again."""
 class Options:
     """Options of a run; none of them changes a row.
 
-    rerun: `failed`, `changed` or both: trials to run again.
+    rerun: `failed`, `changed` or both: trials to run again. keep_changed: keep stale rows beside rows of today's code.
     """
 
     engine: Engine
     shard: tuple[int, int] = (1, 1)
     rerun: Collection[str] = ()
+    keep_changed: bool = False
     fail_fast: bool = False
     max_equal_failures: int = MOST_EQUAL
 
@@ -95,10 +96,10 @@ def run(
     """
     stale, again = plan.stale, "changed" in options.rerun
     grows = len(trials_to_run(plan, options)) or plan.next_round is not None or plan.lacking
-    if stale and grows and not again:
+    if stale and grows and not (again or options.keep_changed):
         raise StoreError(
             f"{plan.folder.path}: {len(stale)} stored rows ran user code that has changed since, and rows of today's "
-            "code are not mixed with them; --rerun changed runs their trials again, and another --out keeps both"
+            "code are not mixed with them; --rerun changed runs their trials again, --keep-changed keeps both"
         )
     damaged = open_folder(plan)
     if stale and again:

@@ -8,7 +8,6 @@ import pytest
 
 import recovery
 from recovery.errors import StoreError
-from recovery.extras.merging import merge_folders
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
@@ -93,13 +92,13 @@ def test_a_sweep_that_grows_mixes_no_rows_of_two_versions(tmp_path: Path, config
     (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=20))
     said = refused("sweep", config, "--out", out, "-j", 1)
     assert re.search(r"\d stored rows ran user code that has changed since", said)
-    assert "--rerun changed runs their trials again, and another --out keeps both" in said
+    assert "--rerun changed runs their trials again, --keep-changed keeps both" in said
     with pytest.raises(StoreError, match="user code that has changed"):
         recovery.run(config, out, jobs=1)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert "several versions" not in recover("report", out, "--format", "terminal").stdout
-    sweep(config, tmp_path / "other", shard=(2, 2))
-    merge_folders([tmp_path / "other"], out)
+    kept = recover("sweep", config, "--out", out, "-j", 1, "--keep-changed")
+    assert kept.exit_code == 0
     assert rows(out).groupby("method")["own_code"].nunique().to_dict() == {"isometry": 0, "own_ridge:Ridge": 2}
     assert "(0 run now)" in recover("sweep", config, "--out", out).stdout  # there is nothing to add: a warning
     shown = recover("report", out, "--format", "terminal").stdout.splitlines()[0]
