@@ -113,6 +113,12 @@ def test_whole_numbers_refute_theorem_5_of_p1() -> None:
     assert sum(x * x for x in value) == Fraction(949, 441) > sum(x * x for x in w)
     assert len(X) > 2 * len(w)
     assert not decide_all_ones(np.array(X, dtype=float)).exists
+    pattern, neuron = np.array(products)[:, None] > 0, np.array(w, dtype=float)[:, None]
+    found = neural_isometry(
+        ARCHITECTURES["relu_skip"], np.array(X, dtype=float), neuron, np.ones(1), pattern, linear=True
+    )
+    assert found.holds is False
+    assert found.value**2 == pytest.approx(949 / 441 / 2)
 
 
 @pytest.mark.parametrize(

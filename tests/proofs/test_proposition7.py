@@ -20,6 +20,7 @@ from recovery.conditions.exact_model import Model
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
+from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Neurons
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
@@ -77,16 +78,31 @@ def test_the_room_of_proofs_agrees():
     assert ratio == pytest.approx(2.60502 / np.sqrt(29), abs=1e-5)
 
 
-def test_the_program_says_so_too():
+def instance_of(rows, planted, kind="sampled"):
     class Fixed:
         def draw(self, rng, n, d):
-            return np.array(X, dtype=float)
+            return np.array(rows, dtype=float)
 
-    instance = draw(Setting(4, 3, ensemble=Fixed(), planted=Linear()), np.random.default_rng(0))
-    w = np.array(PLANTED, dtype=float)[:, None]
+    n, d = len(rows), len(planted)
+    setting = Setting(n, d, ensemble=Fixed(), planted=Linear(), patterns=Patterns(kind=kind))
+    instance = draw(setting, np.random.default_rng(0))
+    w = np.array(planted, dtype=float)[:, None]
     labels = instance.X @ w[:, 0]
-    instance = replace(instance, planted=Neurons("linear", w, np.ones(1)), y=labels, signal=labels)
-    method = MinNorm(program="exact")
+    return replace(instance, planted=Neurons("linear", w, np.ones(1)), y=labels, signal=labels)
+
+
+def test_the_program_says_so_too():
+    instance, method = instance_of(X, PLANTED), MinNorm(program="exact")
     verdict = method(instance, SKIP_NET)["verdict"]
     assert verdict == "not_optimal"
     assert verify_rigorously(instance, SKIP_NET, method, verdict).proved
+
+
+def test_it_leaves_out_a_neuron_that_is_negative_on_every_row():
+    """The last line of its proof: X w* <= 0, not X w* >= 0. One ReLU neuron -w* of outer weight -1 costs as much."""
+    rows, planted = ((1, 2, 0), (0, 1, 1), (2, 0, 1), (1, 1, 3)), (-1, -2, -1)
+    labels = [dot(x, planted) for x in rows]
+    assert max(labels) < 0
+    assert labels == [-max(Fraction(0), dot(x, [-w for w in planted])) for x in rows]
+    row = MinNorm(program="exact")(instance_of(rows, planted, "exhaustive"), SKIP_NET)
+    assert row["verdict"] == "not_unique"

@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.optimize import linprog
 from scipy.stats import norm
 
+from recovery.conditions.neural_isometry import neural_isometry
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.arrangements import cell_count, enumerate_cells
 from recovery.instances.draw import Setting, draw
@@ -20,6 +21,7 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.mixture import split_bound, split_probability
 from recovery.theory.moments import half_space_moment
 from recovery.theory.wendel import theorem7_failure, wendel
+from tests.conditions.test_maximal import is_maximal
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -163,8 +165,15 @@ def test_108_promises_that_a_random_subspace_meets_a_point() -> None:
 
 def test_50_depends_on_the_length_of_the_planted_neuron() -> None:
     """Doubling y doubles every optimum. The printed condition holds for w*, and not for 2 w*."""
-    w, A = np.array([0.6, 0.8]), np.diag([0.0, 0.7])
-    assert np.linalg.norm(A.T @ w) < 1 < np.linalg.norm(A.T @ (2 * w))
+    w, A = (Fraction(3, 5), Fraction(4, 5)), (Fraction(0), Fraction(7, 10))  # A = diag(0, 7/10)
+    square = sum((a * b) ** 2 for a, b in zip(A, w, strict=True))
+    assert square < 1 < 4 * square
+    X, neuron = np.random.default_rng(50).standard_normal((9, 2)), np.array(w, dtype=float)[:, None]
+    own = [
+        neural_isometry(ARCHITECTURES["relu"], X, c * neuron, np.ones(1), enumerate_cells(X)[0], linear=False).value
+        for c in (1, 2)
+    ]
+    assert own[1] == pytest.approx(own[0])
 
 
 def test_proposition_24_leaves_no_pattern_maximal() -> None:
@@ -173,6 +182,7 @@ def test_proposition_24_leaves_no_pattern_maximal() -> None:
     pattern, other = X > 0, -X > 0
     assert not (pattern & other == pattern).all(), "no other pattern contains it"
     assert (X[pattern] > 0).all(), "so K_+ lies on one side, and 0 on its boundary"
+    assert is_maximal(X[:, None], pattern)
 
 
 def test_the_sentence_after_proposition_6_has_its_sides_exchanged() -> None:

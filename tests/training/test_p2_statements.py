@@ -1,5 +1,8 @@
 """Statements of P2 about gradient descent, and numbers of its figures, measured at a small size."""
 
+from fractions import Fraction
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -45,6 +48,15 @@ def test_figure_2_is_not_the_only_end_a_pair_of_opposite_signs_may_cancel():
     assert group_error(parameters["W"], parameters["V"], np.eye(1, 100)) > 0.5
     W = parameters["W"]
     np.testing.assert_allclose(W[1], W[2], atol=1e-5)
+    # such an end in whole numbers: (a.x)_+ + (u.x)_+ - (-a.x)_+ - (u.x)_+ = a.x, and the sums are a + u and u - a
+    a, u = (1, 0), (1, 2)
+    for x in product(range(-3, 4), repeat=2):
+        terms = [max(0, s * (w[0] * x[0] + w[1] * x[1])) for s, w in ((1, a), (1, u), (-1, a), (1, u))]
+        assert terms[0] + terms[1] - terms[2] - terms[3] == x[0]
+    exact = start(0, 4, 2, outer=sign_halves(4))
+    exact["W"][...] = [a, u, (-1, 0), u]
+    assert Population(np.eye(1, 2))(exact, exact.like()) == pytest.approx(0, abs=1e-12)
+    assert group_error(exact["W"], exact["V"], np.eye(1, 2)) > 0.5
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1.0])
@@ -103,6 +115,22 @@ def test_figure_9_few_neurons_generalise_and_many_do_not(k, low, high):
     assert low < Population(A)(parameters, parameters.like()) < high
 
 
+@pytest.mark.parametrize(("v", "w", "end"), [((1, 1), (1, -3), 0), ((1, -1), (1, 3), Fraction(1, 4))])
+def test_equal_signs_recover_and_opposite_ones_get_stuck_in_one_dimension(v, w, end):
+    """a = d = 1: the loss is ((S_+ - 1)^2 + (S_- - 1)^2)/4, with S_+ and S_- the sums of v_i w_i over w_i > 0 and < 0."""
+    parameters = start(0, 2, 1, outer=np.array(v)[:, None] * 1e-3)
+    parameters["W"][:, 0] = np.array(w) * 1e-3
+    descent(parameters, 0.1, Budget(2000, target_loss=1e-13), fixed=False)
+    v, w = np.array(v) * 1e-3, np.array(w) * 1e-3
+    for _ in range(2000):
+        same = np.sign(w)[:, None] == np.sign(w)
+        rest = same @ (v * w) - 1
+        v, w = v - 0.05 * w * rest, w - 0.05 * v * rest
+    loss = sum(((v * w)[w * s > 0].sum() - 1) ** 2 for s in (1, -1)) / 4
+    assert loss == pytest.approx(float(end), abs=1e-6)
+    assert Population(np.eye(1))(parameters, parameters.like()) == pytest.approx(loss, abs=1e-6)
+
+
 def test_theorem_2_the_first_step_of_2_lands_next_to_the_optimum():
     """From a small start, n >= c d: one step of size 2 goes to -2 grad L(0) = [a, -a] up to sampling error."""
     errors = []
@@ -157,6 +185,25 @@ def test_figure_1_every_start_near_the_saddle_reaches_the_optimum_and_smaller_on
             taken.append(found.epochs)
         steps[scale] = np.median(taken)
     assert 2.5 < steps[0.1] / steps[0.4] < 5
+
+
+@pytest.mark.parametrize("c4", [Fraction(1, 10), Fraction(1, 10**4)])
+def test_no_constant_makes_theorem_6_true_as_printed(c4):
+    """d = r = 1, a = 1, V = (s, -s): from W = 2 W* the error falls by 1 - mu s^2/2 a step, for every s > 0.
+
+    In whole numbers and fractions: its square is above the printed 1 - c_4 mu for s^2 <= c_4, whatever c_4 is.
+    """
+    s, mu = Fraction(1, int(1 / c4) + 1), Fraction(3, 25)
+    best = (1 / s, -1 / s)
+    W = tuple(2 * b for b in best)
+    gradient = (s * (s * W[0] - 1) / 2, -s * (-s * W[1] - 1) / 2)
+    square = sum((w - mu * g - b) ** 2 for w, g, b in zip(W, gradient, best, strict=True))
+    assert square > (1 - c4 * mu) * sum(b * b for b in best)
+    parameters = start(0, 2, 1, outer=np.array([[float(s)], [-float(s)]]))
+    parameters["W"][:, 0] = [float(w) for w in W]
+    found = parameters.like()
+    Population(np.eye(1))(parameters, found)
+    np.testing.assert_allclose(found["W"][:, 0], [float(g) for g in gradient])
 
 
 def test_theorem_6_needs_the_step_to_be_scaled_by_the_outer_layer():
