@@ -44,6 +44,8 @@ CIRCLES = 8
 """Great circles through the worst activation pattern. Each circle meets up to 2n other patterns."""
 STARTS = 4
 """Starting points of the ascent per row. A smooth ascent needs a quarter of them."""
+KNOWN = 2
+"""Neurons found before from which an ascent starts too, per row: those of the largest values under the dual."""
 SEARCHES = 2
 """Smooth searches from new starting points that must find nothing before a search without proof ends."""
 
@@ -136,8 +138,7 @@ class CellPricing(Pricing):
 
     def _add(self, lam: Array, point: Array) -> None:
         """Add the pattern of `point`, and the patterns of largest norms on great circles through it."""
-        groups = self.groups
-        linear = int(groups.linear)
+        groups, linear = self.groups, int(self.groups.linear)
         circles = [circle_points(groups.base, point, v) for v in self.rng.standard_normal((CIRCLES, groups.rank))]
         patterns: Mask = groups.base @ np.hstack([point[:, None], *circles]) >= 0
         norms = groups.over(patterns).dual_norms(lam)
@@ -165,7 +166,7 @@ class NeuronPricing(Pricing):
 
     def __init__(self, problem: PlantedProgram, proof: bool = True) -> None:
         super().__init__(problem)
-        self.proof = proof
+        self.proof, self.keeps_last_margin = proof, not proof
         assert isinstance(self.program, ExactProgram)
         self.exact, self.rows = self.program, np.flatnonzero(problem.planted.any(axis=1))
         self.points, self.images = np.empty((self.groups.rank, 0)), np.empty((self.groups.n, 0))
@@ -185,7 +186,7 @@ class NeuronPricing(Pricing):
         new, signs, ratios = self._violating(lam, limit)
         skip, size = self._skip(lam, limit)
         bounds = None
-        if max(size, *ratios[:1], 0.0) <= PROVED_BELOW:
+        if max([size, *ratios]) <= PROVED_BELOW:
             both = [self._bounds(lam, sign) for sign in (1.0, -1.0)]
             worst = int(np.argmax([b.lower for b in both]))
             bounds = replace(both[worst], upper=max(b.upper for b in both))
@@ -274,12 +275,11 @@ class NeuronPricing(Pricing):
 
     def _violating(self, lam: Array, limit: float) -> tuple[Array, Array, Array]:
         """Return unit neurons (r, k), one per violating pattern off the planted ones, with their signs and ratios."""
-        known = self.points[:, self.points.any(axis=0)]
-        starts = np.hstack([self._starts(), known])
+        known = self.points[:, np.argsort(-(self.images.T @ lam))[: KNOWN * self.groups.n]]
+        starts = np.hstack([self._starts(), known[:, known.any(axis=0)]])
         (plus, above), (minus, below) = (self._ascended(lam, sign, starts, limit) for sign in (1.0, -1.0))
         signs, values = np.repeat([1.0, -1.0], [len(above), len(below)]), np.concatenate([above, below])
-        order = np.argsort(-values)
-        return np.hstack([plus, minus])[:, order], signs[order], values[order]
+        return np.hstack([plus, minus]), signs, values
 
     def _starts(self) -> Array:
         """Draw starting points (r, k) of the ascent."""
