@@ -117,7 +117,7 @@ def test_figure_9_few_neurons_generalise_and_many_do_not(k, low, high):
 
 @pytest.mark.parametrize(("v", "w", "end"), [((1, 1), (1, -3), 0), ((1, -1), (1, 3), Fraction(1, 4))])
 def test_equal_signs_recover_and_opposite_ones_get_stuck_in_one_dimension(v, w, end):
-    """a = d = 1: the loss is ((S_+ - 1)^2 + (S_- - 1)^2)/4, with S_+ and S_- the sums of v_i w_i over w_i > 0 and < 0."""
+    """a = d = 1: the loss is ((S_+ - 1)^2 + (S_- - 1)^2)/4, S_+ and S_- the sums of v_i w_i over w_i > 0 and < 0."""
     parameters = start(0, 2, 1, outer=np.array(v)[:, None] * 1e-3)
     parameters["W"][:, 0] = np.array(w) * 1e-3
     descent(parameters, 0.1, Budget(2000, target_loss=1e-13), fixed=False)
