@@ -42,17 +42,21 @@ HEADER = (*names_of(Header), "sampling", "claims", "report", "axes")
 
 @dataclass(frozen=True)
 class RatioCurve:
-    """The line y = x / ratio: {ratio: 2.0} is n = 2d in a diagram with n on the x axis and d on the y axis."""
+    """The line y = x / ratio: {ratio: 2.0} is n = 2d in a diagram with n on the x axis and d on the y axis. where: the
+    coordinates of the panels that it is about, by default all."""
 
     ratio: Annotated[float, Gt(0)]
+    where: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class NamedCurve:
-    """A theory curve by name, drawn where it has the value `level` (null: the default level of the curve)."""
+    """A theory curve by name, drawn where it has the value `level` (null: the default level of the curve). where: the
+    coordinates of the panels that it is about, by default all. The name of the shown column gives a contour of it."""
 
     name: Annotated[str, MinLen(1)]
     level: float | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,11 @@ def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
     return style
 
 
-FigureName = Literal["auto", "map", "ratios", "profile", "forest", "loss", "paths", "pairing", "landscape", "network"]
-"""The figures that a report may have first; the last five show training records."""
+FigureName = Literal[
+    "auto", "map", "ratios", "profile", "forest", "table", "loss", "paths", "pairing", "landscape", "network"
+]
+"""The figures that a report may have first; the last five show training records. A `table` is none in
+the gallery, which has the numbers of its grid cells instead."""
 
 
 IntervalShape = Literal["probit", "smooth", "free"]
@@ -136,11 +143,12 @@ class ReportSpec:
     of a threshold assumes about success along x: `probit`, `smooth` (no sharp bend), or `free` (that it rises or
     falls). Without `panel`, each combination of the remaining axes has a panel. curves: drawn into the diagram: a
     theory curve's name, {ratio: 2.0}, or your function of one coordinate as {function: module:NAME}, with a label.
-    labels: names of axes, measured columns and theory curves in pictures, pages and the terminal, such as {alpha:
-    "$\\alpha = n/d$"}; tables keep the names of the config. scale, limits: of the colours; the default scale
-    depends on the kind of the value. figure: a map of the plane, fractions against the `ratios` n/d, a profile (a line
-    along x for each y), or a forest plot (a row for each threshold); `auto` chooses the most informative one. The name
-    of a figure of training records, such as `landscape`, puts that one first.
+    labels: names of axes, measured columns, theory curves and values in pictures, pages and the terminal, such as
+    {alpha: "$\\alpha = n/d$", "method.polish=lm": polished}; tables keep the names of the config. scale, limits: of the
+    colours; the default scale depends on the kind of the value. figure: a map of the plane, fractions against the
+    `ratios` n/d, a profile (a line along x for each y), a forest plot (a row for each threshold, or for each grid cell
+    without one), or in the gallery a `table`; `auto` chooses the most informative one. The name of a figure of training
+    records, such as `landscape`, puts that one first.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None

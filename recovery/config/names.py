@@ -65,7 +65,7 @@ def report_uses(report: ReportSpec) -> Iterator[Use]:
     for name in set(report.labels) - {report.x, report.y}:
         yield Use(("report", "labels", name), name, "label")
     for i, curve in enumerate(report.lines):
-        if isinstance(curve, NamedCurve):
+        if isinstance(curve, NamedCurve) and curve.name not in report.values:  # a contour of what is shown
             yield Use(("report", "curves", i), curve.name, "curve")
 
 
@@ -80,7 +80,7 @@ def report_unknown_names(tree: Tree, uses: Iterable[Use], axes: Sequence[str], c
     known = {"column": measured, "limit": measured, "label": (*coordinates, *measured), "curve": ()}
     for at, used, what, _ in uses:
         name, allowed = column_of(used) if what == "column" else used, known.get(what, coordinates)
-        if name in allowed:
+        if name in allowed or (what == "label" and {"=", ":"} & set(name)):  # a value, which only rows name in full
             continue
         if what == "expression" and is_expression(name):
             try:

@@ -14,12 +14,14 @@ from recovery.config.tree import ConfigError, Path, Problem, as_shown, invalid
 from recovery.config.validate import build
 from recovery.types import Array
 
-DECADES = 20.0
+DECADES = 10.0
 """Positive values that span this factor, and whose ratios are more even than their steps, get a log axis."""
 FAR = 1000.0
 """Values that span this factor get a log axis however they are spaced."""
-STEPS = 4
+STEPS = 3
 """At least this many values with equal ratios get a log axis whatever they span: they were chosen by ratio."""
+ROUNDED = 0.05
+"""Largest spread of the logarithms of ratios, in parts of their mean, that are equal up to rounding: 16, 25, 40, 63."""
 
 Number = Annotated[int | float, Field(description="a number")]
 MOST_VALUES = 100_000
@@ -148,13 +150,13 @@ def same_as(value: object) -> object:
 
 def log_spaced(numbers: Array) -> bool:
     """Return whether positive numbers suit a log axis: equal ratios, a wide span, or ratios more even than steps."""
-    if len(numbers) >= STEPS and _spread(np.diff(np.log(numbers))) < 1e-6:
-        return True
-    if len(numbers) < 2 or numbers.max() < DECADES * numbers.min():
+    if len(numbers) < 2:
         return False
-    if len(numbers) == 2 or numbers.max() >= FAR * numbers.min():
+    ratios, span = _spread(np.diff(np.log(numbers))), numbers.max() / numbers.min()
+    if span >= FAR or (len(numbers) == 2 and span >= DECADES):
         return True
-    return _spread(np.diff(np.log(numbers))) < _spread(np.diff(numbers))
+    equal = len(numbers) >= STEPS and ratios < ROUNDED
+    return (equal or span >= DECADES) and ratios < _spread(np.diff(numbers))
 
 
 def _spread(steps: Array) -> float:

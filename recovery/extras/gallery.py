@@ -18,7 +18,9 @@ from recovery.errors import RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
-from recovery.report.figures import drawings, render
+from recovery.report.figures import drawings, is_told, render
+from recovery.report.figures.bars import Bars
+from recovery.report.figures.forest import values_of
 from recovery.runner.plan import Plan, plan
 from recovery.store import read
 from recovery.store.folder import Folder
@@ -84,7 +86,8 @@ def _extent_words(plan: Plan, cells: Index, replicates: int) -> str:
 class Shown:
     """A figure of the gallery. Without anything to draw it has no pictures; remark: why it cannot be drawn, or empty.
 
-    pictures: (file, text alternative) of each picture. seconds: total run time of the stored trials.
+    pictures: (file, text alternative) of each picture. numbers: a Markdown table of grid cells in place of the main
+    picture, if it says all. seconds: total run time of the stored trials.
     """
 
     name: str
@@ -96,6 +99,7 @@ class Shown:
     command: str = ""
     pictures: tuple[tuple[str, str], ...] = ()
     claims: tuple[ClaimResult, ...] = ()
+    numbers: str = ""
     remark: str = ""
 
 
@@ -135,13 +139,32 @@ def show(name: str, place: Path) -> Shown:
         planned, seconds = analysis.diagram.sweep.replicates, float(analysis.diagram.frame["seconds"].sum())
         command = f"recover sweep {name}" + ("" if planned == sweep.replicates else f" --set replicates={planned}")
         pictures = []
-        for suffix, drawing in drawings(analysis).items():
+        for suffix, drawing in drawings(analysis, told=True).items():
             file = f"{PICTURES}/{'-'.join(filter(None, [name, suffix]))}.png"
             (place / file).write_bytes(render(drawing.draw(), "png", DOTS))
             pictures.append((file, drawing.words))
-        return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))
+        numbers = _numbers(analysis) if is_told(analysis) else ""
+        return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims), numbers)
     except RecoverError as error:
         return Shown(*head, size, remark=str(error))
+
+
+def _numbers(analysis: Analysis) -> str:
+    """Return a Markdown table of the shown values in each grid cell, with the ends of their bars."""
+    parts = [list(values_of(one)) for one in analysis.diagram.one_by_one]
+    heads = ["", *(part[0].what for part in parts), "trials"]
+    rows = [
+        [
+            ones[0].panel,
+            *(
+                f"{one.estimate} ({one.found.ends('.3g')})" if one.found.low < one.found.high else one.estimate
+                for one in ones
+            ),
+            str(ones[0].trials),
+        ]
+        for ones in zip(*parts, strict=True)
+    ]
+    return f"{_table(heads, rows)}\nIn brackets: {Bars.of(analysis.diagram, analysis.diagram.table).words}.\n"
 
 
 def paper_of(name: str) -> str:
@@ -234,15 +257,15 @@ def _page(paper: str, shown: Sequence[Shown], place: Path) -> str:
     """Return the page of a paper: thumbnails, figures with their claims, and a table of all figures."""
     heads, rows = gallery_table(shown)
     linked = [
-        [f"[{one.name}](#{one.name})" if one.pictures else one.name, *rest]
+        [f"[{one.name}](#{one.name})" if one.pictures or one.numbers else one.name, *rest]
         for one, (_, *rest) in zip(shown, rows, strict=True)
     ]
-    drawn = [one for one in shown if one.pictures]
+    entries = [one for one in shown if one.pictures or one.numbers]
     parts = [
         f"# {paper_title(paper)}\n",
         in_short(shown) + "\n",
-        _thumbnails(drawn),
-        *(_entry(one, place) for one in drawn),
+        _thumbnails([one for one in entries if one.pictures]),
+        *(_entry(one, place) for one in entries),
         "## All figures in one table\n",
         _table(heads, linked),
         SIZES,
@@ -275,6 +298,7 @@ def _entry(one: Shown, place: Path) -> str:
     folder = os.path.relpath(one.folder, place)
     lines = [f"## {one.name}\n", f"{one.title}. {one.source}. Size: {one.size.words}.\n"]
     lines += [f"![{words}]({file})\n" for file, words in one.pictures]
+    lines += [one.numbers] if one.numbers else []
     lines += [
         f"- **{claim.verdict_words}**: {claim.stated.removesuffix('.')}{f' ({claim.source})' if claim.source else ''}."
         + (f" Measured: {claim.measured}." if claim.verdict != "not tested" else "")

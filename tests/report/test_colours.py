@@ -47,14 +47,15 @@ def test_all_pairs_of_unordered_lines_are_told_apart(where: str, eyes: str) -> N
 @pytest.mark.parametrize(("where", "count"), SHADED)
 def test_neighbours_of_ordered_lines_are_told_apart(where: str, count: int, eyes: str) -> None:
     colours = [seen(colour, eyes) for colour in SHADED[where, count]]
-    assert min(a.delta_e(b, method="76") for a, b in pairwise(colours)) >= 10
+    assert min(a.delta_e(b, method="76") for a, b in pairwise(colours)) >= 7.5
 
 
 @pytest.mark.parametrize("where", UNORDERED)
 def test_lines_are_visible_on_their_background(where: str) -> None:
     background = BACKGROUNDS.get(where, "#ffffff")
-    colours = UNORDERED[where] + SHADED[where, 10]
-    assert min(Color(colour).contrast(background, method="wcag21") for colour in colours) >= 1.5
+    contrasts = [Color(colour).contrast(background, method="wcag21") for colour in UNORDERED[where]]
+    assert min(contrasts) >= 1.5
+    assert min(Color(colour).contrast(background, method="wcag21") for colour in SHADED[where, 10]) >= 3
 
 
 def test_shades_become_lighter_or_darker_all_the_way() -> None:

@@ -378,15 +378,16 @@ def test_values_of_an_axis_are_text(browser: Any, tmp_path: Path) -> None:
 
 
 def test_several_grids_and_other_figures_are_on_one_page(browser: Any, tmp_path: Path) -> None:
-    rows = wendel_rows()
-    rows["convex_recovered"] = rows["recovered"].where(rows["n"] < 60, other=True)
-    text = report_page([analysed(rows, title=HOSTILE), analysed(wendel_rows(seed=1), name="other")])
+    forest = {"x": "n", "y": "d", "figure": "forest"}
+    text = report_page(
+        [analysed(wendel_rows(), title=HOSTILE, report=forest), analysed(wendel_rows(seed=1), name="other")]
+    )
     assert len(text) < 1_500_000
     for opened in visit(browser, text, tmp_path / "pictures.html"):
         assert len(opened.find_elements("css selector", ".maps canvas")) == 2
         (picture,) = opened.find_elements("css selector", ".picture img")
         assert int(picture.get_attribute("naturalWidth")) > 400
-        assert "the same draws" in picture.accessible_name
+        assert "one row each" in picture.accessible_name
 
 
 def test_the_library_of_the_page_is_that_of_vl_convert() -> None:

@@ -61,7 +61,7 @@ def test_records_are_found_again_by_cell_and_replicate(tmp_path):
 
 
 def test_two_fixed_signs_have_paths_and_a_landscape_and_several_outputs_have_pairs(tmp_path):
-    assert set(figures_beside(Analysis(Diagram.of(stored(tmp_path, TRAINED))))) == {"loss", "paths", "landscape"}
+    assert set(figures_beside(Analysis(Diagram.of(stored(tmp_path, TRAINED))))) == {"loss", "landscape"}
     other = tmp_path / "several"
     other.mkdir()
     assert set(figures_beside(Analysis(Diagram.of(stored(other, SEVERAL))))) == {"loss", "pairing"}
@@ -79,7 +79,7 @@ def test_report_writes_the_extra_figures_beside_the_diagram(tmp_path):
     grid = stored(tmp_path, TRAINED)
     report([grid.path], "svg", "population_loss", None)
     names = {path.name for path in (grid.path / "report").iterdir()}
-    assert names == {"trained-population_loss.svg", "trained-loss.svg", "trained-paths.svg", "trained-landscape.svg"}
+    assert names == {"trained-population_loss.svg", "trained-loss.svg", "trained-landscape.svg"}
 
 
 def test_the_landscape_has_its_minimum_at_plus_and_minus_a_and_a_flat_valley():

@@ -222,7 +222,14 @@ class Diagram:
         rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), combined)
         wheres = [dict(zip(names, values, strict=True)) for values in combined]
         return [
-            Panel(PLAIN.where(where), where, table[rank == i], x, y, unstarted.get(values, ()))
+            Panel(
+                PLAIN.labelled(self.sweep.report.labels, {}).where(where),
+                where,
+                table[rank == i],
+                x,
+                y,
+                unstarted.get(values, ()),
+            )
             for i, (values, where) in enumerate(zip(combined, wheres, strict=True))
         ]
 

@@ -115,7 +115,9 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         y = next((name for name in free if name not in (x, spec.panel)), None)
     others = [name for name in varying if name not in (x, y)]
     operands = [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names]
-    for name in [*sweep.computed, *operands, *user_axes(sweep.axes)]:
+    # what the words on the y axis determine is part of what they stand for, such as the rate of an optimiser
+    meant = [] if y is None or is_number(frame[y]) else reversed(others)
+    for name in [*sweep.computed, *operands, *user_axes(sweep.axes), *meant]:
         rest = [other for other in others if other != name]
         if name in others and name != spec.panel and _determine(frame, sweep, [x, y, *rest], name):
             others = rest

@@ -10,7 +10,7 @@ import pandas as pd
 
 from recovery.errors import ReportError
 from recovery.methods.columns import Columns, implied, parse_event
-from recovery.report.diagram.vocabulary import column_words, unmarked
+from recovery.report.diagram.vocabulary import PLAIN, column_words, unmarked
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 
@@ -45,7 +45,7 @@ class Quantity:
     def label(self) -> str:
         """The quantity in words, for axes and titles."""
         words = self.words or column_words(self.column)
-        return words if self.at_most is None else f"{words} ≤ {self.at_most:g}"
+        return words if self.at_most is None else f"{words} ≤ {PLAIN.number(self.at_most)}"
 
     def labelled(self, labels: Mapping[str, str]) -> "Quantity":
         """Return the quantity with its label from the config."""

@@ -1,7 +1,7 @@
 """Theory in a diagram: the config's `curves` as lines in the plane of n and d, and theory along the x axis for diagrams
 drawn as lines, with one line per y of a panel."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import scipy
 from contourpy import contour_generator
 from numpy.typing import ArrayLike
 
-from recovery.config.header import NamedCurve, PointsCurve, RatioCurve
+from recovery.config.header import Line, NamedCurve, PointsCurve, RatioCurve
 from recovery.errors import ReportError
 from recovery.report.diagram.axis import Axis
 from recovery.report.diagram.diagram import Diagram
@@ -40,21 +40,31 @@ class TheoryLine:
     secondary: bool = False
 
 
-def lines(diagram: Diagram) -> list[TheoryLine]:
-    """Return the lines of the config's `report.curves` in the diagram's plane; named curves are over n and d."""
-    layout, panel = diagram.layout, diagram.panels[0]
+def lines(diagram: Diagram, i: int = 0) -> list[TheoryLine]:
+    """Return the lines of the config's `report.curves` in the plane of panel i; named curves are over n and d."""
+    layout, panel = diagram.layout, diagram.panels[i]
     result: list[TheoryLine] = []
-    for spec in diagram.sweep.report.lines:
+    for spec in curves_of(diagram, panel):
         if isinstance(spec, PointsCurve):
             if {spec.x, spec.y} == {layout.x, layout.y}:
                 points = np.array(spec.points)
                 result.append(TheoryLine(spec.label, points if spec.x == layout.x else points[:, ::-1]))
+        elif isinstance(spec, NamedCurve) and spec.name == diagram.quantity.column:
+            level = 0.5 if spec.level is None else spec.level
+            x, y, label = Axis(panel.x).at, Axis(panel.y).at, f"{diagram.measured_label} = {level:g}"
+            measured = contour_generator(x, y, np.ma.masked_invalid(panel.matrix("value"))).lines(level)
+            result += [TheoryLine(label, np.asarray(part)) for part in measured]
         elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
             n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
             traced = _traced(diagram, spec, n, d)
             turned = [TheoryLine(line.label, line.points[:, ::-1], line.secondary) for line in traced]
             result += traced if layout.x == "n" else turned
     return result
+
+
+def curves_of(diagram: Diagram, panel: Panel) -> list[Line]:
+    """Return the config's curves that are about this panel."""
+    return [spec for spec in diagram.sweep.report.lines if panel.agrees(getattr(spec, "where", {}))]
 
 
 def ratio_label(spec: RatioCurve) -> str:
@@ -127,12 +137,13 @@ def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) ->
     """
     rows = _rows(diagram, panel, y)
     along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
-    return [*_own(diagram, rows, along), *_named(diagram, rows, along), *_ratios(diagram, rows)]
+    specs = curves_of(diagram, panel)
+    return [*_own(diagram, rows, along), *_named(diagram, specs, rows, along), *_ratios(diagram, specs, rows)]
 
 
-def named_curves(diagram: Diagram) -> list[Curve]:
-    """Return the named curves of the config; where recovery is shown, curves of an obstacle become their complement."""
-    names = [spec.name for spec in diagram.sweep.report.lines if isinstance(spec, NamedCurve)]
+def named_curves(diagram: Diagram, specs: Sequence[Line]) -> list[Curve]:
+    """Return the named of these curves; where recovery is shown, curves of an obstacle become their complement."""
+    names = [spec.name for spec in specs if isinstance(spec, NamedCurve)]
     if diagram.quantity.column == "recovered":
         names = [RISING.get(name, name) for name in names]
     return [_labelled(diagram, CURVES[name]) for name in names if name in CURVES]
@@ -155,28 +166,30 @@ def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
             # draw a smooth curve through the means, but not for a bound, which may have steps
             if len(at) > 2 and name != "bound":
                 at, values = along, scipy.interpolate.PchipInterpolator(at, values)(along)
-            predictions.append(Along(name, np.stack([at, values], 1), "rows", rank))
+            label = diagram.sweep.report.labels.get(name, name)
+            predictions.append(Along(label, np.stack([at, values], 1), "rows", rank))
     return predictions
 
 
-def _named(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
+def _named(diagram: Diagram, specs: Sequence[Line], rows: pd.DataFrame, along: Array) -> list[Along]:
     predictions = []
-    for rank, curve in enumerate(named_curves(diagram)):
+    for rank, curve in enumerate(named_curves(diagram, specs)):
         values = _values(curve, diagram, rows, along)
         if values is not None:
-            source: Literal["curve", "interval"] = "interval" if curve.interval else "curve"
+            own = diagram.layout.y in curve.axes
+            source: Literal["rows", "curve", "interval"] = "interval" if curve.interval else "rows" if own else "curve"
             predictions.append(Along(curve.label, np.stack([along, values], 1), source, rank))
     return predictions
 
 
-def _ratios(diagram: Diagram, rows: pd.DataFrame) -> list[Along]:
+def _ratios(diagram: Diagram, specs: Sequence[Line], rows: pd.DataFrame) -> list[Along]:
     """Return the values of x at which the config's ratios of n and d are reached in a slice."""
     predictions, x = list[Along](), diagram.layout.x
     other = {"n": "d", "d": "n"}.get(x)
     if x != "n/d" and (other is None or rows[other].nunique() != 1):
         return predictions
     size = float(rows[other].iloc[0]) if other else 1.0
-    for rank, spec in enumerate(diagram.sweep.report.lines):
+    for rank, spec in enumerate(specs):
         if isinstance(spec, RatioCurve):
             at = size / spec.ratio if x == "d" else size * spec.ratio
             predictions.append(Along(ratio_label(spec), np.array([[at, np.nan]]), "ratio", rank))

@@ -99,7 +99,7 @@ def _plain(mathematics: str) -> str:
 @dataclass(frozen=True)
 class Script:
     """A way of writing text. own: converts text of a config, which has no markup. marked: converts text with
-    mathematics between dollar signs. labels: the config's names of coordinates, with such mathematics. shared: parts
+    mathematics between dollar signs. labels: the names that the config gives coordinates and values. shared: parts
     that all values of a coordinate have, such as `success=0.2`, which titles omit."""
 
     own: Callable[[str], str]
@@ -131,6 +131,8 @@ class Script:
         if isinstance(value, int | float | np.number):
             return self.number(float(value))
         text = str(value)
+        if text in self.labels:
+            return self.marked(self.labels[text])
         if _OF_PARTS.fullmatch(text) is None:
             return self.own(text.replace("_", " "))
         parts = [VALUES.get(part, part.replace("=", " = ")) for part in text.split() if part not in shared]
@@ -139,7 +141,7 @@ class Script:
     def number(self, value: float) -> str:
         """Return a number for a tick or title: 0.05, 400, or a power of ten if it is far from 1."""
         if value == 0 or 1e-3 <= abs(value) < 1e5 or not np.isfinite(value):
-            return f"{value:g}"
+            return self.marked(f"${value:g}$") if value < 0 else f"{value:g}"
         mantissa, exponent = f"{value:.3e}".split("e")
         if value.is_integer() and float(f"{value:.3e}") != value:
             return f"{value:.0f}"  # integers that four digits do not show exactly are written in full
@@ -150,12 +152,15 @@ class Script:
     def pair(self, name: str, value: Any) -> str:
         """Return a coordinate with its value, `n = 50`; values that need no name stand alone: `Gaussian`."""
         last = name.split(".")[-1]
+        if label := self.labels.get(f"{name}={value}"):
+            return self.marked(label)
         if words := VALUES.get(f"{name}={value}", VALUES.get(f"{last}={value}")):
             return self.own(words)
         if last in BARE and isinstance(value, str):
             return self.value(value, self.shared.get(name, frozenset()))
         letter = _MATHEMATICS.search(LETTERS.get(last, ""))
-        return f"{self.marked(letter[0]) if letter else self.own(last.replace('_', ' '))} = {self.value(value)}"
+        text = self.marked(letter[0]) if letter and name not in self.labels else self.axis(name)
+        return f"{text} = {self.value(value)}"
 
     def where(self, where: Mapping[str, Any]) -> str:
         """Return the coordinates of a panel: `σ = 0.1, Gaussian, all patterns`."""

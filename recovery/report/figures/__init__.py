@@ -4,6 +4,7 @@ from recovery.report.figures.kinds import (
     draw_into as draw_into,
     drawings as drawings,
     figures_beside as figures_beside,
+    is_told as is_told,
     main_figure as main_figure,
     main_kind as main_kind,
 )

@@ -1,7 +1,9 @@
 """The error bars of a value in grid cells, and the words for them: the same in figures, on pages and in notebooks."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from recovery.interval import LEVEL, percent
@@ -9,6 +11,14 @@ from recovery.report.claims.mean_tables import means_of, shown_tables
 from recovery.report.diagram import INTERVAL, RANGE, STANDARD_ERROR, Diagram
 from recovery.report.statistics import exact_interval
 from recovery.types import Array
+
+
+def _draws(diagram: Diagram, cells: pd.DataFrame) -> Any:
+    """Return the number of draws behind the frequency of each of these grid cells; None if the config gives none."""
+    if "method.draws" in diagram.frame:
+        return diagram.frame["method.draws"].groupby(diagram.cells.code).first().loc[cells.index].to_numpy(dtype=float)
+    method = diagram.sweep.document.get("method")
+    return method.get("draws") if isinstance(method, dict) else None
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,10 @@ class Bars:
         if diagram.proportion:
             heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
             ends = exact_interval(cells["yes"], cells["no"])
+            return cls(value, *ends, diagram.measured_label, INTERVAL, heads)
+        if str(diagram.quantity) == "frequency" and diagram.single and (draws := _draws(diagram, cells)) is not None:
+            heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
+            ends = exact_interval(np.round(value * draws), np.round((1 - value) * draws))
             return cls(value, *ends, diagram.measured_label, INTERVAL, heads)
         if diagram.single:
             return cls(value, value, value, diagram.measured_label, "", ("", ""))

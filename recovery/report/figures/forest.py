@@ -1,8 +1,10 @@
 """The forest plot: one row per threshold with its interval, what a source states, the verdict and the trials.
 
-It replaces small multiples that nobody can read: many panels, or panels of few grid cells.
+It replaces small multiples that nobody can read: many panels, or panels of few grid cells. Of a value without a
+threshold, it has one row per grid cell.
 """
 
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -11,8 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.interval import interval_words
+from recovery.config.claims import ValueClaim
+from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, Line
+from recovery.report.claims.mean_tables import printed_numbers
+from recovery.report.diagram import Diagram, rows_where
+from recovery.report.figures.bars import Bars
 from recovery.report.figures.sheet import Sheet, interval_handle, sheet
 from recovery.report.figures.style import LINES, font_size, label_log, plain, style_of, wrapped
 from recovery.text import many
@@ -31,50 +37,84 @@ VERDICTS = {"contradicted": LINES[1], "inconclusive": "0.4"}
 
 def is_forest(analysis: Analysis) -> bool:
     """Return whether there are too many panels with a threshold for a panel each."""
-    return len(analysis.diagram.panels) >= MANY and len(rows_of(analysis)) > 1
+    return len(analysis.diagram.panels) >= MANY and len(_thresholds(analysis)) > 1
 
 
 def rows_of(analysis: Analysis) -> list[list[Line]]:
-    """Return the lines of each threshold of the shown value: one, or one for each claim about it."""
+    """Return the lines of each threshold of the shown value: one, or one for each claim about it. A value without a
+    threshold has a line for each grid cell."""
+    return _thresholds(analysis) or [[line] for line in values_of(analysis.diagram)]
+
+
+def _thresholds(analysis: Analysis) -> list[list[Line]]:
     value, what = str(analysis.diagram.quantity), [Line.of(one).what for one in analysis.all_thresholds[:1]]
     lines = [line for line in analysis.lines if line.value == value and [line.what] == what]
     return [list(some) for _, some in groupby(lines, key=lambda line: line.panel)]
 
 
+def values_of(diagram: Diagram) -> Iterator[Line]:
+    """Yield the value of each grid cell with its bar, and as limits the number that a table or a claim states."""
+    layout, value = diagram.layout, str(diagram.quantity)
+    claims = [one for one in diagram.sweep.claims if isinstance(one, ValueClaim) and one.of == value]
+    for panel in diagram.panels:
+        for k, y in enumerate(panel.y):
+            cells = panel.cells[panel.cells["iy"] == k].sort_values("ix")
+            bars, printed = Bars.of(diagram, cells), printed_numbers(diagram, panel, y, cells)
+            for i, (row, ix) in enumerate(cells["ix"].items()):
+                axes = ((layout.y, y, panel.y), (layout.x, panel.x[ix], panel.x))
+                where = panel.where | {str(name): one for name, one, values in axes if len(values) > 1}
+                rows = diagram.frame[diagram.cells.code == row]
+                limits = [(one[i], one[i]) for one in printed]
+                limits += [one.limits for one in claims if rows_where(rows, one.where).all()]
+                found = Interval(float(bars.value[i]), float(bars.low[i]), float(bars.high[i]))
+                words, trials = (diagram.script.where(where), bars.label, f"{found.estimate:.3g}", ""), len(rows)
+                yield Line("", *words, found=found, trials=trials, limits=(*limits, (-np.inf, np.inf))[0])
+
+
 def draw_forest(analysis: Analysis) -> Figure:
-    """Draw the thresholds of an analysis, the first at the top."""
-    diagram, rows = analysis.diagram, rows_of(analysis)
-    style = style_of(diagram)
-    with sheet(1, diagram.heading, style) as page:
+    """Draw the thresholds or the values of an analysis, the first at the top; several values beside one another."""
+    diagram = analysis.diagram
+    shown = [analysis, *(Analysis(one) for one in diagram.one_by_one[1:])]
+    parts, style = [{some[0].panel: some for some in rows_of(one)} for one in shown], style_of(diagram)
+    panels = list(dict.fromkeys(panel for part in parts for panel in part))
+    with sheet(len(shown), diagram.heading, style, columns=len(shown), share=(False, True)) as page:
         size, wide = font_size("ytick.labelsize"), style.width(2)
         page.figure.set_figwidth(wide)
-        names = [wrapped(plain(some[0].panel or diagram.title), size, 0.4 * wide) for some in rows]
-        words = [_words(some) for some in rows]
+        names = [wrapped(plain(panel or diagram.title), size, 0.4 * wide) for panel in panels]
+        words = [_words(parts[0][panel]) if len(shown) == 1 else [] for panel in panels]
         heights = [max(len(name), len(some)) for name, some in zip(names, words, strict=True)]
         at = -(np.cumsum(heights) - np.array(heights) / 2)
-        ax = page.axes[0]
-        numbers = np.array([number for some in rows for number in _numbers(some) if np.isfinite(number)])
-        span = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 1.0)
-        log = span[0] > 0 and span[1] / span[0] > LOG
-        room = 0.06 * (np.log(span[1] / span[0]) if log else span[1] - span[0]) or 0.5
-        ends = (span[0] * np.exp(-room), span[1] * np.exp(room)) if log else (span[0] - room, span[1] + room)
-        ax.set(xscale="log" if log else "linear", xlim=ends, ylim=(at[-1] - heights[-1] / 2, 0.0))
-        for y, some, texts in zip(at, rows, words, strict=True):
-            _draw_row(ax, y, some, ends)
-            colour = VERDICTS.get(some[0].verdict, "black")
-            ax.text(
-                1.02, y, "\n".join(texts), transform=ax.get_yaxis_transform(), va="center", color=colour, fontsize=size
-            )
-        ax.set_yticks(at, ["\n".join(name) for name in names])
-        ax.tick_params(axis="y", length=0)
-        ax.grid(axis="x", color="0.9", lw=0.5)
-        ax.set_axisbelow(True)
-        if log:
-            label_log(ax.xaxis, *ends)
-        page.label(rows[0][0].what, "")
-        _add_key(page, analysis, rows)
+        for ax, one, part in zip(page.axes, shown, parts, strict=True):
+            rows = list(part.values())
+            ends = _set_width(ax, rows)
+            ax.set_ylim(at[-1] - heights[-1] / 2, 0.0)
+            for y, panel, texts in zip(at, panels, words, strict=True):
+                _draw_row(ax, y, part.get(panel, []), ends)
+                colour = VERDICTS.get(parts[0][panel][0].verdict, "black") if texts else "black"
+                beside: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": size}
+                ax.text(1.02, y, "\n".join(texts), color=colour, **beside)
+            ax.tick_params(axis="y", length=0)
+            above = plain(one.diagram.quantity.label) if len(shown) > 1 and rows[0][0].value else ""
+            ax.set_xlabel(", ".join(filter(None, [above, rows[0][0].what])))
+            _add_key(page, analysis, rows)
+        page.axes[0].set_yticks(at, ["\n".join(name) for name in names])
         page.figure.set_figheight(0.5 + ROW * style.magnification * sum(heights))
     return page.figure
+
+
+def _set_width(ax: Axes, rows: list[list[Line]]) -> tuple[float, float]:
+    """Set the x axis to what the rows draw, and return its ends."""
+    numbers = np.array([number for some in rows for number in _numbers(some) if np.isfinite(number)])
+    span = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 1.0)
+    log = span[0] > 0 and span[1] / span[0] > LOG
+    room = 0.06 * (np.log(span[1] / span[0]) if log else span[1] - span[0]) or 0.5
+    ends = (span[0] * np.exp(-room), span[1] * np.exp(room)) if log else (span[0] - room, span[1] + room)
+    ax.set(xscale="log" if log else "linear", xlim=ends)
+    ax.grid(axis="x", color="0.9", lw=0.5)
+    ax.set_axisbelow(True)
+    if log:
+        label_log(ax.xaxis, *ends)
+    return ends
 
 
 def _numbers(some: list[Line]) -> list[float]:
@@ -88,11 +128,13 @@ def _words(some: list[Line]) -> list[str]:
     line = some[0]
     claims = [f"{one.stated}: {one.verdict}" for one in some if one.stated]
     trials = many(line.trials, "trial")
-    return [f"{line.estimate}, {trials}", *claims]
+    return [f"{line.found.estimate:.4g}, {trials}" if line.found.known else f"{line.estimate}, {trials}", *claims]
 
 
 def _draw_row(ax: Axes, y: float, some: list[Line], ends: tuple[float, float]) -> None:
     """Draw one threshold: a dot in its interval, or the range of the slices; an arrow where an end is open."""
+    if not some:
+        return
     found, inside = some[0].found, [float(np.clip(end, *ends)) for end in (some[0].found.low, some[0].found.high)]
     if np.isfinite([found.low, found.high]).any():
         ax.plot(inside, [y, y], **(RANGE if some[0].changes else {"color": "black", "lw": 1.0}))
@@ -111,12 +153,18 @@ def _draw_row(ax: Axes, y: float, some: list[Line], ends: tuple[float, float]) -
 def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
     """Add the entries of the legend for what the rows draw."""
     lines = [line for some in rows for line in some]
-    page.add([interval_handle(f"estimate, {interval_words(analysis.levels)}")])
+    thresholds = bool(_thresholds(analysis))
+    words = (
+        f"estimate, {interval_words(analysis.levels)}"
+        if thresholds
+        else Bars.of(analysis.diagram, analysis.diagram.table).words
+    )
+    page.add([interval_handle(words)] if words else [])
     if any(line.changes for line in lines):
         page.add([Line2D([], [], **RANGE, label="range over the slices: no common value")])
     if any(np.isfinite(line.limits).all() for line in lines):
         page.add([Line2D([], [], **STATED, label="stated number")])
-    if any(np.isfinite(line.limits).any() for line in lines):
+    if any(np.isfinite(line.limits).any() and line.limits[0] < line.limits[1] for line in lines):
         page.add([Line2D([], [], **LIMITS, label="limits of the claim")])
-    if unmeasured := [panel.title for panel in analysis.diagram.panels if panel.note]:
+    if unmeasured := [panel.title for panel in analysis.diagram.panels if panel.note and not analysis.diagram.beside]:
         page.add([Line2D([], [], linestyle="none", label=plain(f"not measured: {'; '.join(unmeasured)}"))])

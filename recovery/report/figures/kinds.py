@@ -42,6 +42,10 @@ KINDS: dict[str, Kind] = {
 """Name -> kind. Unless the config names one, the main figure of a report is the last kind here that fits."""
 
 
+FEW = 4
+"""Grid cells that a table says better than a figure."""
+
+
 @dataclass(frozen=True)
 class Drawing:
     """A figure that is drawn on demand, and its text alternative."""
@@ -67,7 +71,7 @@ def main_kind(analysis: Analysis, panels: bool = False) -> str:
 def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
     """Return the kind of the main figure of a report and the figure; several values side by side are `quantities`."""
     diagram, name = analysis.diagram, main_kind(analysis)
-    if not diagram.beside:
+    if not diagram.beside or name == "forest":
         kind = KINDS[name]
         words = kind.words.format(value=diagram.quantity.label, x=diagram.layout.x, y=diagram.layout.y)
         return name, Drawing(words[:1].upper() + words[1:], partial(kind.draw or kind.panels.draw, analysis))
@@ -88,14 +92,23 @@ def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
     }
 
 
-def drawings(analysis: Analysis) -> dict[str, Drawing]:
-    """Return name -> figure for all figures of a report; the name of the first figure is empty.
+def is_told(analysis: Analysis) -> bool:
+    """Return whether a table says all: the config asks for one, or there are at most `FEW` grid cells."""
+    return analysis.diagram.sweep.report.figure == "table" or len(analysis.diagram.table) <= FEW
 
-    It is the main figure, or the figure of training records that the config names, if the rows have such records.
+
+def drawings(analysis: Analysis, told: bool = False) -> dict[str, Drawing]:
+    """Return name -> figure for all figures of a report; the name of the first figure is empty. told: leave out the
+    main figure if a table says all (`is_told`).
+
+    It is the main figure, or the figure of training records that the config names, if the rows have such records; the
+    main figure then follows, unless a table says all that it shows.
     """
     (kind, main), beside = main_figure(analysis), figures_beside(analysis)
     first = beside.pop(analysis.diagram.sweep.report.figure, None)
-    return {"": main, **beside} if first is None else {"": first, kind: main, **beside}
+    if first is None:
+        return beside if told and is_told(analysis) else {"": main, **beside}
+    return {"": first, **({} if is_told(analysis) else {kind: main}), **beside}
 
 
 def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) -> ScalarMappable | None:

@@ -2,9 +2,9 @@
 
 A profile shows the quantity along x with one line per value of y. It is drawn if the config requests a theory curve
 over other axes than (n, d), which is no curve in the plane of n and d; if the rows store their own prediction (columns
-`predicted`, `bound`); or if only one axis varies. Grids whose n are multiples of d leave most of a map empty, so their
-fractions are drawn against n/d. If the config claims a table of the quantity over x and y, its numbers are drawn as
-crosses beside the means of the cells.
+`predicted`, `bound`); or if a map would have few rows. Grids whose n are multiples of d leave most of a map empty, so
+their fractions are drawn against n/d. If the config claims a table of the quantity over x and y, its numbers are drawn
+as crosses beside the means of the cells.
 """
 
 from dataclasses import replace
@@ -33,12 +33,14 @@ from recovery.report.diagram import (
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import interval_handle, write_note
-from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
+from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, ordered, script_of, set_axis
 from recovery.report.statistics import poolable
 from recovery.types import Array
 
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
+FEW_ROWS = 3
+"""Rows of a map that are lines of a profile, where cells in colours would have no intervals."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 4.5, "mew": 1.1, "linestyle": "none"}
 OFFSET = 0.012
 SPREAD = 0.08
@@ -49,11 +51,12 @@ parts of the length of the axis, whose margins are a twentieth."""
 def is_profile(diagram: Diagram) -> bool:
     """Return whether the diagram should be drawn as lines along x."""
     x, y = diagram.layout.x, diagram.layout.y
-    if any(x in curve.axes and curve.axes != ("n", "d") for curve in named_curves(diagram)):
+    if any(x in curve.axes and curve.axes != ("n", "d") for curve in named_curves(diagram, diagram.sweep.report.lines)):
         return True
     if str(diagram.quantity) == "frequency" and x not in ("n", "d"):
         return True
-    return len(diagram.panels[0].y) == 1 or (_is_text(diagram, y) and not _is_text(diagram, x))
+    rows = 1 if is_ragged(diagram) or Axis(diagram.panels[0].x).kind == "even" else FEW_ROWS
+    return len(diagram.panels[0].y) <= rows or (_is_text(diagram, y) and not _is_text(diagram, x))
 
 
 def _is_text(diagram: Diagram, name: str | None) -> bool:
@@ -84,7 +87,7 @@ def _profile(analysis: Analysis) -> Draw:
             if not len(cells):
                 continue
             exact = axis.at[[index[panel.x[ix]] for ix in cells["ix"]]]
-            x = _shifted(axis, exact, k, len(panel.y)) if isinstance(y, str) else exact
+            x = _shifted(axis, exact, k, len(panel.y)) if not ordered(panel.y) else exact
             label = None if len(panel.y) == 1 else script_of(diagram).pair(str(diagram.layout.y), y)
             look = style | ({"lw": 0.6} if joined else {"linestyle": "none"})
             line, undecided = _draw_line(ax, diagram, cells, x, look, label)
@@ -92,7 +95,7 @@ def _profile(analysis: Analysis) -> Draw:
             found += undecided
             if axis.kind != "even" and len(x) > 1:
                 theory += _draw_theory(ax, diagram, panel, y, style["color"], exact)
-            _draw_values_beyond(ax, line)
+            found += _draw_values_beyond(ax, line)
             for printed in printed_numbers(diagram, panel, y, cells):
                 ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
         return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines)
@@ -150,13 +153,17 @@ def _shifted(axis: Axis, x: Array, i: int, count: int) -> Array:
     return x + shift * float(np.ptp(axis.at))
 
 
-def _draw_values_beyond(ax: Axes, line: Line2D) -> None:
-    """Draw an arrow at the upper end of the axis for each value of a line above it."""
-    top, colour = ax.get_ylim()[1], line.get_color()
+def _draw_values_beyond(ax: Axes, line: Line2D) -> list[Line2D]:
+    """Draw an arrow at the end of the axis for each value of a line beyond it, and return the legend entries."""
+    (low, high), entries = ax.get_ylim(), list[Line2D]()
     x, values = (np.asarray(of, dtype=float) for of in line.get_data())
-    above = values > top
-    if above.any():  # an artist without points that is not clipped would spoil the layout of the sheet
-        ax.plot(x[above], np.full(above.sum(), top), "^", color=colour, ms=5, clip_on=False, scaley=False)
+    for end, beyond, marker, words in ((low, values < low, "v", "below"), (high, values > high, "^", "above")):
+        if beyond.any():  # an artist without points that is not clipped would spoil the layout of the sheet
+            style: dict[str, Any] = {"marker": marker, "ms": 5, "linestyle": "none"}
+            at = np.full(beyond.sum(), end)
+            ax.plot(x[beyond], at, **style, color=line.get_color(), clip_on=False, scaley=False)
+            entries.append(Line2D([], [], **style, color="black", label=f"value {words} the axis"))
+    return entries
 
 
 def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> list[Any]:
@@ -174,6 +181,8 @@ def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, 
         at, values = line.points.T
         key = "black" if line.source == "rows" and len(panel.y) > 1 else ink
         if line.source == "ratio":
+            if not ax.get_xlim()[0] <= at[0] <= ax.get_xlim()[1]:
+                continue
             ax.axvline(float(at[0]), **style)
         elif line.source == "interval":
             if (inside := at[values == 1.0]).size:
@@ -207,7 +216,8 @@ def _ratios(analysis: Analysis) -> Draw:
     def draw(ax: Axes, i: int) -> Drawn:
         drawn, pooled = draw_lines(ax, i), analysis.pooled[i]
         handles, interval = list(drawn.handles), pooled.interval
-        if interval.known and interval.bounded and pooled.along.what == "n/d":
+        apart = any(one.interval.low > interval.high or one.interval.high < interval.low for one in pooled.each)
+        if interval.known and interval.bounded and pooled.along.what == "n/d" and not apart:
             handles.append(ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=band))
         return replace(drawn, handles=handles, text=analysis.caption(i))
 

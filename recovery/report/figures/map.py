@@ -9,11 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
+from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, contour
-from recovery.report.diagram import Axis, Diagram, Panel, Scale, lines, scale_of
+from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
@@ -22,8 +23,6 @@ from recovery.types import Array
 MOST_AREAS = 10_000
 """Panels with more grid cells than this are embedded in vector files as bitmaps."""
 MARKS: dict[str, Any] = {"stroke": [(-1, -1), (1, 1)], "cross": "x", "diamond": "D"}
-STUB = 0.05
-"""Length of the open end of an interval, as a share of the axis."""
 
 
 def _map(analysis: Analysis) -> Draw:
@@ -33,10 +32,11 @@ def _map(analysis: Analysis) -> Draw:
 
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
-        mesh = draw_cells(ax, panel, scale.clipped(panel.matrix("value")), scale)
+        values = panel.matrix("value")
+        mesh = draw_cells(ax, panel, scale.clipped(values), scale)
         write_note(ax, panel)
         marks = _draw_marks(ax, diagram, panel)
-        handles = [*_draw_theory(ax, diagram), *_draw_thresholds(ax, analysis, i), *marks]
+        handles = [*_draw_theory(ax, diagram, i), *_draw_thresholds(ax, analysis, i), *marks, *_blank_key(values)]
         return Drawn(handles, mesh=mesh, scale=scale, text=analysis.caption(i))
 
     return draw
@@ -51,7 +51,7 @@ MAP = Panels(_map, _plane)
 
 
 def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale) -> Any:
-    """Draw values of shape (len(y), len(x)) as a mesh with the panel's axes; NaN is white."""
+    """Draw values of shape (len(y), len(x)) as a mesh with the panel's axes; NaN is hatched."""
     norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
     x, y = Axis(panel.x), Axis(panel.y)
     large = values.size > MOST_AREAS
@@ -61,12 +61,18 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale) -> Any:
     if not large:
         mesh.set_edgecolor("face")
         mesh.set_linewidth(0.4)
-    ax.set_facecolor("white")
+    ax.patch.set(facecolor="white", edgecolor="0.8", hatch="////")
     set_axis(ax, "x", x)
     set_axis(ax, "y", y)
     # fix the limits to the grid, because curves that leave the grid must not extend the axes
     ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
     return mesh
+
+
+def _blank_key(values: Array) -> list[Artist]:
+    """Return the legend entry of cells without a value, if there are any."""
+    blank = Patch(facecolor="white", edgecolor="0.8", hatch="////", label=NOT_MEASURED)
+    return [blank] if np.isnan(values).any() else []
 
 
 def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:
@@ -116,8 +122,7 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     at = Axis(panel.y if across else panel.x).at[[k for k, _ in crossings]]
     middle = np.array([half.estimate for _, half in crossings])
     ends = np.array([[half.low, half.high] for _, half in crossings])
-    reach = Axis(panel.x if across else panel.y)
-    seen = np.clip(_shortened(ends, middle, reach), *(view[0] if across else view[1]))
+    seen = np.clip(ends, *(view[0] if across else view[1]))
     error = np.maximum([middle - seen[:, 0], seen[:, 1] - middle], 0)
     x, y = (middle, at) if across else (at, middle)
     style: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.5, "ms": 1.7 if analysis.pooled else 3.0}
@@ -132,13 +137,6 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     return [entry]
 
 
-def _shortened(ends: Array, middle: Array, axis: Axis) -> Array:
-    """Return intervals (k, 2) whose infinite ends are a short way, `STUB`, from the estimates (k,)."""
-    scale, back = (np.log, np.exp) if axis.kind == "log" else (np.asarray, np.asarray)
-    away = STUB * float(np.ptp(scale(axis.edges))) * np.array([-1.0, 1.0])
-    return np.where(np.isinf(ends), back(scale(middle)[:, None] + away), ends)
-
-
 def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool) -> None:
     """Draw an arrow at each end of an interval that lies beyond the axis.
 
@@ -151,10 +149,11 @@ def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool)
         ax.plot(*points, marker=marker, scalex=False, scaley=False, **style)
 
 
-def _draw_theory(ax: Axes, diagram: Diagram) -> list[Artist]:
-    """Draw the theory curves, and return one legend entry per label."""
-    handles, theory = dict[str, Artist](), lines(diagram)
-    looks = theory_looks([(line.label, line.secondary) for line in theory])
+def _draw_theory(ax: Axes, diagram: Diagram, i: int) -> list[Artist]:
+    """Draw the theory curves of panel i, and return one legend entry per label."""
+    handles, theory = dict[str, Artist](), lines(diagram, i)
+    every = [line for k in range(len(diagram.panels)) for line in lines(diagram, k)]  # one look in all panels
+    looks = theory_looks([(line.label, line.secondary) for line in every])
     factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9
     for k, line in enumerate(theory):
         look = looks[line.label] | {"linewidth": factor * looks[line.label]["linewidth"], "zorder": 4 + k / 99}

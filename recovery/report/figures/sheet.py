@@ -12,7 +12,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
-from matplotlib.colors import LogNorm
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,7 +23,7 @@ from recovery.report.figures.style import (
     NO_BREAK_SPACE,
     Style,
     font_size,
-    label_log,
+    number_ends,
     plain,
     text_width,
     wrapped,
@@ -122,9 +121,7 @@ class Sheet:
             extend=extend,
         )
         bar.outline.set_linewidth(0.6)
-        if isinstance(mesh.norm, LogNorm):
-            low, high = map(float, mesh.get_clim())
-            label_log(bar.ax.xaxis if below else bar.ax.yaxis, low, high, FEW_TICKS if below else MOST_TICKS)
+        number_ends(bar.ax.xaxis if below else bar.ax.yaxis, mesh.norm, FEW_TICKS if below else MOST_TICKS)
 
 
 @contextmanager
@@ -155,7 +152,7 @@ def sheet(
         yield drawn
         lines = _draw_legend(drawn) + drawn.write_titles() - 1.0
         if title and style.titled:
-            title_lines = wrapped(plain(title), font_size("figure.titlesize"), 0.94 * wide)
+            title_lines = wrapped(plain(title), font_size("figure.titlesize"), 0.94 * float(figure.get_figwidth()))
             figure.suptitle("\n".join(title_lines))
             lines += 1.3 * len(title_lines)
         figure.set_figheight(float(figure.get_figheight()) + 0.15 * style.magnification * lines)

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.cbook import is_math_text
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.mathtext import MathTextParser
@@ -72,8 +73,8 @@ LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours of measured lines whose coordinate has no order: those of Okabe and Ito without yellow and black, told apart
 by readers who confuse red and green."""
 MARKERS = "os^DvPX"
-ORDERED = ("plasma", 0.2, 0.9)
-"""Colour map, and its part, for lines of a coordinate that has an order."""
+ORDERED = ("magma", 0.02, 0.67)
+"""Colour map, and its part, for lines of a coordinate that has an order: without yellow, which white paper hides."""
 SHADES = "cividis"
 """Colour map of the figures of training records."""
 CURVES = ("#e3242b", "#000001", "#6a3d9a", "#d95f02")
@@ -275,6 +276,16 @@ def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS)
     """Set at most `most` ticks on a log axis from low to high, without minor ticks."""
     ticks = log_ticks(low, high, most)
     drawn.set_ticks(ticks, [MATH.number(tick) for tick in ticks])
+    drawn.set_ticks([], minor=True)
+
+
+def number_ends(drawn: DrawnAxis, norm: Normalize, most: int) -> None:
+    """Set about `most` ticks on the axis of a colour bar: both ends, and round numbers between them."""
+    low, high = float(norm.vmin or 0.0), float(norm.vmax or 1.0)
+    within = log_ticks(low, high, most) if isinstance(norm, LogNorm) else _inside(_round_steps(), low, high)
+    apart = 0.6 / most
+    ticks = [low, *(tick for tick in within if apart < float(norm(tick)) < 1 - apart), high]
+    drawn.set_ticks(ticks, [MATH.number(float(f"{tick:.2g}")) for tick in ticks])
     drawn.set_ticks([], minor=True)
 
 

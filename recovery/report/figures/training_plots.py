@@ -7,6 +7,7 @@ k neurons along p planted directions and one orthogonal direction; and `outer` (
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import matplotlib
@@ -16,6 +17,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import Normal, Stroke
 
 from recovery.report.diagram import coordinates
 from recovery.report.figures.sheet import sheet
@@ -29,14 +31,16 @@ from recovery.types import Array
 MOST_PANELS = 9
 MOST_LINES = 400
 MOST_NAMED = 14
-"""Largest number of grid cells drawn with their own colour and dash; more are shaded in their order."""
+"""Largest number of grid cells drawn with their own colour and dash."""
 PAIR_COLOURS = (*LINES, *CURVES[::2], "#b8a000", "#008b8b")
 FAR = 10.0
 """Weights of diverged runs beyond this do not extend the axes of the landscape."""
 SURFACE_POINTS = 121
 SURFACE_MARGIN = 1.3
-FLOOR = 1e-18
-"""Smallest value on a log axis: losses that are smaller, or not positive by rounding, are drawn here."""
+FLOOR = 1e-16
+"""Losses below this are rounding and are not drawn."""
+DIVERGING = "PuOr"
+"""Colour map of a signed output, which colour-blind readers can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -79,29 +83,37 @@ FITTED = {"data", "labels", "linear", "neurons", "sizes"}
 """Arrays in the record of a fitted network of two inputs."""
 
 
-def firsts(runs: Sequence[Run]) -> list[Run]:
-    """Return the first run of each grid cell, at most `MOST_PANELS`."""
+def firsts(runs: Sequence[Run], most: int = MOST_PANELS) -> list[Run]:
+    """Return the first run of each grid cell; of more than `most` cells, every second, third and so on."""
     first: dict[str, Run] = {}
     for run in runs:
         first.setdefault(run.cell, run)
-    return list(first.values())[:MOST_PANELS]
+    return list(first.values())[:: ceil(len(first) / most)]
+
+
+def _left_out(runs: Sequence[Run], shown: Sequence[Run]) -> list[Line2D]:
+    """Return the legend entry that says how many grid cells are drawn, if not all are."""
+    count, every = len(shown), len({run.cell for run in runs})
+    return [Line2D([], [], linestyle="none", label=f"{count} of {every} grid cells")] if count < every else []
 
 
 def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
     """Draw the loss and ||sum_i ||v_i|| w_i|| over the epochs on log axes, one colour per grid cell."""
-    cells = list(dict.fromkeys(run.cell for run in runs))
-    ends = [float(run.record["epoch"][-1]) for run in runs]
-    few = len(cells) <= MOST_NAMED
-    values = list(dict.fromkeys(tuple(run.where.values()) for run in runs))
-    names = [value[0] for value in values] if len(values[0]) == 1 else values
-    looks = line_styles(names if few else range(len(cells)))
-    styles = [{"color": look["color"], "linestyle": look["linestyle"]} for look in looks]
+    chosen = firsts(runs, MOST_NAMED)
+    cells = [run.cell for run in chosen]
+    drawn = [run for run in runs if run.cell in cells][:MOST_LINES]
+    ends = [float(run.record["epoch"][-1]) for run in drawn]
+    values = [tuple(run.where.values()) for run in chosen]
+    looks = line_styles([value[0] for value in values] if len(values[0]) == 1 else values)
+    styles = {
+        cell: {name: look[name] for name in ("color", "linestyle")} for cell, look in zip(cells, looks, strict=True)
+    }
     with sheet(2, title, style, aspect=0.74, share=(False, False)) as page:
         for i, (name, words) in enumerate((("loss", "loss"), ("sum_norm", "norm of the neurons' sum"))):
             ax = page.axes[i]
-            for run in runs[:MOST_LINES]:
-                line = styles[cells.index(run.cell)]
-                ax.plot(run.record["epoch"], np.maximum(run.record[name], FLOOR), linewidth=0.8, **line)
+            for run in drawn:
+                kept = np.where(run.record[name] >= FLOOR, run.record[name], np.nan)
+                ax.plot(run.record["epoch"], kept, linewidth=0.8, **styles[run.cell])
             ax.set_yscale("log")
             low, high = ax.get_ylim()
             label_log(ax.yaxis, low, high)
@@ -110,10 +122,10 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
                 ax.set_xlim(left=0)
             ax.set_xlabel("epoch")
             page.name(i, words)
-        if few:
-            page.add(Line2D([], [], label=cell, **line) for cell, line in zip(cells, styles, strict=True) if cell)
-        else:
-            page.add([Line2D([], [], label=cells[i], **styles[i]) for i in (0, len(cells) // 2, -1)])
+        page.add(Line2D([], [], label=cell, **styles[cell]) for cell in cells if cell)
+        if any((run.record["loss"] < FLOOR).any() for run in drawn):
+            page.add([Line2D([], [], linestyle="none", label=f"below {MATH.number(FLOOR)}: rounding, not drawn")])
+        page.add(_left_out(runs, chosen))
     return page.figure
 
 
@@ -125,16 +137,15 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
 
     def panel(ax: Axes, run: Run) -> None:
         inner, outer = run.record["inner"], run.record["outer"]
-        for sign, colour, dark in ((1.0, CURVES[0], CURVES[2]), (-1.0, LINES[0], LINES[2])):
+        for sign, colour in ((1.0, CURVES[0]), (-1.0, LINES[0])):
             chosen = run.signs == sign
             for i in np.flatnonzero(chosen):
                 ax.plot(inner[:, i, 0], inner[:, i, -1], color=colour, linewidth=0.7, alpha=0.8)
                 ax.plot(*inner[-1, i, [0, -1]], "o", color=colour, markersize=3)
             if chosen.any():
                 total = np.abs(outer[-1, chosen, 0]) @ inner[-1, chosen]
-                ax.plot(total[0], total[-1], "D", color=dark, markersize=4.5, markerfacecolor="none")
+                ax.plot(total[0], total[-1], "D", color="black", ms=4.5, mfc="none", zorder=3)
         ax.plot([1.0, -1.0], [0.0, 0.0], "x", color="black", markersize=5)
-        ax.set_aspect("equal", adjustable="datalim")
 
     key = [
         Line2D([], [], color=CURVES[0], linewidth=0.9, marker="o", markersize=3, label="$v$ > 0"),
@@ -195,15 +206,16 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style) -> Figure:
         order = np.argsort(-run.signs)
         path = run.record["inner"][:, order, 0]
         ax.plot(*path.T, color=CURVES[0], linewidth=1.2)
-        ax.plot(*path[-1], "o", color=CURVES[0], markersize=4)
         ax.plot(1.0, -1.0, "x", color="white", markersize=5)
+        ax.plot(*path[-1], "o", color=CURVES[0], markersize=4)
+        ax.set_aspect("equal")
         ax.set_xlim(low, high)
         ax.set_ylim(low, high)
 
     optimum = r"$\alpha_1 - \alpha_2$ = 1"
     key = [
         Line2D([], [], color=CURVES[0], linewidth=1.2, marker="o", markersize=4, label="run and its end point"),
-        Line2D([], [], color="0.5", linestyle="none", marker="x", markersize=5, label="optimum (1, -1)"),
+        Line2D([], [], color="0.5", linestyle="none", marker="x", markersize=5, label="optimum ($1, -1$)"),
         Line2D([], [], color="0.5", linewidth=0.7, linestyle=DASHES[1], label=optimum),
     ]
     shades = ScalarMappable(LogNorm(1e-3, float(loss.max())), SHADES)
@@ -217,11 +229,13 @@ def draw_networks(runs: Sequence[Run], title: str, style: Style) -> Figure:
         Line2D([], [], color="0.5", linestyle="none", marker="o", mec="black", label="data, coloured by label"),
         Line2D([], [], color="0.5", linewidth=0.9, linestyle=DASHES[1], label="activation boundary of a neuron"),
     ]
-    high = max(float(np.abs(run.record["labels"][-1]).max()) for run in firsts(runs))
-    shades = ScalarMappable(matplotlib.colors.Normalize(-high, high), SHADES)
+    high, reach = (
+        max(float(np.abs(run.record[name][-1]).max()) for run in firsts(runs)) for name in ("labels", "data")
+    )
+    shades = ScalarMappable(matplotlib.colors.Normalize(-high, high), DIVERGING)
 
     def panel(ax: Axes, run: Run) -> None:
-        draw_surface(ax, run.record, high)
+        draw_surface(ax, run.record, high, SURFACE_MARGIN * reach)
 
     return _panels(runs, title, style, panel, "$x_1$", "$x_2$", key, (shades, "output of the network"))
 
@@ -233,21 +247,21 @@ def fitted_surface(record: Mapping[str, Array], points: Array) -> Array:
     return values + np.maximum(points @ neurons.T, 0.0) @ record["sizes"][-1].reshape(-1)
 
 
-def draw_surface(ax: Axes, record: Mapping[str, Array], most: float) -> None:
-    """Draw a recorded network, its activation boundaries and its data, with colours from -most to most."""
+def draw_surface(ax: Axes, record: Mapping[str, Array], most: float, reach: float) -> None:
+    """Draw a recorded network, its activation boundaries and its data, from -reach to reach, with colours from -most to
+    most."""
     X, y = record["data"][-1], record["labels"][-1]
-    reach = SURFACE_MARGIN * float(np.abs(X).max())
     axis = np.linspace(-reach, reach, SURFACE_POINTS)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     values = fitted_surface(record, grid).reshape(SURFACE_POINTS, SURFACE_POINTS)
     levels = np.linspace(-most, max(most, 1e-12), 15)
-    ax.contourf(axis, axis, values, levels=levels, cmap=SHADES, extend="both")
+    ax.contourf(axis, axis, values, levels=levels, cmap=DIVERGING, extend="both")
     for w in record["neurons"][-1].reshape(-1, 2):
         along = np.array([-w[1], w[0]]) / np.linalg.norm(w) * 2 * reach
-        ax.plot([-along[0], along[0]], [-along[1], along[1]], color="white", linewidth=0.9, linestyle=DASHES[1])
-    ax.scatter(
-        X[:, 0], X[:, 1], c=y, cmap=SHADES, vmin=-most, vmax=most, edgecolors="black", linewidths=0.8, s=26, zorder=3
-    )
+        ax.plot([-along[0], along[0]], [-along[1], along[1]], color="0.3", linewidth=0.9, linestyle=DASHES[1])
+    halo = [Stroke(linewidth=3.2, foreground="white"), Normal()]
+    marks: dict[str, Any] = {"edgecolors": "black", "linewidths": 1.1, "s": 36, "zorder": 3, "path_effects": halo}
+    ax.scatter(X[:, 0], X[:, 1], c=y, cmap=DIVERGING, vmin=-most, vmax=most, **marks)
     ax.set_xlim(-reach, reach)
     ax.set_ylim(-reach, reach)
     ax.set_aspect("equal")
@@ -265,12 +279,12 @@ def _panels(
 ) -> Figure:
     """Draw one panel for the first run of each grid cell."""
     chosen = firsts(runs)
-    with sheet(len(chosen), title, style, aspect=0.9, columns=min(len(chosen), 3), share=(False, False)) as page:
+    with sheet(len(chosen), title, style, aspect=0.9) as page:
         for i, run in enumerate(chosen):
             panel(page.axes[i], run)
             page.name(i, run.cell)
         page.label(across, up)
-        page.add(key)
+        page.add([*key, *_left_out(runs, chosen)])
         if bar is not None:
             page.bar(*bar, extend="both")
     return page.figure
@@ -293,7 +307,7 @@ RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Callable[[Sequence[Run
     "loss": ("Loss and norm of the neurons' sum over the epochs of training", lambda run: _outputs(run) > 0, draw_loss),
     "paths": (
         "Paths of the neurons in the plane of the planted direction and one orthogonal to it",
-        lambda run: _outputs(run) == 1,
+        lambda run: _outputs(run) == 1 and not _two_opposite(run),
         draw_paths,
     ),
     "pairing": (
