@@ -115,14 +115,16 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         y = next((name for name in free if name not in (x, spec.panel)), None)
     others = [name for name in varying if name not in (x, y)]
     operands = [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names]
-    # what the words on the y axis determine is part of what they stand for, such as the rate of an optimiser
-    meant = [] if y is None or is_number(frame[y]) else reversed(others)
-    for name in [*sweep.computed, *operands, *user_axes(sweep.axes), *meant]:
+    meant = [*sweep.computed, *operands, *user_axes(sweep.axes)]
+    if y is not None and not is_number(frame[y]):  # such as the rate of an optimiser, which the words on y stand for
+        meant += reversed(others)
+    for name in [*meant, *reversed(others)]:
         rest = [other for other in others if other != name]
-        if name in others and name != spec.panel and _determine(frame, sweep, [x, y, *rest], name):
+        given = [x, y, *rest] if name in meant else rest
+        if name in others and name != spec.panel and given and _determine(frame, sweep, given, name):
             others = rest
     pool = spec.pooled_by("n/d" if {x, y} == {"n", "d"} else None)
-    return Layout(x, y, _distinguishing(frame, sweep, others), pool)
+    return Layout(x, y, tuple(others), pool)
 
 
 def expressions(sweep: Sweep) -> list[str]:
@@ -162,17 +164,6 @@ def _determine(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str | None], n
     """Return whether these coordinates determine the value of `name`."""
     given = [other for other in names if other is not None]
     return len(joint_values(frame, sweep, given)) == len(joint_values(frame, sweep, [*given, name]))
-
-
-def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tuple[str, ...]:
-    """Return the fewest of these names, in their order, that distinguish the same panels."""
-    distinct = pd.DataFrame(joint_values(frame, sweep, names), columns=pd.Index(names), dtype=object)
-    kept = list(names)
-    for name in reversed(names):
-        others = [other for other in kept if other != name]
-        if others and len(distinct[others].drop_duplicates()) == len(distinct):
-            kept = others
-    return tuple(kept)
 
 
 def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -41,7 +41,6 @@ KINDS: dict[str, Kind] = {
 }
 """Name -> kind. Unless the config names one, the main figure of a report is the last kind here that fits."""
 
-
 FEW = 4
 """Grid cells that a table says better than a figure."""
 

@@ -163,7 +163,7 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
 
     Paired are neurons that nearly cancel (`pairing`; P2, Figure 3).
     """
-    chosen = firsts(runs)[: MOST_PANELS // 2]
+    chosen = firsts(runs, MOST_PANELS // 2)
     with sheet(2 * len(chosen), title, style, aspect=0.85, columns=2, share=(False, False)) as page:
         for k, run in enumerate(chosen):
             inner, outer = run.record["inner"], run.record["outer"]
