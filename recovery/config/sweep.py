@@ -58,8 +58,15 @@ class Sweep(Sections):
         return [replace(cell, measures=cell.measures | self.also) for cell in cells] if self.also else cells
 
     def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
-        """Return the values that the coordinates of these names take together, in the order of the config."""
-        known = [cell.coordinates for cell in self.cells if cell.coordinates.keys() >= set(names)]
+        """Return the values that the coordinates of these names take together, in the order of the config.
+
+        None of a stored config whose cells cannot be composed any more: then only its rows have values.
+        """
+        try:
+            cells = self.cells
+        except ConfigError:
+            return []
+        known = [cell.coordinates for cell in cells if cell.coordinates.keys() >= set(names)]
         return list(dict.fromkeys(tuple(one[name] for name in names) for one in known))
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Trials:

@@ -341,6 +341,6 @@ def test_the_recorded_network_fits_its_labels(n: int, seed: int) -> None:
     assert row.trajectory is not None
     assert fitted_surface(row.trajectory, instance.X) == pytest.approx(instance.y, abs=1e-6)
     ax = Figure().subplots()
-    draw_surface(ax, row.trajectory, float(np.abs(instance.y).max()))
+    draw_surface(ax, row.trajectory, float(np.abs(instance.y).max()), 2.0)
     assert len(ax.lines) == row.trajectory["neurons"].reshape(-1, 2).shape[0]
     assert np.allclose(np.asarray(ax.collections[-1].get_offsets()), instance.X)

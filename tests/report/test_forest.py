@@ -58,6 +58,40 @@ def test_where_the_threshold_changes_no_pooled_number_and_no_band_is_drawn() -> 
     assert not pictures["ratios"].patches
 
 
+def test_a_value_without_a_threshold_has_a_row_for_each_cell_beside_its_claim() -> None:
+    rows = wendel_rows(n=[40], d=[10, 20], method=["one", "two"])
+    claim = {"kind": "value", "of": "absolute_distance", "at_most": 0.5, "where": {"method": "two"}}
+    report = {
+        "value": "absolute_distance",
+        "x": "d",
+        "y": "method",
+        "figure": "forest",
+        "labels": {"method=two": "other"},
+    }
+    analysis = analysed(rows, claims=[claim], report=report)
+    lines = [line for (line,) in rows_of(analysis)]
+    assert [line.panel for line in lines] == ["one, d = 10", "one, d = 20", "other, d = 10", "other, d = 20"]
+    assert [line.found.estimate for line in lines] == analysis.diagram.table.sort_values(["method", "d"])[
+        "value"
+    ].tolist()
+    assert [line.limits for line in lines] == [(-np.inf, np.inf)] * 2 + [(-np.inf, 0.5)] * 2
+    figure = main_figure(analysis)[1].draw()
+    assert len(figure.axes[0].get_yticklabels()) == 4
+    assert faults(figure) == []
+
+
+def test_a_band_holds_what_the_intervals_of_all_slices_share() -> None:
+    for seed in range(4):
+        analysis = analysed(
+            wendel_rows(d=[10, 20, 40], replicates=20, seed=seed), report={"x": "n", "y": "d", "figure": "ratios"}
+        )
+        (pooled,), (ax,) = analysis.pooled, main_figure(analysis)[1].draw().axes
+        for patch in ax.patches:
+            assert pooled.constant
+            low, high = patch.get_x(), patch.get_x() + patch.get_width()
+            assert all(one.interval.low <= high and one.interval.high >= low for one in pooled.each)
+
+
 def test_other_axes_and_pages_have_panels_in_place_of_rows() -> None:
     analysis = many()
     assert main_kind(analysis, panels=True) == "map"

@@ -68,7 +68,7 @@ def test_two_fixed_signs_have_paths_and_a_landscape_and_several_outputs_have_pai
 
 
 def test_a_path_ends_where_the_neuron_does(tmp_path):
-    grid = stored(tmp_path, TRAINED)
+    grid = stored(tmp_path, TRAINED.replace("neurons: 2", "neurons: 4"))
     ax = figures_beside(Analysis(Diagram.of(grid)))["paths"].draw().axes[0]
     ends = {tuple(np.round(line.get_xydata()[0], 12)) for line in ax.lines if line.get_marker() == "o"}
     inner = runs_of(grid)[0].record["inner"][-1]
@@ -122,7 +122,8 @@ def test_records_of_a_user_method_have_no_figures_of_training(tmp_path: Path) ->
 def test_the_config_names_a_figure_of_records_that_comes_first(tmp_path):
     grid = stored(tmp_path, TRAINED + "report: {figure: landscape}\n")
     found = drawings(Analysis(Diagram.of(grid)))
-    assert list(found) == ["", "profile", "loss", "paths"]
+    assert list(found) == ["", "loss"]  # a table says what two grid cells would
     assert found[""].words == RECORD_KINDS["landscape"][0]
     grid.sweep["config"]["report"]["figure"] = "pairing"  # which these runs do not have
-    assert list(drawings(Analysis(Diagram.of(grid)))) == ["", "loss", "paths", "landscape"]
+    assert list(drawings(Analysis(Diagram.of(grid)))) == ["", "loss", "landscape"]
+    assert list(drawings(Analysis(Diagram.of(grid)), told=True)) == ["loss", "landscape"]

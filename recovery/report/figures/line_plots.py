@@ -74,7 +74,7 @@ def _profile(analysis: Analysis) -> Draw:
         panel = diagram.panels[i]
         axis = Axis(_values_across(diagram, panel))
         index = {value: k for k, value in enumerate(axis.values)}
-        set_axis(ax, "x", axis)
+        set_axis(ax, "x", axis, script_of(diagram))
         ax.set_xlim(axis.reach)
         _set_height(ax, diagram)
         if panel.note:

@@ -14,7 +14,7 @@ from matplotlib.patheffects import Normal, Stroke
 
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, contour
-from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, lines, scale_of
+from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, Script, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
@@ -33,7 +33,7 @@ def _map(analysis: Analysis) -> Draw:
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
         values = panel.matrix("value")
-        mesh = draw_cells(ax, panel, scale.clipped(values), scale)
+        mesh = draw_cells(ax, panel, scale.clipped(values), scale, script_of(diagram))
         write_note(ax, panel)
         marks = _draw_marks(ax, diagram, panel)
         handles = [*_draw_theory(ax, diagram, i), *_draw_thresholds(ax, analysis, i), *marks, *_blank_key(values)]
@@ -50,7 +50,7 @@ def _plane(diagram: Diagram) -> tuple[str, str]:
 MAP = Panels(_map, _plane)
 
 
-def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale) -> Any:
+def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale, script: Script) -> Any:
     """Draw values of shape (len(y), len(x)) as a mesh with the panel's axes; NaN is hatched."""
     norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
     x, y = Axis(panel.x), Axis(panel.y)
@@ -62,8 +62,8 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale) -> Any:
         mesh.set_edgecolor("face")
         mesh.set_linewidth(0.4)
     ax.patch.set(facecolor="white", edgecolor="0.8", hatch="////")
-    set_axis(ax, "x", x)
-    set_axis(ax, "y", y)
+    set_axis(ax, "x", x, script)
+    set_axis(ax, "y", y, script)
     # fix the limits to the grid, because curves that leave the grid must not extend the axes
     ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
     return mesh

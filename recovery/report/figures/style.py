@@ -214,13 +214,13 @@ def script_of(diagram: Diagram) -> Script:
     return MATH.labelled(diagram.sweep.report.labels, diagram.shared)
 
 
-def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
+def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MATH) -> None:
     """Set scale and ticks of one axis, with tick labels at values of the sweep only."""
     drawn = ax.xaxis if which == "x" else ax.yaxis
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     shared = shared_parts(axis.values)
-    ticks = [] if list(axis.values) == [None] else [(at, MATH.value(value, shared)) for at, value in ticks_of(axis)]
+    ticks = [] if list(axis.values) == [None] else [(at, script.value(value, shared)) for at, value in ticks_of(axis)]
     if which == "x":
         size = font_size("xtick.labelsize")
         if axis.kind != "even":
