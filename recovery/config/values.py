@@ -14,7 +14,7 @@ from recovery.config.tree import ConfigError, Path, Problem, as_shown, invalid
 from recovery.config.validate import build
 from recovery.types import Array
 
-DECADES = 10.0
+DECADES = 15.0
 """Positive values that span this factor, and whose ratios are more even than their steps, get a log axis."""
 FAR = 1000.0
 """Values that span this factor get a log axis however they are spaced."""

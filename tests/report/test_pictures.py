@@ -83,8 +83,10 @@ def test_the_kind_of_an_axis_follows_from_its_values() -> None:
     np.testing.assert_allclose(np.diff(np.log10(axis.edges)), 1.0)
     assert log_axis().axes[0].get_yscale() == "log"
     assert Axis([0.0, 1e-3, 1e-2, 0.1, 1.0]).kind == "even"
-    steps: list[Any] = [[0, 0.05, 0.1, 0.2], [10, 20, 30, 40], [2, 4, 8], range(10, 401, 10)]
+    steps: list[Any] = [[10, 20, 30, 40], [1, 2, 3], range(10, 401, 10), [200, 210, 220], [2, 4]]
     assert {Axis(list(values)).kind for values in steps} == {"linear"}
+    ratios: list[Any] = [[2, 4, 8], [16, 25, 40, 63, 100, 160, 250], [10_000, 40_000, 160_000]]
+    assert {Axis(list(values)).kind for values in ratios} == {"log"}
 
 
 @pytest.mark.parametrize(

@@ -89,9 +89,10 @@ def draw_forest(analysis: Analysis) -> Figure:
             ends = _set_width(ax, rows)
             ax.set_ylim(at[-1] - heights[-1] / 2, 0.0)
             for y, panel, texts in zip(at, panels, words, strict=True):
-                _draw_row(ax, y, part.get(panel, []), ends)
-                colour = VERDICTS.get(parts[0][panel][0].verdict, "black") if texts else "black"
+                if panel in part:
+                    _draw_row(ax, y, part[panel], ends)
                 beside: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": size}
+                colour = VERDICTS.get(parts[0][panel][0].verdict, "black") if texts else "black"
                 ax.text(1.02, y, "\n".join(texts), color=colour, **beside)
             ax.tick_params(axis="y", length=0)
             above = plain(one.diagram.quantity.label) if len(shown) > 1 and rows[0][0].value else ""
@@ -133,8 +134,6 @@ def _words(some: list[Line]) -> list[str]:
 
 def _draw_row(ax: Axes, y: float, some: list[Line], ends: tuple[float, float]) -> None:
     """Draw one threshold: a dot in its interval, or the range of the slices; an arrow where an end is open."""
-    if not some:
-        return
     found, inside = some[0].found, [float(np.clip(end, *ends)) for end in (some[0].found.low, some[0].found.high)]
     if np.isfinite([found.low, found.high]).any():
         ax.plot(inside, [y, y], **(RANGE if some[0].changes else {"color": "black", "lw": 1.0}))

@@ -2,7 +2,7 @@
 
 A profile shows the quantity along x with one line per value of y. It is drawn if the config requests a theory curve
 over other axes than (n, d), which is no curve in the plane of n and d; if the rows store their own prediction (columns
-`predicted`, `bound`); or if a map would have few rows. Grids whose n are multiples of d leave most of a map empty, so
+`predicted`, `bound`); or if only one axis varies. Grids whose n are multiples of d leave most of a map empty, so
 their fractions are drawn against n/d. If the config claims a table of the quantity over x and y, its numbers are drawn
 as crosses beside the means of the cells.
 """
@@ -33,14 +33,12 @@ from recovery.report.diagram import (
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import interval_handle, write_note
-from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, ordered, script_of, set_axis
+from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics import poolable
 from recovery.types import Array
 
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
-FEW_ROWS = 3
-"""Rows of a map that are lines of a profile, where cells in colours would have no intervals."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 4.5, "mew": 1.1, "linestyle": "none"}
 OFFSET = 0.012
 SPREAD = 0.08
@@ -55,8 +53,7 @@ def is_profile(diagram: Diagram) -> bool:
         return True
     if str(diagram.quantity) == "frequency" and x not in ("n", "d"):
         return True
-    rows = 1 if is_ragged(diagram) or Axis(diagram.panels[0].x).kind == "even" else FEW_ROWS
-    return len(diagram.panels[0].y) <= rows or (_is_text(diagram, y) and not _is_text(diagram, x))
+    return len(diagram.panels[0].y) == 1 or (_is_text(diagram, y) and not _is_text(diagram, x))
 
 
 def _is_text(diagram: Diagram, name: str | None) -> bool:
@@ -87,7 +84,7 @@ def _profile(analysis: Analysis) -> Draw:
             if not len(cells):
                 continue
             exact = axis.at[[index[panel.x[ix]] for ix in cells["ix"]]]
-            x = _shifted(axis, exact, k, len(panel.y)) if not ordered(panel.y) else exact
+            x = _shifted(axis, exact, k, len(panel.y)) if isinstance(y, str) else exact
             label = None if len(panel.y) == 1 else script_of(diagram).pair(str(diagram.layout.y), y)
             look = style | ({"lw": 0.6} if joined else {"linestyle": "none"})
             line, undecided = _draw_line(ax, diagram, cells, x, look, label)

@@ -23,6 +23,8 @@ from recovery.types import Array
 MOST_AREAS = 10_000
 """Panels with more grid cells than this are embedded in vector files as bitmaps."""
 MARKS: dict[str, Any] = {"stroke": [(-1, -1), (1, 1)], "cross": "x", "diamond": "D"}
+STUB = 0.05
+"""Length of the open end of an interval, as a share of the axis."""
 
 
 def _map(analysis: Analysis) -> Draw:
@@ -122,7 +124,8 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     at = Axis(panel.y if across else panel.x).at[[k for k, _ in crossings]]
     middle = np.array([half.estimate for _, half in crossings])
     ends = np.array([[half.low, half.high] for _, half in crossings])
-    seen = np.clip(ends, *(view[0] if across else view[1]))
+    reach = Axis(panel.x if across else panel.y)
+    seen = np.clip(_shortened(ends, middle, reach), *(view[0] if across else view[1]))
     error = np.maximum([middle - seen[:, 0], seen[:, 1] - middle], 0)
     x, y = (middle, at) if across else (at, middle)
     style: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.5, "ms": 1.7 if analysis.pooled else 3.0}
@@ -135,6 +138,13 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     _draw_open_ends(ax, at, ends, seen, across)
     ax.set(xlim=view[0], ylim=view[1])
     return [entry]
+
+
+def _shortened(ends: Array, middle: Array, axis: Axis) -> Array:
+    """Return intervals (k, 2) whose infinite ends are a short way, `STUB`, from the estimates (k,)."""
+    scale, back = (np.log, np.exp) if axis.kind == "log" else (np.asarray, np.asarray)
+    away = STUB * float(np.ptp(scale(axis.edges))) * np.array([-1.0, 1.0])
+    return np.where(np.isinf(ends), back(scale(middle)[:, None] + away), ends)
 
 
 def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool) -> None:
