@@ -76,6 +76,7 @@ def leave_undecided(rows: pd.DataFrame, which: Any) -> pd.DataFrame:
 def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | None = None, **document: Any) -> Grid:
     """A stored grid of these rows; `document` overrides keys of its config."""
     config = {"name": "drawn", "title": "Drawn from the law", "axes": {}}
+    config |= {"planted": {"kind": "linear"}, "method": {"kind": "min_norm"}, "data": {"ensemble": "gaussian"}}
     config |= {"replicates": max(rows["replicate"].nunique(), 1)}
     config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}}
     config |= {"architecture": str(rows["architecture"].iloc[0])} if "architecture" in rows and len(rows) else {}

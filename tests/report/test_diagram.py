@@ -68,7 +68,7 @@ def test_cells_without_trials_are_blank_and_counted() -> None:
 def test_one_panel_for_each_combination_of_the_other_axes_in_the_order_of_the_config() -> None:
     rows = wendel_rows(n=[20, 40], d=[10], noise=[0.1, 0.0], ensemble=["haar", "gaussian"])
     axes = {"data.ensemble": ["haar", "gaussian"], "noise": [0, 0.1]}
-    titles = [panel.title for panel in Diagram.of(grid(rows, axes=axes)).panels]
+    titles = [panel.title for panel in Diagram.of(grid(rows, axes=axes, n=20, d=10)).panels]
     assert titles == ["σ = 0, Haar", "σ = 0, Gaussian", "σ = 0.1, Haar", "σ = 0.1, Gaussian"]
 
 
@@ -130,7 +130,7 @@ def test_panels_follow_an_axis_of_mappings() -> None:
     labels = ["relu k=3", "linear", "relu k=2"]
     rows = wendel_rows(n=[20, 40], d=[10], planted=labels)
     axes = {"planted": [{"kind": "relu", "k": 3}, {"kind": "linear"}, {"kind": "relu", "k": 2}]}
-    assert [panel.where["planted"] for panel in Diagram.of(grid(rows, axes=axes)).panels] == labels
+    assert [panel.where["planted"] for panel in Diagram.of(grid(rows, axes=axes, n=20, d=10)).panels] == labels
 
 
 def two_methods() -> pd.DataFrame:

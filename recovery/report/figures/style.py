@@ -283,7 +283,7 @@ def number_ends(drawn: DrawnAxis, norm: Normalize, most: int) -> None:
     """Set about `most` ticks on the axis of a colour bar: both ends, and round numbers between them."""
     low, high = float(norm.vmin or 0.0), float(norm.vmax or 1.0)
     within = log_ticks(low, high, most) if isinstance(norm, LogNorm) else _inside(_round_steps(), low, high)
-    apart = 0.9 / most
+    apart = (0.9 if isinstance(norm, LogNorm) else 0.5) / most
     ticks = [low, *(tick for tick in within if apart < float(norm(tick)) < 1 - apart), high]
     drawn.set_ticks(ticks, [MATH.number(float(f"{tick:.2g}")) for tick in ticks])
     drawn.set_ticks([], minor=True)
