@@ -81,7 +81,7 @@ def panel(law: Law, replicates: int, seed: int, probability: float) -> tuple[Pan
     yes = rng.binomial(replicates, law.chances(shift))
     x, y = np.meshgrid(law.x, law.y)
     counts: dict[str, Any] = {"x": x.ravel(), "y": y.ravel(), "yes": yes.ravel(), "no": replicates - yes.ravel()}
-    counts |= dict.fromkeys(("missing", "failed", "undecided", "undefined"), 0)
+    counts |= dict.fromkeys(("missing", "failed", "undecided", "unmeasured", "undefined"), 0)
     return Panel("", {}, pd.DataFrame(counts), list(law.x), list(law.y)), law.truths(shift, probability)
 
 

@@ -42,7 +42,7 @@ def draw(law: Law, replicates: int, seed: int) -> tuple[Threshold, float, Array]
     rng = np.random.default_rng([TRUTHS.index(law), replicates, seed])
     grid = drawn(law, 0, replicates, rng, seed)
     columns = {"n": grid.v * grid.d, "d": grid.d, "yes": grid.k, "no": grid.n - grid.k}
-    columns |= {"missing": replicates - grid.n, **dict.fromkeys(("failed", "undecided", "undefined"), 0)}
+    columns |= {"missing": replicates - grid.n, **dict.fromkeys(("failed", "undecided", "unmeasured", "undefined"), 0)}
     sizes = sorted(set(grid.d.tolist()))
     panel = Panel(law.name, {}, pd.DataFrame(columns), list(WHOLE), sizes)
     draws = None if grid.draws is None else Draws(*grid.draws)

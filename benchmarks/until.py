@@ -46,7 +46,7 @@ def cells(n: Array, sizes: Array) -> pd.DataFrame:
     """Grid cells without trials, as a report has them."""
     at, d = (values.ravel() for values in np.meshgrid(n, sizes))
     return pd.DataFrame(
-        {"n": at, "d": d, **dict.fromkeys(("yes", "no", "trials", "failed", "undecided", "undefined"), 0)}
+        {"n": at, "d": d, **dict.fromkeys(("yes", "no", "trials", "failed", "undecided", "unmeasured", "undefined"), 0)}
     )
 
 

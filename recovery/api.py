@@ -17,7 +17,7 @@ from recovery.config import Sweep, measuring
 from recovery.errors import ParameterError, RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
-from recovery.report.diagram import Diagram, summary
+from recovery.report.diagram import Diagram, summary, unknown
 from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.report.statistics import exact_interval
 from recovery.report.until import interim_analysis
@@ -62,7 +62,7 @@ class Results:
         table = self.analysis(value).diagram.table
         if "yes" not in table:
             return table
-        low, high = exact_interval(table["yes"], table["no"])
+        low, high = exact_interval(table["yes"], table["no"], unknown(table))
         return table.assign(low=low, high=high)
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:

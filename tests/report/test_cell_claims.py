@@ -1,5 +1,6 @@
 """Claims about numbers in grid cells: rates of false contradictions, and power."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ N, D = range(10, 81, 10), range(10, 41, 10)
 @pytest.mark.parametrize("undecided", [0, 3])
 def test_the_interval_of_a_proportion_covers_for_every_outcome_of_undecided_trials(total: int, undecided: int) -> None:
     """A count is missed if the interval misses it for some outcome of the undecided trials."""
-    ends = [Sample(np.repeat([1.0, 0.0], [k, total - k]), True, undecided).interval("mean") for k in range(total + 1)]
+    ends = [
+        Sample(np.repeat([1.0, 0.0], [k, total - k]), True, Counter(undecided=undecided)).interval("mean")
+        for k in range(total + 1)
+    ]
     for p in np.linspace(0.01, 0.99, 50):
         covered = np.array([end.low <= p <= end.high for end in ends])
         missed = [

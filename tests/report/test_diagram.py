@@ -28,7 +28,7 @@ def test_counts_agree_with_counting_by_hand() -> None:
             "failed": (cell["status"] == "failed").sum(),
             "yes": (ok["recovered"] == True).sum(),  # noqa: E712
             "no": (ok["recovered"] == False).sum(),  # noqa: E712
-            "undecided": ok["recovered"].isna().sum(),
+            "unmeasured": ok["recovered"].isna().sum(),
         }
         assert table.loc[(n, d), list(expected)].to_dict() == expected
 
@@ -83,7 +83,7 @@ def test_an_event_of_a_distance_counts_trials_at_most_the_bound() -> None:
     rows["absolute_distance"] = [1e-6, 1e-4, 2e-4, np.nan]
     rows.loc[3, ["verdict", "certificate"]] = ["not_optimal", "dual"]
     cell = Diagram.of(grid(rows), "absolute_distance<=1e-4").table.iloc[0]
-    assert (cell["yes"], cell["no"], cell["undecided"]) == (2, 1, 1)
+    assert (cell["yes"], cell["no"], cell["unmeasured"]) == (2, 1, 1)
 
 
 def test_an_event_that_was_not_measured_is_unknown_unless_a_recovery_implies_it() -> None:
@@ -94,7 +94,8 @@ def test_an_event_that_was_not_measured_is_unknown_unless_a_recovery_implies_it(
     rows["certificate"] = ["dual", "none", "dual", "none", "gap"]
     for bound, yes, no in ((1e-1, 3, 0), (1e-4, 2, 1), (1e-9, 1, 1)):
         cell = Diagram.of(grid(rows), f"max_deviation<={bound}").table.iloc[0]
-        assert (cell["yes"], cell["no"], cell["undecided"]) == (yes, no, 5 - yes - no)
+        assert (cell["yes"], cell["no"], cell["undecided"]) == (yes, no, 1)
+        assert cell["unmeasured"] == 4 - yes - no
 
 
 def test_a_trial_without_the_value_by_definition_is_no_trial_of_it() -> None:
@@ -103,14 +104,14 @@ def test_a_trial_without_the_value_by_definition_is_no_trial_of_it() -> None:
     rows["verdict"], rows["certificate"] = "not_optimal", "dual"
     rows["unmeasured"] = ["{}", '{"gap":"off"}', '{"absolute_distance":"off"}', None]
     diagram = Diagram.of(grid(rows), "absolute_distance")
-    assert diagram.table.iloc[0][["count", "undecided"]].tolist() == [1, 2]
-    assert Diagram.of(grid(rows), "absolute_distance<=0.5").table.iloc[0][["yes", "no", "undecided"]].tolist() == [
+    assert diagram.table.iloc[0][["count", "unmeasured"]].tolist() == [1, 2]
+    assert Diagram.of(grid(rows), "absolute_distance<=0.5").table.iloc[0][["yes", "no", "unmeasured"]].tolist() == [
         0,
         1,
         2,
     ]
     sample = Sample.of(diagram, diagram.quantity, np.ones(4, bool))
-    assert (len(sample.values), sample.undecided) == (1, 2)
+    assert (len(sample.values), sample.unknown) == (1, {"unmeasured": 2})
 
 
 def test_numbers_are_summarised_by_their_median() -> None:

@@ -26,7 +26,7 @@ CLAIM = {"kind": "power", "of": "recovered", "along": "d", "probabilities": [0.1
 def growth_of(cells: pd.DataFrame, yes: Array, trials: int, *probabilities: float) -> Growth:
     """Return the growth of a panel with these counts."""
     panel = Diagram.of(grid(wendel_rows(n=[4], d=[4, 8], replicates=1))).panels[0]
-    counts = cells.assign(yes=yes, no=trials - yes, ok=trials, failed=0, missing=0, undecided=0)
+    counts = cells.assign(yes=yes, no=trials - yes, ok=trials, failed=0, missing=0, undecided=0, unmeasured=0)
     by_d = replace(panel, cells=counts, y=sorted(set(counts["d"])))
     found = growth([by_d], ThresholdAxis(pool=None), probabilities)
     assert found is not None

@@ -1,5 +1,6 @@
 """Claims about numbers in grid cells: a value, a bound in every cell, a proportion, a table of means."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,10 +11,11 @@ from recovery.config.claims import BinomialClaim, BoundClaim, Statistic, TableCl
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.mean_tables import claimed_table
-from recovery.report.claims.result import AGREE, RESULTS, Judgement, concluded, replicates, undecided
-from recovery.report.diagram import PLAIN, Diagram, as_numbers
+from recovery.report.claims.result import AGREE, Judgement, concluded, replicates, results_of, undecided
+from recovery.report.diagram import PLAIN, Diagram, as_numbers, unknown_words
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.samples import SAMPLES, Sample
+from recovery.text import many
 from recovery.theory import CURVES
 from recovery.types import Array, Mask
 
@@ -91,23 +93,27 @@ class Test:
     @property
     def words(self) -> str:
         """The estimate with its interval, or the range of the values, and the number of trials."""
-        if not (count := len(self.sample.values)):
-            return "no trial finished"
-        left = f", {self.sample.undecided} more without a result" if self.sample.undecided else ""
+        sample = self.sample
+        lacking = unknown_words(sample.unknown)
+        if not (count := len(sample.values)):
+            return f"no known value: {lacking} trials" if lacking else "no trial finished"
+        left = f", {lacking}" if lacking else ""
         ends = f"{self.found.low:.4g} to {self.found.high:.4g}"
-        shown = ends if self.statistic == "every" else f"{self.found.estimate:.4g}, {self.found.words('.4g')}"
+        estimate = f"{self.found.estimate:.4g}" if self.found.known else "not known"
+        shown = ends if self.statistic == "every" else f"{estimate}, {self.found.words('.4g')}"
         return f"{shown}, {count} trials{left}"
 
     def needed(self, limits: tuple[float, float]) -> str:
         """Describe the trials that would decide whether the number lies within these limits."""
         sample = self.sample
-        if not len(sample.values):
+        if not len(sample.values) and not sample.unknown:
             return "finished trials"
-        if self.statistic != "every" and not self.found.bounded and len(sample.values) < SAMPLES:
+        lacking = results_of(sample.unknown) if sample.unknown else ""
+        if self.statistic != "every" and not lacking and not self.found.bounded and len(sample.values) < SAMPLES:
             return f"at least {SAMPLES} trials"
         if self.statistic == "every" or not self.found.bounded:
-            return RESULTS if sample.undecided else "values that differ, or a claim about every trial"
-        return replicates(self.found, self.outer, *limits)
+            return lacking or "values that differ, or a claim about every trial"
+        return replicates(self.found, self.outer, *limits, lacking)
 
 
 def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim | BinomialClaim) -> tuple[str, Judgement]:
@@ -138,7 +144,7 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim | BinomialCl
             return text + (f"; contradicted at {test.place}" if test.place else ""), "contradicted"
     inside = within[0] <= found.low and found.high <= within[1]
     if whole.statistic == "every":
-        inside = len(whole.sample.values) > 0 and not whole.sample.undecided
+        inside = len(whole.sample.values) > 0 and not whole.sample.unknown
     # outside the tolerance of a probability, an interval without the probability decides
     decides = within if within[0] <= found.estimate <= within[1] else whole.limits
     return concluded(text, "supported" if inside else "inconclusive", whole.needed(decides))
@@ -155,9 +161,10 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
     limits = (-far, bounds) if upper else (bounds, far)
     tests = Test.of_cells(diagram, rows, limits, claim.statistic, claim.level)
     known = [one for one in tests if len(one.sample.values) and not np.isnan(one.limits[upper])]
-    unmeasured = len(tests) - len(known)
-    if claim.statistic == "every":
-        unmeasured += sum(one.sample.undecided > 0 for one in known)
+    worst = [_worst_case(one, upper) for one in known]
+    lacking = [one.sample for one in tests if one.sample.unknown and one not in known]
+    lacking += [one.sample for one, least in zip(known, worst, strict=True) if one.sample.unknown and least.outside]
+    empty = sum(not len(one.sample.values) and not one.sample.unknown for one in tests)
     able = sum(_able(one, upper) for one in known)
     caveats = [one.sample.caveat for one in known] if claim.statistic == "mean" else []
     several = list(dict.fromkeys(filter(None, caveats)))
@@ -171,11 +178,17 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
         able = able or int(least < claim.level / 2)
         if p < claim.level / 2:
             return f"{text}; beyond it in all cells together, p < {p:.1g}", "contradicted"
+        if _together([(one.sample, one.limits[upper]) for one in worst], upper)[0] < claim.level / 2:
+            lacking = [one.sample for one in tests if one.sample.unknown]
     if known:
         gaps = [(1 if upper else -1) * (one.limits[upper] - _worst(one, upper)) for one in known]
         text += f"; nearest to it {against[int(np.argmin(gaps))]}"
-    if unmeasured:
-        return undecided(f"{text}; {unmeasured} cells without a result", RESULTS)
+    if lacking:
+        unknown = sum((one.unknown for one in lacking), Counter[str]())
+        text += f"; {unknown_words(unknown)} trials in {many(len(lacking), 'cell')}"
+        return undecided(text, results_of(unknown))
+    if empty:
+        return undecided(f"{text}; {many(empty, 'cell')} without a finished trial", "finished trials")
     few = claim.statistic == "mean" and not diagram.proportion
     needed = f"{SAMPLES} trials per cell" if few else "more replicates: no outcome of these would contradict it"
     return concluded(text, "supported" if able else "inconclusive", needed)
@@ -184,6 +197,18 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
 def _worst(test: Test, upper: bool) -> float:
     """Return the estimate; for `every`, the value that is next to the bound or farthest beyond it."""
     return test.found.estimate if test.statistic != "every" else test.found.high if upper else test.found.low
+
+
+def _worst_case(test: Test, upper: bool) -> Test:
+    """Return the test with each value that is not known as far beyond the bound as it may be."""
+    sample, far = test.sample, (float(upper) if test.sample.proportion else np.inf if upper else -np.inf)
+    if not sample.unknown:
+        return test
+    statistic: Statistic = test.statistic if sample.proportion else "every"  # one such value moves a mean arbitrarily
+    if test.statistic == "median":
+        statistic = "median"
+    values = np.append(sample.values, np.full(sample.unknown.total(), far))
+    return replace(test, sample=Sample(values, sample.proportion), statistic=statistic)
 
 
 def _able(test: Test, upper: bool) -> bool:
@@ -203,6 +228,8 @@ def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[st
     text = f"{int(agrees.sum())} of {agrees.size} {AGREE}"
     if left := int((~agrees & ~differs).sum()):
         text += f"; {left} undecided"
+    if unknown := sum((one.unknown for row in table.samples for one in row), Counter[str]()):
+        text += f"; {unknown_words(unknown)} trials"
     words = (
         f"{table.rows[i]} at {claim.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
         f"{table.stated[i, j]:g} (z = {table.z[i, j]:+.1f})"
@@ -241,7 +268,7 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
     Returns this bound, and the least value that it could have had. A sum over many cells detects a departure that no
     single cell shows, and the bound is rigorous for cells of unequal probabilities.
     """
-    total = np.array([len(one.values) + one.undecided for one, _ in cells], dtype=float)
+    total = np.array([len(one.values) + one.unknown.total() for one, _ in cells], dtype=float)
     wrong = np.array([(one.values.sum() if upper else (1 - one.values).sum()) for one, _ in cells]).sum()
     chance = np.array([bound if upper else 1 - bound for _, bound in cells])
 

@@ -72,8 +72,10 @@ class Line:
                 line, estimate=" to ".join(f"{end:{form_of(found.along)}}" for end in ends), interval="", method=""
             )
         if not found.interval.known:
-            return replace(line, method="", remark=_reason(found))
-        return replace(line, remark="; ".join(filter(None, [_possible_change(found), _unfinished(found), falling])))
+            estimate = UNDETERMINED if found.extremes else line.estimate
+            return replace(line, method="", estimate=estimate, remark=_unmeasured(found) or _reason(found))
+        remarks = [_possible_change(found), _unmeasured(found), _unfinished(found), falling]
+        return replace(line, remark="; ".join(filter(None, remarks)))
 
     @property
     def known(self) -> bool:
@@ -157,6 +159,12 @@ def _unfinished(found: Threshold) -> str:
         return ""
     ends = " to ".join(f"{found.interval.estimate + by:{form_of(found.along)}}" for by in found.missing_shift)
     return f"{ends} if unfinished trials are counted either way"
+
+
+def _unmeasured(found: Threshold) -> str:
+    if not found.extremes:
+        return ""
+    return f"{many(int(found.panel.cells['unmeasured'].sum()), 'trial')} did not measure it, and may be either"
 
 
 def _ends(found: Threshold) -> tuple[Threshold, Threshold]:

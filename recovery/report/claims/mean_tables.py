@@ -45,7 +45,7 @@ class MeanTable:
 
     @property
     def mean(self) -> Array:
-        """Means; NaN without a trial."""
+        """Means; NaN without a trial, or with an unmeasured one."""
         return self._each(lambda one: one.mean)
 
     @property
@@ -71,7 +71,9 @@ class MeanTable:
         intervals (Zou and Donner 2008).
         """
         reach = normal_reach(1 - alpha)
-        agrees, differs = (self.count >= SAMPLES) & (np.abs(self.z) <= reach), np.zeros(self.stated.shape, np.bool_)
+        known = self._each(lambda one: not one.unknown["unmeasured"]) > 0
+        agrees = known & (self.count >= SAMPLES) & (np.abs(self.z) <= reach)
+        differs = np.zeros(self.stated.shape, np.bool_)
         for i, j in zip(*np.nonzero(~agrees), strict=True):
             found = self.samples[i][j].interval("mean", 1 - alpha)
             gap, other = found.estimate - self.stated[i, j], reach * self.stated_error[i, j]

@@ -16,8 +16,9 @@ from recovery.config import ReportSpec
 from recovery.config.claims import OrderClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import MOST, Judged, Judgement, decided, p_value
-from recovery.report.diagram import PLAIN, Diagram, has
+from recovery.report.diagram import PLAIN, Diagram, has, unknown_words
 from recovery.report.statistics import Estimates
+from recovery.report.statistics.samples import Sample
 from recovery.text import many
 from recovery.types import Mask
 
@@ -42,48 +43,52 @@ def judge_order(estimates: Estimates, rows: Mask, claim: OrderClaim) -> tuple[st
     named = dict(zip(side_of, _short([str(value) for value in side_of]), strict=True))
     compared = [pair for a, b in pairwise(_groups(claim)) for pair in product(a, b)]
     sign = -1.0 if claim.direction == "rises" else 1.0
-    ends = (0.0, 1.0) if diagram.proportion else (-np.inf, np.inf)
-    worst, best = sorted(sign * end for end in ends)
     tests = []
     for first, second in compared:
-        pairs, alone = _pairs(diagram, side_of[first], side_of[second], claim.axis)
-        pairs[["first", "second"]] *= sign
+        pairs, alone = _pairs(diagram, side_of[first], side_of[second], claim.axis, sign)
         where = f"{named[first]} before {named[second]}"
-        tests.append(_judge_pair(where, pairs, alone, (worst, best), claim.level / len(compared)))
+        unknown = {named[one]: Sample.of(diagram, diagram.quantity, side_of[one]).unknown for one in (first, second)}
+        words = " and ".join(f"{unknown_words(some)} trials of {name}" for name, some in unknown.items() if some)
+        tests.append(_judge_pair(where, pairs, alone, words, claim.level / len(compared)))
     return decided(tests)
 
 
-def _judge_pair(where: str, pairs: pd.DataFrame, alone: int, ends: tuple[float, float], level: float) -> Judged:
-    """Judge whether the first value is better, from pairs of trials; ends: the worst and the best outcome of any trial.
+def _judge_pair(where: str, pairs: pd.DataFrame, alone: int, unknown: str, level: float) -> Judged:
+    """Judge whether the first value is better, from pairs of trials.
 
-    Supported if the first is better in significantly more pairs, even if all undecided trials count against it, and at
-    no slice the second is. Contradicted if the second is, with undecided trials against it, overall or at some slice.
-    alone: the number of trials without a partner, which are in no test.
+    Supported if the first is better in significantly more pairs, even if all unknown outcomes count against it, and at
+    no slice the second is. Contradicted if the second is, with unknown outcomes against it, overall or at some slice.
+    alone: the number of trials without a partner, which are in no test. unknown: the trials without a known outcome.
     """
-    (worst, best), first, second = ends, pairs["first"], pairs["second"]
-    against = _split(first.fillna(worst), second.fillna(best))
-    in_favour = _split(first.fillna(best), second.fillna(worst))
-    known = _split(first, second)
+    against = _split(pairs["first_low"], pairs["second_high"])
+    in_favour = _split(pairs["first_high"], pairs["second_low"])
+    both = pairs[(pairs["first_low"] == pairs["first_high"]) & (pairs["second_low"] == pairs["second_high"])]
+    known = _split(both["first_low"], both["second_low"])
     text = f"{known[0]} pairs for, {known[1]} against, p {p_value(_tail(*known))}"
+    text += f"; {unknown}, p {p_value(_tail(*against))} if all are against" if unknown else ""
     text += f"; {many(alone, 'trial')} without a partner" if alone else ""
     slices: list[tuple[Any, pd.DataFrame]] = list(pairs.groupby("slice"))
-    splits = [(name, _split(part["first"].fillna(best), part["second"].fillna(worst))) for name, part in slices]
+    splits = [(name, _split(part["first_high"], part["second_low"])) for name, part in slices]
     turned = [str(name) for name, (a, b) in splits if b > a and _tail(b, a) < level / len(slices)]
     if turned:
         return Judged(where, f"{text}; in the opposite order at {'; '.join(turned)}", "contradicted")
     if in_favour[1] > in_favour[0] and _tail(in_favour[1], in_favour[0]) < level:
         return Judged(where, text, "contradicted")
     supported = against[0] > against[1] and _tail(*against) < level
-    return Judged(where, text, "supported" if supported else "inconclusive", _needed(*known, level), -_tail(*against))
+    return Judged(
+        where, text, "supported" if supported else "inconclusive", _needed(*known, level, unknown), -_tail(*against)
+    )
 
 
-def _needed(first: int, second: int, level: float) -> str:
+def _needed(first: int, second: int, level: float, unknown: str) -> str:
     """Describe how many times the replicates would decide, if the numbers of pairs for either side keep their ratio."""
-    if first == second:
-        return "trials whose outcomes differ" if not first else "more replicates: as many pairs are for it as against"
     more, less = max(first, second), min(first, second)
+    if unknown and (more == less or _tail(more, less) < level):
+        return f"results of {unknown}"
+    if more == less:
+        return "trials whose outcomes differ" if not more else "more replicates: as many pairs are for it as against"
     times = next((times for times in range(1, MOST) if _tail(times * more, times * less) < level), MOST)
-    return f"about {times} times the replicates" if times > 1 else "results of the trials without one"
+    return f"about {times} times the replicates"
 
 
 def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:
@@ -91,22 +96,24 @@ def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:
     return [value if isinstance(value, tuple) else (value,) for value in claim.values]
 
 
-def _pairs(diagram: Diagram, first: Mask, second: Mask, axis: str) -> tuple[pd.DataFrame, int]:
-    """Return one row per pair of trials with its slice and the outcomes `first` and `second`, NaN if undecided; and the
-    number of trials without a partner.
+def _pairs(diagram: Diagram, first: Mask, second: Mask, axis: str, sign: float) -> tuple[pd.DataFrame, int]:
+    """Return one row per pair of trials with its slice and the least and the greatest outcome times `sign` of each:
+    `first_low` to `second_high`; and the number of trials without a partner.
 
     A coordinate with one value on each side, which the axis may determine, need not agree. Raises `ReportError`.
     """
     frame, keys = diagram.frame, [name for name in diagram.layout.keys if name != axis]
     sides = [frame[side] for side in (first, second)]
     keys = [name for name in keys if max(side[name].nunique(dropna=False) for side in sides) > 1] or keys[-1:]
-    values = np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
+    far = np.array([0.0, 1.0]) if diagram.proportion else np.array([-np.inf, np.inf])
+    ends = np.where(diagram.cells.finished, diagram.quantity.ends(frame), far[:, None])
+    low, high = np.sort(sign * ends, axis=0)
     outcomes = [frame.loc[side, [*keys, "replicate"]] for side in (first, second)]
     if any(side.duplicated().any() for side in outcomes):
         names = ", ".join([*keys, "replicate"])
         raise ReportError(f"several trials have the same {names}; `where` names other coordinates")
     named = [
-        side.assign(**{name: values[mask]})
+        side.assign(**{f"{name}_low": low[mask], f"{name}_high": high[mask]})
         for side, name, mask in zip(outcomes, ("first", "second"), (first, second), strict=True)
     ]
     pairs = named[0].merge(named[1], on=[*keys, "replicate"])

@@ -1,7 +1,7 @@
 """The result of a claim, how verdicts are combined, and what would decide an inconclusive claim."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Literal, get_args
@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from recovery.interval import Interval
+from recovery.report.diagram import unknown_words
 
 Judgement = Literal["supported", "contradicted", "inconclusive", "not tested"]
 VERDICTS: tuple[Judgement, ...] = get_args(Judgement)
@@ -16,7 +17,6 @@ AGREE = "numbers agree"
 """Words after the count of numbers with which the measured text of a table begins."""
 MOST = 1000
 """Largest factor of replicates that is advised."""
-RESULTS = "results of the trials without one"
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,11 @@ def replicates(inner: Interval, outer: Interval, least: float, most: float, othe
     if inner.bounded:
         return f"more than {MOST} times the replicates: the estimate is next to a limit"
     return "more replicates"
+
+
+def results_of(unknown: Mapping[str, int]) -> str:
+    """Describe what trials whose value is not known need: `results of the 3 undecided and 88 unmeasured trials`."""
+    return f"results of the {unknown_words(unknown)} trials"
 
 
 def p_value(p: float) -> str:

@@ -8,6 +8,7 @@ from recovery.interval import LEVEL
 from recovery.report.claims.lines import Line, form_of
 from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided, undecided
 from recovery.report.claims.threshold import stated_limits
+from recovery.report.claims.trend import without_measuring
 from recovery.report.diagram import PLAIN
 from recovery.report.statistics import Estimates, Threshold
 from recovery.report.statistics.growth import is_positive, place
@@ -29,6 +30,8 @@ def judge_scaling(estimates: Estimates, rows: Mask, claim: ScalingClaim) -> tupl
     about = [shown.by_panel[i] for i in shown.diagram.panels_where(claim.where)]
     if not about:
         return NO_CELLS
+    if open_ended := without_measuring(shown.diagram, rows):
+        return open_ended
     tests = list[Judged]()
     for one in about:
         first, second = (scale_of(one, level) for level in (LEVEL, 1 - claim.level))
@@ -64,7 +67,14 @@ def limit_line(one: Threshold, value: str) -> Line | None:
 
     An interval that reaches farther than the cells says nothing and is left out.
     """
-    if one.along.pool is None or one.along.by is None or len(one.parts) < 3 or one.found is None or not one.monotone:
+    if (
+        one.along.pool is None
+        or one.along.by is None
+        or len(one.parts) < 3
+        or one.found is None
+        or not one.monotone
+        or one.extremes
+    ):
         return None
     found = scale_of(one, one.interval.level)
     places = np.concatenate([part.places for part in one.parts])

@@ -7,7 +7,7 @@ import numpy as np
 from recovery.config.claims import Limited, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.lines import Line
-from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided
+from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided, results_of
 from recovery.report.statistics import Estimates, Threshold
 from recovery.types import Mask
 
@@ -73,7 +73,7 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     line, title, shift = Line.of(found), found.panel.title, found.missing_shift
     if not line.known:
         return [Judged(title, line.words, "inconclusive", _missing(found))]
-    finer = f"a finer grid of {found.along.x}"
+    finer = _missing(found) if found.extremes else f"a finer grid of {found.along.x}"
     return [
         Judged.of(
             one.panel.title,
@@ -90,6 +90,8 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
 def _missing(pooled: Threshold) -> str:
     """Describe the grid cells or trials that a threshold without an estimate needs."""
     panel, x = pooled.panel, pooled.along.x
+    if pooled.extremes:
+        return results_of({"unmeasured": int(panel.cells["unmeasured"].sum())})
     if not pooled.monotone:
         return f"a range of {x} in which success is monotone"
     if panel.unstarted or not panel.answers:

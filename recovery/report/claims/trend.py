@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -9,12 +10,13 @@ import scipy
 from recovery.config import ReportSpec
 from recovery.config.claims import MonotoneClaim, PowerClaim
 from recovery.errors import ReportError
-from recovery.interval import LEVEL
-from recovery.report.claims.result import Judged, Judgement, decided, p_value, undecided
+from recovery.interval import LEVEL, Interval
+from recovery.report.claims.result import Judged, Judgement, decided, p_value, results_of, undecided
 from recovery.report.claims.threshold import stated_limits
-from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
+from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number, unknown_words
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.growth import growth, power
+from recovery.report.statistics.samples import Sample
 from recovery.text import many
 from recovery.types import Array, Mask
 
@@ -32,29 +34,31 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     Contradicted if two cells of a line are in the opposite order (Fisher's exact test, or Mann and Whitney's), at half
     of the error rate shared among all pairs, or if all lines together show the opposite trend at the other half: with
     few replicates no pair can show it. Supported if Kendall's rank correlation shows the trend in every line at 5 %,
-    and all lines together (Fisher's combination of p-values) show it at the claim's level.
+    and all lines together (Fisher's combination of p-values) show it at the claim's level. Values that are not known
+    count against either.
     """
-    diagram, sign = with_coordinate(estimates.diagram, claim.along), 1.0 if claim.direction == "rises" else -1.0
+    diagram, rises = with_coordinate(estimates.diagram, claim.along), claim.direction == "rises"
     frame = diagram.frame
-    values = sign * np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
-    yes = max(sign, 0.0) if diagram.proportion else None
-    at, used = as_numbers(frame[claim.along]), rows & ~np.isnan(values)
+    low, high = diagram.quantity.ends(frame) if rises else (-end for end in diagram.quantity.ends(frame)[::-1])
+    yes = float(rises) if diagram.proportion else None
+    at, used = as_numbers(frame[claim.along]), rows & diagram.cells.finished & ~np.isnan(low)
     others = [name for name in diagram.layout.keys if name != claim.along]
     groups = frame.loc[used, others].groupby(others, dropna=False).indices if others else {(): np.arange(used.sum())}
     pairs, places = list[tuple[Array, Array]](), list[tuple[float, float, str]]()
     trends, opposite_trends = list[float](), list[float]()
     for inside in groups.values():
         there = np.flatnonzero(used)[inside]
-        x, y = at[there], values[there]
+        x, least, most = at[there], low[there], high[there]
         steps = np.unique(x)
         if len(steps) < 2:
             continue
-        varies = np.ptp(y) > 0
-        trends.append(float(scipy.stats.kendalltau(x, y, alternative="greater").pvalue) if varies else 1.0)
-        opposite_trends.append(float(scipy.stats.kendalltau(x, y, alternative="less").pvalue) if varies else 1.0)
+        # of the ends of a value, the least lowers the correlation if more cells are to the left than to the right
+        right = scipy.stats.rankdata(x) > (len(x) + 1) / 2
+        trends.append(_trend(x, np.where(right, least, most), "greater"))
+        opposite_trends.append(_trend(x, np.where(right, most, least), "less"))
         where = PLAIN.where({name: frame[name].iloc[there[0]] for name in others})
         for a, b in combinations(steps, 2):
-            pairs.append((y[x == a], y[x == b]))
+            pairs.append((least[x == a], most[x == b]))
             places.append((a, b, f" ({where})" if where else ""))
     if not trends:
         return undecided(f"no line of cells along {claim.along}", f"cells that differ in {claim.along} alone")
@@ -66,6 +70,8 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
         float(scipy.stats.combine_pvalues(np.maximum(ends, 1e-300)).pvalue) for ends in (trends, opposite_trends)
     )
     text = f"{len(trends)} lines, trend p {p_value(together)}"
+    if unknown := Sample.of(diagram, diagram.quantity, rows).unknown:
+        text += f", {unknown_words(unknown)} trials"
     if p < claim.level / 2 / len(pairs):
         return f"{text}; in the opposite direction between {words}, p {p_value(p)}", "contradicted"
     if opposite < claim.level / 2:
@@ -73,7 +79,13 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     shown = sum(trend < OFTEN for trend in trends)
     if together < claim.level and shown == len(trends):
         return text, "supported"
-    return undecided(f"{text}, visible in {shown} of {len(trends)} lines", "more replicates, or more cells per line")
+    needed = results_of(unknown) if unknown else "more replicates, or more cells per line"
+    return undecided(f"{text}, visible in {shown} of {len(trends)} lines", needed)
+
+
+def _trend(x: Array, y: Array, alternative: Literal["less", "greater"]) -> float:
+    """Return the p-value of Kendall's rank correlation; 1 for equal values."""
+    return float(scipy.stats.kendalltau(x, y, alternative=alternative).pvalue) if (y != y[0]).any() else 1.0
 
 
 def with_coordinate(diagram: Diagram, along: str) -> Diagram:
@@ -126,6 +138,8 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
     if diagram.proportion:
         if claim.threshold == claim.along:
             raise ReportError(f"the threshold is along {claim.along}, so it is no power of {claim.along}")
+        if open_ended := without_measuring(diagram, rows):
+            return open_ended
         axes = ReportSpec(x=claim.threshold, y=claim.along, pool="none")
         diagram = with_coordinate(diagram, claim.threshold).laid_out(axes)
         panels = [diagram.panels[i] for i in diagram.panels_where(claim.where)]
@@ -133,14 +147,22 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
         if found is None:
             needed = f"grid cells on both sides of it along {claim.threshold} at two values of {claim.along}"
             return undecided(f"no two values of {claim.along} show where it is", needed)
+        fits = [found]
     else:
-        lines = _medians(diagram, rows, claim)
-        found = power(lines)
-        if found is None or found.freedom < 1:
-            points = sum(line.shape[1] for line in lines if line.shape[1] > 1)
+        sides = _medians(diagram, rows, claim)
+        if not all(np.isfinite(line).all() for lines in sides for line in lines):
+            unknown = Sample.of(diagram, diagram.quantity, rows).unknown
+            return undecided(f"{unknown_words(unknown)} trials leave a median without bounds", results_of(unknown))
+        fits = [replace(one, error=0.0) for lines in sides if (one := power(lines)) is not None and one.freedom > 0]
+        if len(fits) < len(sides):
+            points = sum(line.shape[1] for line in sides[0] if line.shape[1] > 1)
             return undecided(f"{points} points along {claim.along}", "three values of it in a line of cells")
-        found = replace(found, error=0.0)
-    inner, outer = (found.interval(level) for level in (LEVEL, 1 - claim.level))
+        found = fits[0]
+    inner, outer = (
+        Interval((low.estimate + high.estimate) / 2, low.low, high.high, level)
+        for level in (LEVEL, 1 - claim.level)
+        for low, high in [(fits[0].interval(level), fits[-1].interval(level))]
+    )
     points = f"{sum(line.shape[1] for line in found.lines)} points in {many(len(found.lines), 'line')}"
     text = (
         f"exponent{'' if diagram.proportion else ' of the median'} {inner.estimate:.2f}, {inner.words('.2f')}, {points}"
@@ -152,13 +174,34 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
     return decided([Judged.of("", text, inner, outer, claim.limits, f"more values of {claim.along}")])
 
 
-def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[Array]:
-    """Return the coordinate, the median, and equal errors in each line of cells, where both have a logarithm."""
+def without_measuring(diagram: Diagram, rows: Mask) -> tuple[str, Judgement] | None:
+    """Return the result of a claim about how thresholds grow if some trials did not measure the event."""
+    unknown = Sample.of(diagram, diagram.quantity, rows).unknown
+    if not unknown["unmeasured"]:
+        return None
+    return undecided(f"{unknown_words(unknown)} trials, which may have either outcome", results_of(unknown))
+
+
+def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[list[Array]]:
+    """Return the coordinate, the median, and equal errors in each line of cells, where both have a logarithm.
+
+    Twice: with those medians that make the exponent least, and greatest; it is linear in their logarithms. They differ
+    where values are not known.
+    """
     frame = diagram.frame
-    values = np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
+    ends = dict(zip(("low", "high"), diagram.quantity.ends(frame), strict=True))
+    used = rows & diagram.cells.finished & ~np.isnan(ends["low"])
     others = [name for name in diagram.layout.keys if name != claim.along]
-    medians = frame.assign(median=values)[rows].groupby([*others, claim.along], dropna=False)["median"].median()
-    points = medians[(medians > 0) & (medians < np.inf)].reset_index()
-    positive = points[points[claim.along] > 0]
+    grouped = frame.assign(**ends)[used].groupby([*others, claim.along], dropna=False)
+    medians = grouped[["low", "high"]].median().reset_index()
+    positive = medians[(medians["high"] > 0) & (medians[claim.along] > 0)]
     lines = positive.groupby(others, dropna=False) if others else [((), positive)]
-    return [np.array([line[claim.along], line["median"], np.ones(len(line))], dtype=float) for _, line in lines]
+    sides = list[list[Array]]()
+    for first, second in (("low", "high"), ("high", "low")):
+        made = []
+        for _, line in lines:
+            x = np.log(line[claim.along])
+            y = np.where(x > x.mean(), line[first], line[second])
+            made.append(np.array([line[claim.along], np.where(y > 0, y, np.nan), np.ones(len(line))], dtype=float))
+        sides.append(made)
+    return sides

@@ -13,6 +13,7 @@ from recovery.report.diagram.grid_cells import (
     Panel as Panel,
     has as has,
     rows_where as rows_where,
+    unknown as unknown,
 )
 from recovery.report.diagram.layout import (
     Layout as Layout,
@@ -51,5 +52,6 @@ from recovery.report.diagram.vocabulary import (
     pooled_words as pooled_words,
     shared_parts as shared_parts,
     undecided_words as undecided_words,
+    unknown_words as unknown_words,
     unmarked as unmarked,
 )

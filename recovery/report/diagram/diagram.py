@@ -13,7 +13,7 @@ from pandas.api.types import is_numeric_dtype
 from recovery.config import ReportSpec, Sweep, Until, from_document, refined
 from recovery.errors import ReportError
 from recovery.methods.columns import FIXED
-from recovery.report.diagram.grid_cells import Cells, Panel, rows_where
+from recovery.report.diagram.grid_cells import Cells, Panel, rows_where, unknown
 from recovery.report.diagram.layout import (
     Layout,
     ThresholdAxis,
@@ -202,7 +202,7 @@ class Diagram:
         never = np.bincount(method, weights=answers)[method] == 0
         known = {name: tally[name].where(~never, 0) for name in ("undecided", "unmeasured")}
         without = cells.count(cells.finished & undefined(self.frame, quantity.column))
-        return tally.assign(**known, undefined=tally["undecided"].where(never, 0) + without)
+        return tally.assign(**known, undefined=unknown(tally).where(never, 0) + without)
 
     @cached_property
     def panels(self) -> list[Panel]:
@@ -260,7 +260,7 @@ class Diagram:
                 "stroke", unfinished_words(totals["failed"], totals["missing"]), table["failed"] + table["missing"] > 0
             ),
             Mark("cross", UNFINISHED, table["ok"] == 0),
-            Mark("diamond", undecided_words(totals["undecided"], totals["unmeasured"]), table["undecided"] > 0),
+            Mark("diamond", undecided_words(totals["undecided"], totals["unmeasured"]), unknown(table) > 0),
         )
         return [mark for mark in found if mark.cells.any()]
 

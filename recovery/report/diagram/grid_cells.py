@@ -54,27 +54,32 @@ class Cells:
     def tally(self, quantity: Quantity) -> pd.DataFrame:
         """Return what the finished trials measured, one row per cell.
 
-        For a proportion: yes, no, value = yes / (yes + no), and worst and best, the fractions if every undecided,
-        failed and missing trial were a no or a yes. For a number: count, mean, median, lowest, highest, the quartiles
-        lower and upper, and value = median. For both: undecided, the finished trials whose value is not known, and
-        unmeasured, those of them in which nothing is undecided.
+        For a proportion: yes, no, value, and worst and best, the fractions if every undecided, unmeasured, failed and
+        missing trial were a no or a yes. For a number: count, mean, median, lowest, highest, the quartiles lower and
+        upper, and value = median. For both: undecided and unmeasured, the finished trials whose value is not known.
+
+        An unmeasured value may be any that its trial allows. A fraction or a median is the middle of what this leaves;
+        the lower of two numbers is the least, the higher one the greatest. A number without a bound is NaN.
         """
-        values = np.where(self.finished, quantity.values(self.frame), np.nan)
-        known = ~np.isnan(values)
-        masks = {"undecided": quantity.unknown(self.frame), "unmeasured": quantity.unmeasured(self.frame)}
-        unknown = {name: self.count(self.finished & mask) for name, mask in masks.items()}
+        low, high = (np.where(self.finished, end, np.nan) for end in quantity.ends(self.frame))
+        known, unmeasured = low == high, self.finished & quantity.unmeasured(self.frame)
+        undecided = self.finished & quantity.unknown(self.frame) & ~unmeasured
+        lacking = {"undecided": self.count(undecided), "unmeasured": self.count(unmeasured)}
         if quantity.proportion(self.frame):
-            yes, no = self.count(values == 1.0), self.count(values == 0.0)
+            yes, no, more = self.count(known & (low == 1)), self.count(known & (low == 0)), lacking["unmeasured"]
             counts = self.counts()
             whole = (counts["trials"] + counts["missing"]).to_numpy()
             with np.errstate(invalid="ignore"):
-                fractions = {"value": yes / (yes + no), "worst": yes / whole, "best": 1 - no / whole}
-            return pd.DataFrame({"yes": yes, "no": no, **unknown, **fractions})
-        grouped = pd.Series(values[known]).groupby(self.code[known])
-        summary = {"mean": grouped.mean(), "median": grouped.median(), "lowest": grouped.min()}
-        summary |= {"highest": grouped.max(), "lower": grouped.quantile(0.25), "upper": grouped.quantile(0.75)}
-        summary = {"count": self.count(known), **unknown, **summary, "value": summary["median"]}
-        return pd.DataFrame(summary, index=range(len(self.keys)))
+                value = np.where(yes + no > 0, (yes + more / 2) / (yes + no + more), np.nan)
+                fractions = {"value": value, "worst": yes / whole, "best": 1 - no / whole}
+            return pd.DataFrame({"yes": yes, "no": no, **lacking, **fractions})
+        used = known | unmeasured
+        least, most = (pd.Series(end[used]).groupby(self.code[used]) for end in (low, high))
+        summary = {"mean": (least.mean() + most.mean()) / 2, "median": (least.median() + most.median()) / 2}
+        summary |= {"lowest": least.min(), "highest": most.max()}
+        summary |= {"lower": least.quantile(0.25), "upper": most.quantile(0.75)}
+        table = pd.DataFrame(summary, index=range(len(self.keys))).replace([-np.inf, np.inf], np.nan)
+        return pd.DataFrame({"count": self.count(known), **lacking}).join(table).assign(value=table["median"])
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ class Panel:
     @property
     def undefined(self) -> bool:
         """Whether trials of this panel finished, and no method in it measures the value."""
-        return bool(self.cells["undefined"].any()) and not self.answers and not self.cells["undecided"].any()
+        return bool(self.cells["undefined"].any()) and not self.answers and not unknown(self.cells).any()
 
     @property
     def note(self) -> str:
@@ -120,6 +125,11 @@ class Panel:
         result = np.full((len(self.y), len(self.x)), np.nan)
         result[self.cells["iy"], self.cells["ix"]] = column.to_numpy(dtype=float, na_value=np.nan)
         return result
+
+
+def unknown(counts: Any) -> Any:
+    """Return the number of finished trials whose value is not known, of each cell of a table or of a whole grid."""
+    return counts["undecided"] + counts["unmeasured"]
 
 
 def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:

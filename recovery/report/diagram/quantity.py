@@ -60,12 +60,19 @@ class Quantity:
         """Return whether a cell's value is a fraction of trials instead of a typical number."""
         return self.at_most is not None or is_boolean(frame[self.column])
 
+    def ends(self, frame: pd.DataFrame) -> tuple[Array, Array]:
+        """Return the least and the greatest value that each row can have: 1, 0 or numbers, which may be infinite; NaN
+        where it is not defined. Includes unfinished trials."""
+        low, high = bounds(frame, self.column)
+        if self.at_most is not None:
+            occurred = [np.where(np.isnan(end), np.nan, end <= self.at_most) for end in (high, low)]
+            return occurred[0], occurred[1]
+        return (np.clip(low, 0, 1), np.clip(high, 0, 1)) if self.proportion(frame) else (low, high)
+
     def values(self, frame: pd.DataFrame) -> Array:
         """Return one float per row: 1, 0 or the number, NaN where it is not known. Includes unfinished trials."""
-        low, high = bounds(frame, self.column)
-        if self.at_most is None:
-            return np.where(low == high, low, np.nan)
-        return np.where(high <= self.at_most, 1.0, np.where(low > self.at_most, 0.0, np.nan))
+        low, high = self.ends(frame)
+        return np.where(low == high, low, np.nan)
 
     def unknown(self, frame: pd.DataFrame) -> Mask:
         """Return the mask of the rows whose value exists and is not known: it was not measured, or is undecided."""
@@ -74,11 +81,8 @@ class Quantity:
     def unmeasured(self, frame: pd.DataFrame) -> Mask:
         """Return the mask of the rows whose value is unknown although nothing about their trial is undecided."""
         unknown = self.unknown(frame)
-        return (
-            unknown & ~(frame["verdict"] == "undecided").to_numpy(np.bool_, na_value=False)
-            if "verdict" in frame
-            else unknown
-        )
+        undecided = frame["verdict"] == "undecided" if "verdict" in frame else ~unknown
+        return unknown & ~np.asarray(undecided, np.bool_)
 
 
 def bounds(frame: pd.DataFrame, column: str) -> tuple[Array, Array]:

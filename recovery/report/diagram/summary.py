@@ -5,6 +5,7 @@ from typing import Any
 
 from recovery.methods.method import METHODS
 from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram.grid_cells import unknown
 from recovery.report.diagram.vocabulary import fraction_words
 from recovery.text import many
 
@@ -13,11 +14,10 @@ def summary(diagram: Diagram) -> str:
     """Return the numbers of finished, failed, missing, undecided and unmeasured trials in one line."""
     totals, rounds, table = diagram.totals, diagram.grid.rounds, diagram.table
     parts = [f"{many(totals['trials'], 'trial')} in {many(len(table), 'cell')}", f"{totals['ok']} finished"]
-    counts = {**totals, "undecided": totals["undecided"] - totals["unmeasured"]}
-    parts += [f"{counts[name]} {name}" for name in ("failed", "missing", "undecided", "unmeasured") if counts[name]]
+    parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided", "unmeasured") if totals[name]]
     if diagram.proportion:
         yes, no = int(table["yes"].sum()), int(table["no"].sum())
-        parts.append(f"{diagram.quantity.label}: {fraction_words(yes, yes + no, totals['undecided'])}")
+        parts.append(f"{diagram.quantity.label}: {fraction_words(yes, yes + no, unknown(totals))}")
     if rounds:
         # if the rule has ended the sweep, the last record placed no trials and is not counted as a round
         count = rounds[-1]["round"] - bool(_rule(diagram).get("ended"))

@@ -212,10 +212,12 @@ def unfinished_words(failed: int, missing: int) -> str:
     return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)
 
 
-def undecided_words(undecided: int, unmeasured: int) -> str:
-    """Return the legend text of the diamond on a cell: `trials undecided (3) and unmeasured (88)`.
+def unknown_words(counts: Mapping[str, int]) -> str:
+    """Return how many trials have no known value, by reason: `3 undecided and 88 unmeasured`."""
+    return " and ".join(f"{count} {name}" for name, count in counts.items())
 
-    undecided: the trials whose value is not known; unmeasured: those of them in which nothing is undecided.
-    """
-    counts = {"undecided": undecided - unmeasured, "unmeasured": unmeasured}
+
+def undecided_words(undecided: int, unmeasured: int) -> str:
+    """Return the legend text of the diamond on a cell: `trials undecided (3) and unmeasured (88)`."""
+    counts = {"undecided": undecided, "unmeasured": unmeasured}
     return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)

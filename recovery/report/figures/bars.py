@@ -8,7 +8,7 @@ import pandas as pd
 
 from recovery.interval import LEVEL, percent
 from recovery.report.claims.mean_tables import means_of, shown_tables
-from recovery.report.diagram import INTERVAL, RANGE, STANDARD_ERROR, Diagram
+from recovery.report.diagram import INTERVAL, RANGE, STANDARD_ERROR, Diagram, unknown
 from recovery.report.statistics import exact_interval
 from recovery.types import Array
 
@@ -45,7 +45,7 @@ class Bars:
             return cls(value, value - error, value + error, label, STANDARD_ERROR, heads)
         if diagram.proportion:
             heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
-            ends = exact_interval(cells["yes"], cells["no"])
+            ends = exact_interval(cells["yes"], cells["no"], unknown(cells))
             return cls(value, *ends, diagram.measured_label, INTERVAL, heads)
         if str(diagram.quantity) == "frequency" and diagram.single and (draws := _draws(diagram, cells)) is not None:
             heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")

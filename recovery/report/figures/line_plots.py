@@ -29,6 +29,7 @@ from recovery.report.diagram import (
     scale_of,
     theory_along,
     undecided_words,
+    unknown,
 )
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
@@ -121,9 +122,9 @@ def _draw_line(
     bars = Bars.of(diagram, cells)
     (line,) = ax.plot(x, bars.value, ms=2.2, label=label, **style)
     ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6, alpha=0.6)
-    if not diagram.proportion or not (some := (cells["undecided"] > 0).to_numpy()).any():
+    if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():
         return line, []
-    yes, no, more = (cells[name].to_numpy(dtype=float)[some] for name in ("yes", "no", "undecided"))
+    yes, no, more = (part.to_numpy(dtype=float)[some] for part in (cells["yes"], cells["no"], unknown(cells)))
     total, totals = yes + no + more, diagram.totals
     label = f"range over {undecided_words(totals['undecided'], totals['unmeasured'])}"
     return line, [ax.vlines(x[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)]

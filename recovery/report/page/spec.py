@@ -142,7 +142,7 @@ class Chart:
         own = self.analysis if quantity == self.diagram.quantity else None
         bars = Bars.of(shown, shown.table, means=self.form == "profile")
         numbers = bars.value, bars.low, bars.high
-        counts = [name for name in ("yes", "no", "count", "undecided") if name in shown.table]
+        counts = [name for name in ("yes", "no", "count", "undecided", "unmeasured") if name in shown.table]
         columns = {
             name: _rounded(values[self.cells.index]) for name, values in zip(("v", "low", "high"), numbers, strict=True)
         }

@@ -21,18 +21,16 @@ LEAST = 1e-12
 """Least variance, so that a difference with variance 0 has a score."""
 
 
-def exact_interval(
-    yes: ArrayLike, no: ArrayLike, undecided: ArrayLike = 0, level: float = LEVEL
-) -> tuple[Array, Array]:
-    """Return the ends of the exact interval of a proportion (Clopper and Pearson 1934); NaN without decided trials.
+def exact_interval(yes: ArrayLike, no: ArrayLike, unknown: ArrayLike = 0, level: float = LEVEL) -> tuple[Array, Array]:
+    """Return the ends of the exact interval of a proportion (Clopper and Pearson 1934); NaN without trials.
 
-    Undecided trials count as failures for the lower end and as successes for the upper one. This interval is used
+    Unknown outcomes count as failures for the lower end and as successes for the upper one. This interval is used
     everywhere, because claims need its guarantee: at the level 99.9 %, Wilson's misses rare outcomes too often.
     """
-    counts = np.broadcast_arrays(yes, no, undecided)
-    least, failed, unknown = (np.asarray(count, dtype=float) for count in counts)
-    most, total = least + unknown, least + failed + unknown
-    known = least + failed > 0
+    counts = np.broadcast_arrays(yes, no, unknown)
+    least, failed, either = (np.asarray(count, dtype=float) for count in counts)
+    most, total = least + either, least + failed + either
+    known = total > 0
     # the lower end is the p at which as many successes or more have probability (1 - level) / 2, a quantile of a beta
     # law, and 0 without a success
     some, left = np.where(least > 0, least, 1.0), np.where(most < total, total - most, 1.0)

@@ -55,7 +55,7 @@ def shared_draws(diagram: Diagram) -> Draws | None:
     """Return the trials of an event whose cells share draws of X by design; None if all trials are independent.
 
     Two trials share X if they have the same replicate and differ in axes alone that the stream of X does not depend on.
-    The `cell` of a trial is the index of its grid cell.
+    The `cell` of a trial is the index of its grid cell, and its outcome is NaN if it was not measured.
     """
     frame, cells, panels = diagram.frame, diagram.cells, [*diagram.layout.panels]
     axes = dict.fromkeys(["n", "d", *diagram.sweep.axes])
@@ -68,7 +68,7 @@ def shared_draws(diagram: Diagram) -> Draws | None:
         return None
     outcome = np.where(cells.finished, diagram.quantity.values(frame), np.nan)
     draw = group * (int(frame["replicate"].max()) + 1) + frame["replicate"].to_numpy(dtype=np.intp)
-    known = ~np.isnan(outcome)
+    known = ~np.isnan(outcome) | (cells.finished & diagram.quantity.unmeasured(frame))
     return Draws(cells.code[known].astype(np.intp), outcome[known], draw[known])
 
 

@@ -1,6 +1,6 @@
 """The threshold of a panel: pooled over its slices, or of one slice alone, with what the tests say about it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from recovery.types import Array
 
 OUTER = 5.0
 """The outer interval has one fifth of the error rate: 99 % for 95 %."""
+Extremes = Sequence[Estimated | None]
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,9 @@ class Threshold:
     """The threshold of a panel, pooled over its slices, or of a single slice, whose panel then holds its cells only.
 
     level: of `interval`. falling: success becomes rarer with x. found: the estimate of all cells together, along the
-    pooled value or x; None if success shows no trend along x. draws: the single trials, if some share draws; their
-    `cell` is a label of the index of the panel's cells.
+    pooled value or x; None if success shows no trend along x. extremes: the same, had all unmeasured trials failed, and
+    had all succeeded. draws: the single trials, if some share draws; their `cell` is a label of the index of the
+    panel's cells.
     """
 
     panel: Panel
@@ -70,24 +72,32 @@ class Threshold:
     def found(self) -> Estimated | None:
         return self._estimate(self.parts) if self.parts and self._trend_is_clear else None
 
-    def _estimate(self, parts: Sequence[Part], share: float | None = None) -> Estimated | None:
-        counts = self._counts(parts, share)
+    @cached_property
+    def extremes(self) -> Extremes:
+        if not self.found or not any(numbers(one.panel.cells, "unmeasured").any() for one in self.parts):
+            return ()
+        return tuple(self._estimate(self.parts, share, "unmeasured") for share in (0.0, 1.0))
+
+    def _estimate(self, parts: Sequence[Part], share: float = 0.0, more: str = "") -> Estimated | None:
+        counts = self._counts(parts, share, more)
         return estimate(counts, self.probability, self.along.interval) if len(counts.v) else None
 
-    def _counts(self, parts: Sequence[Part], share: float | None = None) -> Counts:
-        """Return the counts of some slices. share: of unfinished trials that succeed; None leaves these trials out."""
+    def _counts(self, parts: Sequence[Part], share: float = 0.0, more: str = "") -> Counts:
+        """Return the counts of some slices. more: further trials, `unmeasured` or `unfinished`, of which this share
+        succeeds."""
         y = np.repeat([float(one.y) if is_number(one.y) else 0.0 for one in parts], [len(one.x) for one in parts])
         places, rising, total = (
             np.concatenate([getattr(one, name) for one in parts]) for name in ("places", "rising", "total")
         )
-        if share is not None:
-            more = np.concatenate([unfinished(one.panel.cells) for one in parts])
-            return Counts.make(y, places, rising + share * more, total + more)
-        draws = self.draws
+        if more:
+            count = np.concatenate([ADDED[more](one.panel.cells) for one in parts])
+            rising, total = rising + share * count, total + count
+        draws = self.draws if more != "unfinished" else None
         if draws is not None:
             at = pd.Index(np.concatenate([one.panel.cells.index for one in parts])).get_indexer(draws.cell)
-            known = at >= 0
+            known = (at >= 0) & (bool(more) | ~np.isnan(draws.outcome))
             outcome = 1 - draws.outcome if self.falling else draws.outcome
+            outcome = np.where(np.isnan(outcome), share, outcome)
             draws = Draws(at[known], outcome[known], draws.draw[known])
         return Counts.make(y, places, rising, total, draws)
 
@@ -124,7 +134,7 @@ class Threshold:
     def _interval(self, level: float) -> Interval:
         if self.found is None or not self.monotone or self.changes:
             return Interval(np.nan, -np.inf, np.inf, level)
-        return self._in_units(self.found.interval(level))
+        return self._in_units(_hull([self.found, *self.extremes], level))
 
     def _in_units(self, found: Interval) -> Interval:
         least = 0.0 if all((part.x >= 0).all() for part in self.parts) else -np.inf
@@ -138,7 +148,8 @@ class Threshold:
 
     def at_level(self, level: float) -> "Threshold":
         """Return the same threshold with an interval of this level."""
-        known: dict[str, Any] = {"found": self.found} if "found" in vars(self) else {}
+        kept = {name: vars(self)[name] for name in ("found", "extremes") if name in vars(self)}
+        known: dict[str, Any] = kept
         if "slices" in vars(self):
             known["slices"] = tuple(one.at_level(level) for one in self.slices)
         return self._with(known, level=level)
@@ -212,12 +223,12 @@ class Threshold:
         if (
             self.found is None
             or not np.isfinite(self.found.estimate)
-            or not any((unfinished(part.panel.cells) > 0).any() for part in self.parts)
+            or not any(ADDED["unfinished"](part.panel.cells).any() for part in self.parts)
         ):
             return 0.0, 0.0
         moved = [0.0]
         for share in (0.0, 1.0):
-            other = self._estimate(self.parts, share)
+            other = self._estimate(self.parts, share, "unfinished")
             if other is not None and np.isfinite(other.estimate):
                 moved.append(float(self.lengths(self.found.estimate, other.estimate)))
         return min(moved), max(moved)
@@ -229,6 +240,15 @@ class Threshold:
             (part.y, tuple(part.at(v) for v in walk_crossings(self._counts([part]), self.probability)))
             for part in self.parts
         )
+
+
+def _hull(found: Extremes, level: float) -> Interval:
+    """Return the interval that holds those of an estimate and its extremes, which bound the estimate; without an
+    estimate where success is not monotone."""
+    unknown = Interval(np.nan, -np.inf, np.inf, level)
+    each = [one.interval(level) if one is not None and one.monotone else unknown for one in found]
+    middle = each[0].estimate if len(each) == 1 else (each[1].estimate + each[2].estimate) / 2
+    return Interval(middle, min(one.low for one in each), max(one.high for one in each), level)
 
 
 def outer_level(level: float) -> float:
@@ -309,9 +329,11 @@ def numbers(cells: pd.DataFrame, name: str) -> Array:
     return cells[name].to_numpy(dtype=float)
 
 
-def unfinished(cells: pd.DataFrame) -> Array:
-    """Return the number of failed and undecided trials of each cell."""
-    return numbers(cells, "failed") + numbers(cells, "undecided")
+ADDED: dict[str, Callable[[pd.DataFrame], Array]] = {
+    "unmeasured": lambda cells: numbers(cells, "unmeasured"),
+    "unfinished": lambda cells: numbers(cells, "failed") + numbers(cells, "undecided"),
+}
+"""Trials without an outcome -> the number of them in each cell. Unfinished trials failed, or are undecided."""
 
 
 def is_number(value: object) -> bool:

@@ -4,16 +4,16 @@ The interval of a proportion is exact. No interval for the mean of other values 
 approximate, and needs `SAMPLES` trials.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
 
 from recovery.interval import LEVEL, Interval
-from recovery.report.diagram import Diagram
-from recovery.report.diagram.quantity import Quantity, undefined
+from recovery.report.diagram import Diagram, unknown_words
+from recovery.report.diagram.quantity import Quantity
 from recovery.report.statistics.differences import exact_interval
-from recovery.text import many
 from recovery.types import Array, Mask
 
 SAMPLES = 30
@@ -49,43 +49,51 @@ def approximate_upper(values: Array, level: float) -> float:
     return float(values.mean() + spread * (scipy.special.softmax(t * z) @ z))
 
 
-def median_interval(values: Array, level: float = LEVEL, undecided: int = 0) -> Interval:
-    """Return the interval of the median, which holds for any distribution; undecided values may lie at either end."""
-    unknown = np.full(undecided, np.inf)
-    low, high = np.sort(np.concatenate([-unknown, values])), np.sort(np.concatenate([values, unknown]))
+def median_interval(values: Array, level: float = LEVEL, unknown: int = 0) -> Interval:
+    """Return the interval of the median, which holds for any distribution; unknown values may lie at either end.
+
+    Their median is then the middle of what this leaves, NaN without a bound.
+    """
+    far = np.full(unknown, np.inf)
+    low, high = np.sort(np.concatenate([-far, values])), np.sort(np.concatenate([values, far]))
     # k is the largest number for which the k-th smallest value exceeds the median with a probability, P(Binomial(N,
     # 1/2) < k), below (1 - level) / 2
     k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))
     ends = (float(low[k - 1]), float(high[-k])) if k else (-np.inf, np.inf)
-    return Interval(float(np.median(values)) if len(values) else np.nan, *ends, level)
+    middle = (np.median(low) + np.median(high)) / 2 if len(values) > unknown else np.nan
+    return Interval(float(middle), *ends, level)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Numbers, or 1 and 0 for a proportion; `undecided` counts the trials whose value is not known."""
+    """Numbers, or 1 and 0 for a proportion. unknown: how many trials are `undecided`, `unmeasured` or `failed`, so that
+    their value is not known."""
 
     values: Array
     proportion: bool
-    undecided: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, diagram: Diagram, quantity: Quantity, rows: Mask) -> "Sample":
         """Return what the finished trials among these rows measured, without those that have no value by definition."""
         frame = diagram.frame
-        values = np.where(diagram.cells.finished, quantity.values(frame), np.nan)[rows]
-        known = values[~np.isnan(values)]
-        without = int((diagram.cells.finished & undefined(frame, quantity.column))[rows].sum())
-        return cls(known, quantity.proportion(frame), len(values) - len(known) - without)
+        ended, unmeasured = rows & diagram.cells.finished, quantity.unmeasured(frame)
+        values = quantity.values(frame)[ended]
+        masks = {"undecided": ended & quantity.unknown(frame) & ~unmeasured, "unmeasured": ended & unmeasured}
+        masks["failed"] = rows & ~diagram.cells.finished
+        unknown = +Counter({name: int(mask.sum()) for name, mask in masks.items()})
+        return cls(values[~np.isnan(values)], quantity.proportion(frame), unknown)
 
     @property
     def mean(self) -> float:
-        """The mean of the values; NaN without a value."""
-        return float(self.values.mean()) if len(self.values) else np.nan
+        """The mean of the values; NaN without a value, or with an unmeasured one."""
+        return float(self.values.mean()) if len(self.values) and not self.unknown["unmeasured"] else np.nan
 
     @property
     def error(self) -> float:
-        """The standard error of the mean; NaN with fewer than two values."""
-        return float(self.values.std(ddof=1)) / np.sqrt(len(self.values)) if len(self.values) > 1 else np.nan
+        """The standard error of the mean; NaN with fewer than two values, or with an unmeasured one."""
+        known = len(self.values) > 1 and not self.unknown["unmeasured"]
+        return float(self.values.std(ddof=1)) / np.sqrt(len(self.values)) if known else np.nan
 
     @property
     def decides(self) -> bool:
@@ -97,8 +105,8 @@ class Sample:
         """Why the interval of the mean is infinite or approximate; empty if it is exact."""
         if self.proportion:
             return ""
-        if self.undecided:
-            return f"the value of {many(self.undecided, 'trial')} is not known, and bounds no mean"
+        if self.unknown:
+            return f"the mean has no bound from {unknown_words(self.unknown)} trials"
         if not self.decides:
             return "too few trials for a mean of values without a known range"
         if np.ptp(self.values) == 0:
@@ -109,18 +117,19 @@ class Sample:
         """Return the interval of the mean or the median; for `every`, the least and the greatest value.
 
         A proportion's interval is exact (Clopper and Pearson 1934), and a median's comes from order statistics. Both
-        hold for every outcome of the undecided trials, which leave a mean of numbers no end.
+        hold for every value that is not known. Unknown values leave a mean of numbers no end.
         """
         values, count = np.sort(self.values), len(self.values)
         if statistic == "every":
             return Interval(np.nan, *((float(values[0]), float(values[-1])) if count else (-np.inf, np.inf)), level)
         if statistic == "median":
-            return median_interval(values, level, self.undecided)
+            return median_interval(values, level, self.unknown.total())
         if self.proportion:
-            yes = float(values.sum())
-            low, high = map(float, exact_interval(yes, count - yes, self.undecided, level))
-            return Interval(yes / count, low, high, level) if count else Interval(np.nan, 0.0, 1.0, level)
+            yes, more = float(values.sum()), self.unknown["unmeasured"]
+            low, high = map(float, exact_interval(yes, count - yes, self.unknown.total(), level))
+            fraction = (yes + more / 2) / (count + more) if count else np.nan
+            return Interval(fraction, low, high, level) if count else Interval(np.nan, 0.0, 1.0, level)
         mean, side = self.mean, (1 + level) / 2
-        if self.undecided:
+        if self.unknown:
             return Interval(mean, -np.inf, np.inf, level)
         return Interval(mean, -approximate_upper(-values, side), approximate_upper(values, side), level)

@@ -21,7 +21,7 @@ from recovery.interval import LEVEL
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns as line_rows
 from recovery.report.claims.mean_tables import FAR, MeanTable, claimed_tables
-from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, rows_where
+from recovery.report.diagram import GREEK, Diagram, Quantity, default_quantity, finished, rows_where, unknown
 from recovery.report.statistics import exact_interval
 from recovery.text import printable, spreadsheet_text
 
@@ -49,7 +49,7 @@ def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame
     for quantity in quantities:
         tally = diagram.tally(quantity).drop(columns="undefined")
         if quantity.proportion(diagram.frame):
-            low, high = exact_interval(tally["yes"].to_numpy(), tally["no"].to_numpy())
+            low, high = exact_interval(tally["yes"], tally["no"], unknown(tally))
             tally = tally.rename(columns={"value": "fraction"}).assign(low=low, high=high, level=LEVEL)
             tally = tally[list(ANSWERS)]
         else:

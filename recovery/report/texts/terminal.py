@@ -170,5 +170,5 @@ def _key(scale: Scale, console: Console) -> Text:
     key = Text(f"\n{scale.label}: {low} ")
     for step in range(11):
         key.append_text(_cell(step / 10, 0.0, True, 1, console, scale.colours))
-    key.append(f" {high}   ! failed or missing trials   x no trial finished")
+    key.append(f" {high}   ! failed or missing trials   x no known value")
     return key
