@@ -35,7 +35,9 @@ SMALL = 1e-6
 PROJECTION = 2e-10
 """Rounding of the norm of a projection, relative to that of the dual (`recovery.programs.orthonormal`)."""
 UNSOLVED = 1e-6
-"""A residual of the equations of the dual above this shows that they have no solution."""
+"""A residual of the equations of the dual above this shows that they have no solution, if their rank is exact."""
+MOST_ENTRIES = 20_000
+"""Entries of a matrix whose rank may be computed in integers, which takes up to a tenth of a second."""
 VALUE_WIDTH = 1e-9
 """Largest distance of bounds that are stored as a value."""
 CHUNK_BYTES = 48 * 2**20
@@ -271,8 +273,26 @@ def planted_dual(architecture: Architecture, X: Array, directions: Array, signs:
         return found
     candidate = planted_candidate(own, W, np.flatnonzero(W.any(axis=1)))
     if candidate.lam is None or not candidate.distinct:
-        return replace(found, certain=not candidate.distinct or candidate.error > UNSOLVED)
+        return replace(found, certain=_is_certain(found, candidate))
     return replace(found, lam=candidate.lam, doubt=_doubt(own, candidate))
+
+
+def _is_certain(planted: PlantedDual, candidate: Candidate) -> bool:
+    """Return whether exact ranks confirm that the images are dependent, or that A_S^T lam = u has no solution.
+
+    They do if the images are dependent in integers; or if A_S has the rank of its factor, whose residual then exceeds
+    any rounding.
+    """
+    own, d = planted.own.patterns[:, candidate.support], planted.X.shape[1]
+    small = own.size * d <= MOST_ENTRIES
+    X, W = (np.array(integer_rows(A) if small else [], dtype=object) for A in (planted.X, planted.neurons.T))
+    if not candidate.distinct:
+        return small and exact_rank((X @ W.T * own).tolist()) < own.shape[1]
+    seen = int((own.any(axis=1) & planted.X.any(axis=1)).sum())
+    known = rank = candidate.factor.frame.shape[1]
+    if rank < min(seen, int(np.minimum(own.sum(axis=0), d).sum())):
+        known = exact_rank(np.hstack([X * column[:, None] for column in own.T]).tolist()) if small else -1
+    return candidate.error > UNSOLVED and known == rank
 
 
 def _doubt(own: Groups, planted: Candidate) -> float:

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Interval
 
+from recovery.conditions.ties import exact_signs
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.draw import Instance, Setting
@@ -113,6 +114,6 @@ def _classes(instance: Instance, rng: Rng) -> tuple[Array, Array, int, float]:
 
 
 def _separates(X: Array, w: Array, first: int) -> bool:
-    """Return whether X w >= 0 exactly on the first `first` rows, which are those of the first class."""
-    pattern = X @ w >= 0
+    """Return whether X w >= 0 on exactly the first `first` rows, those of the first class, without rounding of X w."""
+    pattern = exact_signs(X, w) >= 0
     return bool(pattern[:first].all() and not pattern[first:].any())

@@ -223,3 +223,29 @@ def test_the_uniform_form_of_ill_conditioned_data_is_accurate(condition: float) 
         found = uniform_isometry(X, patterns)
         assert found.value == pytest.approx(largest, rel=1e-2 if condition > 1e10 else 1e-6)
         assert found.holds == (largest < 1)
+
+
+@pytest.mark.parametrize("linear", [True, False])
+@pytest.mark.parametrize("exact", [True, False])
+def test_data_are_called_singular_only_in_exact_arithmetic(linear: bool, exact: bool) -> None:
+    """The third column is that of the first, exactly or up to 1e-12: then a dual exists, which no float shows."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X = rng.integers(0, 10, (10, 3)).astype(float)
+        X[:, 2] = X[:, 0] + (0.0 if exact else 2.0**-40) * rng.integers(1, 9, 10)
+        name = "relu_skip" if linear else "relu"
+        w = np.array([[0.0], [1.0], [2.0]])
+        found = neural_isometry(ARCHITECTURES[name], X, w, np.ones(1), rng.random((10, 3)) < 0.5, linear=linear)
+        assert not found.identified
+        assert found.holds is (False if exact else None)
+        assert (found.reason is None) == exact
+
+
+@pytest.mark.parametrize(("turn", "holds"), [(0.0, False), (2.0**-44, None)])
+def test_images_are_called_dependent_only_in_exact_arithmetic(turn: float, holds: bool | None) -> None:
+    """Three neurons with positive products on the same two rows; a third row has tiny ones, or none."""
+    X = np.vstack([np.eye(4)[:2], -np.eye(4)[2:], [0.0, 0.0, turn, 0.0]])
+    W = np.array([[1.0, 2.0, 1.0], [1.0, 1.0, 2.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
+    found = neural_isometry(ARCHITECTURES["relu"], X, W, np.ones(3), np.eye(5, dtype=bool), linear=False)
+    assert not found.identified
+    assert found.holds is holds

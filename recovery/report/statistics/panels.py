@@ -148,8 +148,8 @@ class Threshold:
 
     def at_level(self, level: float) -> "Threshold":
         """Return the same threshold with an interval of this level."""
-        kept = {name: vars(self)[name] for name in ("found", "extremes") if name in vars(self)}
-        known: dict[str, Any] = kept
+        names: tuple[str, ...] = ("found", "extremes")
+        known = {name: vars(self)[name] for name in names if name in vars(self)}
         if "slices" in vars(self):
             known["slices"] = tuple(one.at_level(level) for one in self.slices)
         return self._with(known, level=level)
