@@ -15,7 +15,7 @@ from scipy.stats import binom
 import recovery
 from recovery.extras.compare import compare_grids
 from recovery.methods.columns import LEFT_OUT
-from recovery.report.diagram import unknown
+from recovery.report.diagram import summary, unknown
 from recovery.report.statistics import exact_interval
 from recovery.theory.wendel import wendel
 from tests.invoke import recover, said
@@ -204,8 +204,8 @@ def test_claims_name_unmeasured_undecided_failed_and_missing_trials_apart() -> N
     for kind in ("median", "every", "mean", "monotone"):
         claim = CLAIMS[kind] | {"source": "ours", "where": {}}
         assert words in judge(rows, claim).measured
-    summary = analysed(rows, EVENT, trials=len(rows) + 7).diagram.summary()
-    assert f"2 failed, 7 missing, 3 undecided, {lost} unmeasured" in summary
+    line = summary(analysed(rows, EVENT, trials=len(rows) + 7).diagram)
+    assert f"2 failed, 7 missing, 3 undecided, {lost} unmeasured" in line
 
 
 def test_a_median_has_the_bounds_that_unmeasured_values_leave() -> None:
