@@ -75,6 +75,18 @@ def test_the_pseudo_inverse_of_nnic_k_promises_too_much() -> None:
     assert np.linalg.norm(np.maximum(X @ cheaper.T, 0), axis=0).sum() < 0.4  # the planted neurons cost 2
 
 
+def test_theorem_8_fails_where_rows_lie_across_the_neuron() -> None:
+    """Entries 1/sqrt(n) or -1/sqrt(n): variance and proxy 1/n. The pattern of h = e_1 - e_2 leaves out the rows (-1, 1),
+    which are orthogonal to w = e_1 + e_2, so X^T D X (X^T X)^-1 w is w and something across it: never below |w|."""
+    for signs in product(product((1, -1), repeat=2), repeat=5):
+        a, b = len(signs), sum(x * y for x, y in signs)  # X^T X = n [[1, b/a], [b/a, 1]]
+        if abs(b) == a:
+            continue
+        u = Fraction(1, a + b)  # (X^T X)^-1 w = u w
+        image = [sum(x[i] * u * (x[0] + x[1]) for x in signs if x[0] - x[1] >= 0) for i in (0, 1)]
+        assert image[0] ** 2 + image[1] ** 2 >= 2
+
+
 def test_theorem_8_needs_the_proxy_of_the_rescaled_entries() -> None:
     """Entries 1 or -1 with probability 1/(2n) each, otherwise 0: variance 1/n, and proxy 1, as cosh x <= exp(x^2/2).
 
