@@ -12,9 +12,6 @@ import numpy as np
 from recovery.instances.planted import Neurons, Relu
 from recovery.methods.columns import Column, select
 from recovery.programs.architecture import Architecture
-from recovery.report.figures.kinds import Kind
-from recovery.report.figures.sheet import sheet
-from recovery.report.figures.style import style_of
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.table import Solver
 
@@ -98,17 +95,6 @@ class Angle:
 
 
 MINE = Solver({"gated": lambda program: solve_conic(program, "CLARABEL")})
-
-
-def draw_durations(subject):
-    """How many trials took how long."""
-    with sheet(1, subject.diagram.heading, style_of(subject.diagram)) as page:
-        page.axes[0].hist(subject.diagram.frame["seconds"])
-        page.label("seconds", "trials")
-    return page.figure
-
-
-DURATIONS = Kind("How long trials took", lambda subject: True, draw_durations)
 
 
 @dataclass(frozen=True)

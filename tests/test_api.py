@@ -30,8 +30,8 @@ CONFIG = {
         ({"jobs": 0}, "jobs: found 0"),
         ({"jobs": 1.5}, "jobs: found 1.5"),
         ({"backend": "slurm"}, "backend: found 'slurm'; allowed: processes, threading or dask"),
-        ({"trial_timeout": -1.0}, "seconds: found -1.0; allowed: a number > 0"),
-        ({"trial_timeout": float("nan")}, "seconds: found nan"),
+        ({"trial_timeout": -1.0}, "the time of a trial: found -1.0; allowed: a number of seconds > 0"),
+        ({"trial_timeout": float("nan")}, "the time of a trial: found nan"),
         ({"overrides": ["replicates"]}, "allowed: PATH=VALUE"),
     ],
 )

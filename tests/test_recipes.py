@@ -20,9 +20,6 @@ from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.report.claims import analysis
-from recovery.report.command import report
-from recovery.report.figures import figures_beside
-from recovery.report.figures.kinds import KINDS
 from recovery.solvers.conic import solve_conic
 
 from . import own_things
@@ -185,17 +182,6 @@ def test_the_isometry_value_of_an_own_architecture_is_that_of_its_own_operators(
         others = np.setdiff1d(np.arange(groups.count), support)
         brute = max(float(np.linalg.norm(groups.block(g).T @ lam)) for g in others)
         assert Isometry()(instance, architecture).isometry_value == pytest.approx(brute, rel=1e-9)
-
-
-def test_an_own_kind_of_figure_is_drawn_beside_the_others(folder, monkeypatch):
-    monkeypatch.setitem(KINDS, "durations", own_things.DURATIONS)
-    rows = sweep(folder, replicates=3)
-    figure = figures_beside(recovery.read(folder / "results").analysis())["durations"].draw()
-    assert sum(bar.get_height() for bar in figure.axes[0].patches) == len(rows) == 3
-    report([folder / "results"], None, None, folder / "own.png")
-    assert (folder / "own-durations.png").read_bytes().startswith(b"\x89PNG")
-    report([folder / "results"], None, None, folder / "own.html")
-    assert "How long trials took" in (folder / "own.html").read_text()
 
 
 def test_an_own_kind_of_claim_is_read_checked_and_judged(folder, monkeypatch):

@@ -85,7 +85,7 @@ def test_the_halo_of_a_line_has_its_dashes() -> None:
     [
         (wendel_rows(d=[10]), None, "P(no all-ones pattern), exact"),
         (wendel_rows(), "absolute_distance", "median absolute distance"),
-        (wendel_rows(), "max_deviation<=1e-7", "largest deviation ≤ 1e-07"),
+        (wendel_rows(), "max_deviation<=1e-7", "largest deviation ≤ 10⁻⁷"),
         (fail(wendel_rows(), slice(0, 60, 2)), None, "trials failed (30)"),
         (wendel_rows(**{"method.beta": [1e-3, 1.0, 1e3]}), None, "β = 0.001"),
         (fail(wendel_rows(n=[10, 20], d=[5, 10]), slice(None)), None, "no trial finished"),

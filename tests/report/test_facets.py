@@ -111,7 +111,7 @@ def test_the_same_value_twice_is_one() -> None:
 
 def test_the_terminal_shows_a_map_for_each_value() -> None:
     lines = maps(Diagram.of(grid(small()), THREE), Console(file=StringIO(), width=100))
-    assert sum("no trial finished" in line.plain for line in lines) == 3
+    assert sum("no known value" in line.plain for line in lines) == 3
 
 
 def test_ratios_of_a_number_are_refused() -> None:

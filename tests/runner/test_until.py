@@ -12,6 +12,7 @@ from recovery.config import ConfigError, load
 from recovery.config.sampling import Until
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
+from recovery.report.diagram.summary import summary as summary_of
 from recovery.report.statistics.estimates import interim_level
 from recovery.runner.placement import Slice, sharpen
 from recovery.runner.run import Summary
@@ -47,7 +48,7 @@ def test_it_stops_when_the_interval_is_narrow_enough_and_reports_it(tmp_path: Pa
     assert (found.interval.low, found.interval.high) == pytest.approx((panel["low"], panel["high"]))
     assert found.interval.level == interim_level(panel["tests"]) > 0.95
     assert summary.interim[0].endswith("; target: half width 0.2, met")
-    assert f"'{RULE}' is met after {panel['tests']} test" in summary(Diagram.of(read(tmp_path / "out")))
+    assert f"'{RULE}' is met after {panel['tests']} test" in summary_of(Diagram.of(read(tmp_path / "out")))
     assert sweep_status(tmp_path / "out").missing == 0
     again = until(config(tmp_path), tmp_path / "out")
     assert (sum(again.ran.values()), again.interim) == (0, summary.interim)
@@ -72,7 +73,7 @@ def test_the_ceiling_ends_it_and_says_so(tmp_path: Path) -> None:
         "the ceiling of 3 times the first round is reached; "
         "more sizes, more cells near the threshold or --set sampling.ceiling=N would help"
     )
-    assert " is not met after " in summary(Diagram.of(read(out)))
+    assert " is not met after " in summary_of(Diagram.of(read(out)))
     assert until(path, out, "threshold +-0.01", ("sampling.ceiling=4",)).planned == 4 * FIRST
 
 

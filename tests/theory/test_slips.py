@@ -76,7 +76,7 @@ def test_the_pseudo_inverse_of_nnic_k_promises_too_much() -> None:
 
 
 def test_theorem_8_fails_where_rows_lie_across_the_neuron() -> None:
-    """Entries 1/sqrt(n) or -1/sqrt(n): variance and proxy 1/n. The pattern of h = e_1 - e_2 leaves out the rows (-1, 1),
+    """Entries 1/sqrt(n) or -1/sqrt(n): variance and proxy 1/n. The pattern of h = e_1 - e_2 leaves out rows (-1, 1),
     which are orthogonal to w = e_1 + e_2, so X^T D X (X^T X)^-1 w is w and something across it: never below |w|."""
     for signs in product(product((1, -1), repeat=2), repeat=5):
         a, b = len(signs), sum(x * y for x, y in signs)  # X^T X = n [[1, b/a], [b/a, 1]]

@@ -150,9 +150,11 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
         fits = [found]
     else:
         sides = _medians(diagram, rows, claim)
-        if not all(np.isfinite(line).all() for lines in sides for line in lines):
-            unknown = Sample.of(diagram, diagram.quantity, rows).unknown
+        unknown = Sample.of(diagram, diagram.quantity, rows).unknown
+        if any(unknown.values()) and not all(np.isfinite(line).all() for lines in sides for line in lines):
             return undecided(f"{unknown_words(unknown)} trials leave a median without bounds", results_of(unknown))
+        # a median without a logarithm, of 0 or of infinite values, is no point
+        sides = [[line[:, np.isfinite(line).all(axis=0)] for line in lines] for lines in sides]
         fits = [replace(one, error=0.0) for lines in sides if (one := power(lines)) is not None and one.freedom > 0]
         if len(fits) < len(sides):
             points = sum(line.shape[1] for line in sides[0] if line.shape[1] > 1)
