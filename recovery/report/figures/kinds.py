@@ -23,8 +23,8 @@ from recovery.report.statistics import poolable
 class Kind:
     """A kind of main figure. `words` is its text alternative, with placeholders {value}, {x} and {y} of the diagram.
 
-    fits: whether the kind suits an analysis. panels: what is drawn, also on other axes and for several values side by
-    side. draw: what is drawn instead, if there is neither.
+    fits: whether the kind suits an analysis. panels: how panels are drawn, also on the caller's axes. draw: draws the
+    whole figure in place of the panels, where there is such a form.
     """
 
     words: str
@@ -37,7 +37,7 @@ KINDS: dict[str, Kind] = {
     "map": Kind("{value} over {x} and {y}", lambda a: True, MAP),
     "ratios": Kind("Fraction {value} against n/d, one colour per size d", lambda a: is_ragged(a.diagram), RATIOS),
     "profile": Kind("{value} along {x}", lambda a: is_profile(a.diagram), PROFILE),
-    "forest": Kind("Thresholds of {value}, one row each, with what is stated", is_forest, MAP, draw_forest),
+    "forest": Kind("{value}, one row each, with what is stated", is_forest, MAP, draw_forest),
 }
 """Name -> kind. Unless the config names one, the main figure of a report is the last kind here that fits."""
 
