@@ -229,8 +229,10 @@ def open_folder(plan: Plan) -> list[Damaged]:
         plan.folder.create(content)
     check_growth(plan)  # again, because another process may have created the folder
     damaged = plan.folder.prepare(plan.index.damaged)
-    if plan.folder.load()["digest"] != plan.sweep.digest:
-        plan.folder.update(content)
+    stored = plan.folder.load()
+    if stored["digest"] != plan.sweep.digest:
+        # older rows may have columns that the methods do not declare any more
+        plan.folder.update({**content, "columns": stored["columns"] | content["columns"]})
     _complete_columns(plan)
     return damaged
 

@@ -6,8 +6,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from recovery.report.diagram import Diagram
 from recovery.store import read
 from tests.invoke import recover
+from tests.own_method import write_method
 
 from .sweeps import rows, sweep, write_config
 
@@ -53,6 +55,19 @@ def test_another_config_is_refused_with_the_differences(tmp_path: Path, other: d
     assert said in result.stderr
     assert "--out" in result.stderr
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_a_column_that_a_method_measures_no_more_is_no_coordinate(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for column, replicates in (("gap", 2), ("objective", 3)):
+        kind = write_method(
+            tmp_path / "own_column.py", f"return {{{column!r}: instance.y[0], 'recovered': True}}", column, "recovered"
+        )
+        config = write_config(tmp_path, **{**SMALL, "method": {"kind": kind}, "replicates": replicates})
+        assert recover("sweep", config, "--out", out, "--keep-changed", "-j", 1).exit_code == 0
+    diagram = Diagram.of(read(out))
+    assert {"gap", "objective"} <= set(diagram.frame)
+    assert (diagram.layout.x, diagram.layout.y, diagram.layout.panels) == ("n", None, ())
 
 
 def test_without_its_rule_a_sweep_with_rounds_is_refused(tmp_path: Path) -> None:
