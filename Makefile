@@ -52,8 +52,6 @@ bench: $(VENV)/installed
 
 soak: $(VENV)/installed
 	$(PYTEST) -m soak
-	$(BIN)/python -m tests.attack.soak
-	$(BIN)/python -m tests.attack.verdicts
 
 wheel: $(VENV)/installed
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -102,9 +102,7 @@ return OK""",
 }
 ANY = {"memory": "raise MemoryError", "no_recursion": "sys.setrecursionlimit(60)\nreturn OK"}
 """A row, whose status depends on where it is caught."""
-OTHERS = {
-    "orphan": "child = subprocess.Popen(['sleep', '3600'])\nnote('orphan', child.pid)\nchild.wait()",
-}
+OTHERS = {"orphan": "child = subprocess.Popen(['sleep', '3600'])\nnote('orphan', child.pid)\nchild.wait()"}
 """Acts with tests of their own."""
 ACTS = {**{act: code for act, (_, code) in FAILED.items()}, **KILLED, **OK, **ANY}
 """Act -> the body of a function."""

@@ -1,15 +1,11 @@
-"""An attack on verdicts over all patterns by other code: `python -m tests.attack.verdicts [DRAWS [FIRST]]`.
+"""An attack on verdicts over all patterns by other code.
 
 A draw has a small matrix of one family, planted neurons of one kind, and one architecture. It gives four verdicts: of
 gated and exact programs, over patterns of kind `all` and `exhaustive`. The code here enumerates the cells in integers,
 forms every operator, and solves the program by Clarabel. A proof of uniqueness in ball arithmetic settles a
-disagreement. Prints the fates of verdicts by architecture, kind of neuron and family, and every verdict that is false
-or open. Ends with status 1 if a verdict was false or a trial ended by an exception.
+disagreement.
 """
 
-import argparse
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -343,28 +339,3 @@ def judge(
     if unique(blocks, lam, near):
         return "proved" if verdict == "recovered" else "false"
     return f"open: optimum {lower:+.0e}, distance {far:.0e}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("draws", nargs="?", type=int, default=6000)
-    parser.add_argument("first", nargs="?", type=int, default=0)
-    asked = parser.parse_args()
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for seed in range(asked.first, asked.first + asked.draws):
-        case = Case(seed)
-        for program, patterns, verdict, fate in fates(seed):
-            groups = {"architecture": case.architecture.name, "neurons": case.kind, "family": case.family}
-            groups |= {"patterns": patterns, "continuous": str(case.family in CONTINUOUS), "verdict": verdict}
-            counts.update((name, value, fate.split(":")[0]) for name, value in groups.items())
-            if fate.startswith(("false", "open", "exception")):
-                print(seed, *groups.values(), program, case.X.shape, fate, sep=", ", flush=True)
-    names = sorted({fate for _, _, fate in counts})
-    print("| | " + " | ".join(names) + " |\n" + "|---" * (len(names) + 1) + "|")
-    for name, value in sorted({key[:2] for key in counts}):
-        print(f"| {name}: {value} | " + " | ".join(str(counts[name, value, fate]) for fate in names) + " |")
-    sys.exit(any(fate in ("false", "exception") for fate in names))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,19 @@
 """Rows and rounds do not depend on workers, limits, shards, interruptions or kills."""
 
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from jupyter_client.manager import start_new_kernel
 
 from .kills import kill_and_resume, start, stored_ids
+from .slurm import wait_until
 from .sweeps import interrupting, rounds, rows, sweep, until_config, write_config
 
 
@@ -66,10 +70,26 @@ def interruptions(case: Case, out: Path) -> None:
     assert ran == total
 
 
-def kills(case: Case, out: Path) -> None:
-    kill_and_resume(case.config, out, 2, random.Random(1), slow=case.slow, compacting=True)
-    assert set(stored_ids(out).values()) == {1}
-    assert not list(out.rglob("*.tmp"))
+def kills(case: Case, out: Path, sweeps: int = 1) -> None:
+    for seed in range(sweeps):
+        shutil.rmtree(out, ignore_errors=True)
+        kill_and_resume(case.config, out, 2, random.Random(seed), slow=case.slow, compacting=True)
+        assert stored_ids(out) == dict.fromkeys(case.rows.index, 1)
+        assert not list(out.rglob("*.tmp"))
+
+
+def killed_notebooks(case: Case, out: Path) -> None:
+    case.slow.touch()
+    for _ in range(2):
+        before = stored_ids(out)
+        manager, client = start_new_kernel(cwd=str(out.parent))
+        client.execute(f"import recovery; recovery.run({str(case.config)!r}, {str(out)!r}, jobs=1)")
+        wait_until(lambda before=before: stored_ids(out).keys() > before.keys(), "rows of a notebook")
+        manager.shutdown_kernel(now=True)
+        client.stop_channels()
+        assert before.keys() <= stored_ids(out).keys() < set(case.rows.index)
+    case.slow.unlink()
+    sweep(case.config, out, refine=True)
 
 
 def two_sweeps(case: Case, out: Path) -> None:
@@ -79,8 +99,12 @@ def two_sweeps(case: Case, out: Path) -> None:
 
 @pytest.mark.parametrize(
     "way",
-    [two_workers, threads, limits, shards, interruptions, kills, pytest.param(two_sweeps, marks=pytest.mark.deep)],
-    ids=lambda way: way.__name__,
+    [
+        *(two_workers, threads, limits, shards, interruptions, kills),
+        *(pytest.param(way, marks=pytest.mark.deep) for way in (killed_notebooks, two_sweeps)),
+        pytest.param(partial(kills, sweeps=35), id="many kills", marks=pytest.mark.soak),
+    ],
+    ids=lambda way: getattr(way, "__name__", None),
 )
 def test_rows_and_rounds_do_not_depend_on(case: Case, way: Callable[[Case, Path], None], tmp_path: Path) -> None:
     way(case, tmp_path / "out")
