@@ -1,6 +1,7 @@
 """Settings of all tests: no deadlines, and a summary of the tools that are missing."""
 
 import gc
+import sys
 from typing import Any
 
 import pytest
@@ -8,6 +9,11 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from .needs import waiting
+
+sys.modules["jax"] = None  # type: ignore[assignment]  # CVXPY imports it where it is, which takes longer than CVXPY
+import cvxpy  # noqa: E402, F401
+
+del sys.modules["jax"]
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

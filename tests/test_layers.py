@@ -23,18 +23,7 @@ LAYERS = [
     {"backends", "compiled", "errors", "interval", "text", "types"},
 ]
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
-MODULES = {
-    "api",
-    "cli",
-    "backends",
-    "compiled",
-    "errors",
-    "expressions",
-    "interval",
-    "text",
-    "types",
-    "user",
-}
+MODULES = {"api", "cli", "backends", "compiled", "errors", "expressions", "interval", "text", "types", "user"}
 """Modules in recovery/, and `cli`, which is not below recovery/."""
 SUBPACKAGES = {"report": ["page", "texts", "figures", "claims", "statistics", "diagram"]}
 """Subpackages in layers, from the highest. A file of the package itself combines them, and none of them imports it."""

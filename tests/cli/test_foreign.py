@@ -157,10 +157,7 @@ def test_a_proof_of_rows_without_verdicts_fails(out: Path) -> None:
 @pytest.mark.parametrize("link", ["file", "folder"])
 @pytest.mark.parametrize(
     ("command", "written"),
-    [
-        (["report", "{}"], "report/fake-holds.png"),
-        (["report", "{}", "--format", "html"], "report/fake-holds.html"),
-    ],
+    [(["report", "{}"], "report/fake-holds.png"), (["report", "{}", "--format", "html"], "report/fake-holds.html")],
 )
 def test_no_link_in_a_folder_is_followed(
     out: Path, tmp_path: Path, command: list[str], written: str, link: str
@@ -216,20 +213,6 @@ def test_rows_of_another_seed_do_not_count(mixed: Path) -> None:
     assert result.exit_code == 1
     assert "24 rows of another sweep" in result.stdout
     assert "2 of 24 rows replayed" in result.stdout
-
-
-def test_a_folder_that_grew_keeps_its_rows_and_more_replicates_than_planned_do_not_count(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    sweep(write_config(tmp_path, **PROGRAM), out)
-    sweep(write_config(tmp_path, **PROGRAM, replicates=6), out)
-    assert counted(out) == (36, 0)
-    few = tmp_path / "few"
-    sweep(write_config(tmp_path, **PROGRAM), few)
-    for part in list_parts(out / "trials"):
-        shutil.copy(part, few / "trials")
-    assert counted(few) == (24, 12)
-    compact(Folder(few))
-    assert counted(few) == (24, 12)
 
 
 Round = dict[str, Any]

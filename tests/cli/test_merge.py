@@ -92,14 +92,6 @@ def test_a_shard_whose_config_lies_elsewhere_is_merged_and_one_of_more_replicate
     assert measured(tmp_path / "merged") == measured(whole)
 
 
-def test_shards_of_rounds_that_began_with_other_replicates_are_refused(tmp_path: Path) -> None:
-    fields = {"sampling": {"kind": "until", "rule": "threshold +-1.5", "ceiling": 2}, "method": {"act": "transition"}}
-    for replicates in (2, 3):
-        config = write_config(tmp_path, replicates=replicates, **fields)  # type: ignore[arg-type]
-        sweep(config, tmp_path / str(replicates), shard=(1, 2))
-    assert "replicates: 2 -> 3" in refused("merge", tmp_path / "2", tmp_path / "3", "--out", tmp_path / "out")
-
-
 def test_damage_and_what_is_no_sweep_are_refused_by_name(tmp_path: Path, shards: list[Path]) -> None:
     with pytest.raises(StoreError, match="nowhere: no such results folder"):
         merge_folders([shards[1], tmp_path / "nowhere"], tmp_path / "out")

@@ -128,19 +128,6 @@ def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("check good.yaml --set n=[10,20]", "write `--set 'axes.n=[10,20]'`"),
-        ("check good.yaml --set d=[10,20]", "write `--set 'axes.d=[10,20]'`"),
-        ("check good.yaml --set n 40", "unexpected extra argument"),
-        ("check good.yml", "did you mean 'good.yaml'?"),
-    ],
-)
-def test_configs(good: Path, arguments: str, words: str) -> None:
-    assert words in refused(*arguments.split())
-
-
 def test_results(good: Path) -> None:
     assert recover("sweep", "good.yaml", "-j", 1, "-q").exit_code == 0
     for arguments, words in [

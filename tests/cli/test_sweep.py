@@ -2,8 +2,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,13 +10,8 @@ import pytest
 
 from recovery.store import read
 from tests.invoke import recover, refused
+from tests.runner.kills import start
 from tests.runner.sweeps import rows, write_config
-
-
-def start(*arguments: object) -> subprocess.Popen[str]:
-    """`recover` in a process group of its own, as a terminal starts it."""
-    command = [sys.executable, "-c", "from recovery.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
 
 
 def wait_for_rows(out: Path) -> None:
@@ -67,7 +60,7 @@ CASES = [(number, jobs) for number in SIGNALS for jobs in (1, 2) if (number, job
 )
 def test_a_signal_stops_with_75_and_the_next_call_goes_on(tmp_path: Path, number: signal.Signals, jobs: int) -> None:
     config, out = write_config(tmp_path, method={"seconds": 0.1}, replicates=40), tmp_path / "out"
-    process = start("sweep", config, "--out", out, "--jobs", jobs)
+    process = start(config, "--out", out, "--jobs", jobs)
     wait_for_rows(out)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)

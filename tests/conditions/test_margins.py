@@ -121,11 +121,7 @@ def close_row(rng: np.random.Generator, X: np.ndarray, w: np.ndarray) -> np.ndar
     return X
 
 
-FAMILIES = {
-    "linear": ("relu_skip", judge_linear),
-    "relu": ("relu", judge_relu),
-    "opposite": ("relu_norm", judge_two),
-}
+FAMILIES = {"linear": ("relu_skip", judge_linear), "relu": ("relu", judge_relu), "opposite": ("relu_norm", judge_two)}
 
 
 def verdicts(family: str, draws: int, seed: int) -> dict[str, int]:

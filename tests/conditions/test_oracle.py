@@ -128,11 +128,7 @@ def test_a_slope() -> None:
 
 
 def test_nothing_to_bound() -> None:
-    for X, lam in (
-        (np.zeros((3, 2)), np.ones(3)),
-        (np.ones((1, 2)), np.zeros(1)),
-        (np.ones((1, 2)), -np.ones(1)),
-    ):
+    for X, lam in ((np.zeros((3, 2)), np.ones(3)), (np.ones((1, 2)), np.zeros(1)), (np.ones((1, 2)), -np.ones(1))):
         found = largest_neuron(X, lam)
         assert found.lower == 0.0
         assert found.upper <= 1e-6

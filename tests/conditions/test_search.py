@@ -123,9 +123,7 @@ def test_whole_numbers_refute_theorem_5_of_p1() -> None:
 
 @pytest.mark.parametrize(
     ("method", "message"),
-    [
-        (Isometry(condition="trace", search="smoothed"), "search smoothed works with condition planted"),
-    ],
+    [(Isometry(condition="trace", search="smoothed"), "search smoothed works with condition planted")],
 )
 def test_searches_that_cannot_run_are_refused(method: Isometry, message: str) -> None:
     with pytest.raises(ParameterError, match=message):

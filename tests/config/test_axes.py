@@ -1,21 +1,17 @@
 """The axes language: values, combinations, labels."""
 
-import json
-import sys
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from recovery.config import ConfigError, Sweep, from_document, load
+from recovery.config import ConfigError
 from recovery.config.values import Ends, Range
 from recovery.runner.trial import streams
 
-from .sweeps import BASE, ids, load_fields, points
+from .sweeps import ids, load_fields, points
 
 EMPTY: dict[str, Any] = {"n": None, "d": None}
 
@@ -144,61 +140,6 @@ def test_a_sweep_of_too_many_points_is_refused() -> None:
 
 # User axes, which are words that are no fields, and axes that expressions compute.
 
-MODULE = """
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
-import annotated_types
-import numpy as np
-import recovery
-from recovery.instances.planted import Neurons
-
-@dataclass(frozen=True)
-class Sparse:
-    k: Annotated[int, annotated_types.Ge(0)] = 1
-    share: float = 1.0
-    form: ClassVar = "linear"
-    neurons: ClassVar = 1
-    slope: ClassVar = 0.0
-    def draw(self, rng, X):
-        return Neurons("linear", np.eye(X.shape[1])[:, :1], np.ones(1))
-
-@dataclass(frozen=True)
-class Guess:
-    tempo: float = 1.0
-    columns: ClassVar = recovery.select("recovered")
-    def __call__(self, instance, architecture):
-        return {"recovered": True}
-    def cost(self, n, d):
-        return 1.0
-
-def law(rng, n, d, width: float = 1.0):
-    return width * rng.standard_normal((n, d))
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    (tmp_path / "axes_of_mine.py").write_text(MODULE)
-    before = sys.path[:]
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    sys.path[:] = before
-    sys.modules.pop("axes_of_mine", None)
-
-
-OWN: dict[str, Any] = {
-    "planted": {"kind": "axes_of_mine:Sparse"},
-    "method": {"kind": "axes_of_mine:Guess"},
-    "data": {"ensemble": "axes_of_mine:law"},
-    "architecture": None,
-}
-
-
-def own(folder: Path, **fields: Any) -> Sweep:
-    content = {key: value for key, value in {**BASE, **OWN, **fields}.items() if value is not None}
-    (folder / "config.yaml").write_text(json.dumps(content))
-    return load(folder / "config.yaml")
-
 
 def test_expressions_are_exact_and_sizes_are_rounded() -> None:
     sweep = load_fields(n=None, d=30, axes={"delta": [0.1, 0.05, 0.01], "n": "delta * d"})
@@ -227,49 +168,15 @@ def test_values_that_round_alike_are_cells_of_their_own() -> None:
     assert first.data.integers(2**63) != second.data.integers(2**63)
 
 
-def test_an_integer_that_an_expression_does_not_round_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"axes.planted.k: found 2.5; allowed: an integer >= 0"):
-        own(folder, n=20, axes={"rho": [0.1, 0.125], "planted.k": "rho * n"})
-
-
-def test_a_parameter_of_user_code_is_an_axis_by_its_path(folder: Path) -> None:
-    sweep = own(folder, axes={"planted.k": [1, 3], "method.tempo": [0.5, 2], "data.width": [1, 4]})
-    cell = sweep.cells[-1]
-    assert (cell.imported.setting.planted.k, cell.imported.method.tempo) == (3, 2.0)  # type: ignore[attr-defined]
-    assert cell.canonical["data"]["width"] == 4
-    with pytest.raises(ConfigError, match=r"axes.tempo: is no field that can be an axis"):
-        own(folder, axes={"tempo": [1, 2]})
-
-
-def test_the_identity_of_user_code_is_what_the_config_says_of_it(folder: Path) -> None:
-    """The defaults of a class are no part of it, so that a stored sweep is composed without its code."""
-    plain, said = (own(folder, method={"kind": "axes_of_mine:Guess", **more}) for more in ({}, {"tempo": 1.0}))
-    assert plain.cells[0].canonical["method"] == {"kind": "axes_of_mine:Guess"}
-    assert not ids(plain) & ids(said)
-    sys.modules.pop("axes_of_mine")
-    (folder / "axes_of_mine.py").unlink()
-    assert ids(from_document(plain.document)) == ids(plain)
-
-
 def test_an_axis_of_one_block_that_cannot_be_computed_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"axes\[1\].tempi: .* uses 'slow', which is neither an axis nor a number"):
         load_fields(axes=[{"noise": [0.1]}, {"tempi": "slow"}])
 
 
 @pytest.mark.parametrize("name", ["seed", "status", "recovered"])
-def test_words_that_mean_something_else_are_no_axes(folder: Path, name: str) -> None:
+def test_words_that_mean_something_else_are_no_axes(name: str) -> None:
     with pytest.raises(ConfigError, match="choose another"):
-        own(folder, n=None, axes={name: [1, 2], "n": f"4 * {name}"})
-
-
-def test_an_architecture_is_needed_only_by_the_programs_methods(folder: Path) -> None:
-    sweep = own(folder)
-    assert sweep.cells[0].coordinates["architecture"] == "none"
-    assert ids(from_document(sweep.document)) == ids(sweep)
-    with pytest.raises(ConfigError, match="architecture: is missing"):
-        own(folder, method={"kind": "min_norm"})
-    with pytest.raises(ConfigError, match="architecture: is missing"):
-        own(folder, method=None, axes={"method": [{"kind": "min_norm"}, {"kind": "axes_of_mine:Guess"}]})
+        load_fields(n=None, axes={name: [1, 2], "n": f"4 * {name}"})
 
 
 @pytest.mark.parametrize("x", ["n/d", "n / d", "sqrt(n)"])
@@ -281,8 +188,3 @@ def test_a_report_is_over_arithmetic_of_coordinates(x: str) -> None:
 def test_a_report_over_nothing_is_refused(x: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         load_fields(n=None, axes={"n": [4, 8]}, report={"x": x})
-
-
-def test_a_threshold_needs_several_numbers_along_x() -> None:
-    with pytest.raises(ConfigError, match="along n, which has one value"):
-        load_fields(n=5, axes={"d": [1, 2]}, report={"x": "n", "y": "d"}, sampling={"kind": "until", "rule": "decided"})

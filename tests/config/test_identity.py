@@ -65,19 +65,6 @@ def test_other_science_has_other_ids(fields: dict[str, Any]) -> None:
     assert not ids(load_fields()) & ids(load_fields(**fields))
 
 
-def test_the_scale_of_the_noise_came_later_and_changed_no_id() -> None:
-    """Its default is in no id, no document and no digest of one."""
-    plain, said = load_fields(), load_fields(noise_scale="sample")
-    assert ids(plain) == ids(said)
-    assert plain.document == said.document
-    assert "noise_scale" not in plain.document
-    assert "noise_scale" not in plain.cells[0].canonical
-    other = load_fields(noise_scale="unit")
-    assert other.document["noise_scale"] == other.cells[0].canonical["noise_scale"] == "unit"
-    both = load_fields(n=None, axes={"n": [8], "noise_scale": ["sample", "unit"]})
-    assert ids(plain) | ids(other) >= ids(both)
-
-
 def test_integers_stand_for_floats() -> None:
     assert ids(load_fields(noise=3)) == ids(load_fields(noise=3.0))
     student = [{"ensemble": "student_t", "df": df} for df in (4, 4.0)]

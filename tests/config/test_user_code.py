@@ -136,7 +136,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def own(folder: Path, **fields: Any) -> Sweep:
     config = folder / "config.yaml"
-    config.write_text(json.dumps({**BASE, **fields}))
+    config.write_text(json.dumps({key: value for key, value in {**BASE, **fields}.items() if value is not None}))
     return load(config)
 
 
@@ -196,6 +196,38 @@ def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
     sweep = own(folder, method={"kind": "own_things:Weighted", "weights": [1, 2.5]})
     assert list(sweep.columns) == ["angle"]
     assert measure(sweep.trials()[0])["angle"] == 3.5
+
+
+def test_parameters_are_axes_by_their_paths(folder: Path) -> None:
+    kinds = {"planted": {"kind": "own_things:Several", "neurons": 1}, "data": {"ensemble": "own_things:spiked"}}
+    axes = {"planted.neurons": [1, 3], "method.odds": [0.5, 2], "data.scale": [1, 4]}
+    cell = own(folder, **kinds, method={"kind": "own_things:Guess"}, axes=axes).cells[-1]
+    assert (cell.imported.setting.planted.neurons, cell.imported.method.odds) == (3, 2.0)  # type: ignore[attr-defined]
+    assert cell.canonical["data"]["scale"] == 4
+    with pytest.raises(ConfigError, match=r"axes.odds: is no field that can be an axis"):
+        own(folder, method={"kind": "own_things:Guess"}, axes={"odds": [1, 2]})
+    axes = {"rho": [0.1, 0.125], "planted.neurons": "rho * n"}
+    with pytest.raises(ConfigError, match=r"axes.planted.neurons: found 2.5; allowed: an integer"):
+        own(folder, **kinds, method={"kind": "own_things:Guess"}, n=20, axes=axes)
+
+
+def test_the_identity_of_user_code_is_what_the_config_says_of_it(folder: Path) -> None:
+    """The defaults of a class are no part of it, so that a stored sweep is composed without its code."""
+    plain, said = (own(folder, method={"kind": "own_things:Guess", **more}) for more in ({}, {"odds": 1.0}))
+    assert plain.cells[0].canonical["method"] == {"kind": "own_things:Guess"}
+    assert not ids(plain) & ids(said)
+    sys.modules.pop("own_things")
+    (folder / "own_things.py").unlink()
+    assert ids(from_document(plain.document)) == ids(plain)
+
+
+def test_an_architecture_is_needed_only_by_the_programs_methods(folder: Path) -> None:
+    sweep = own(folder, architecture=None, method={"kind": "own_things:Guess"})
+    assert sweep.cells[0].coordinates["architecture"] == "none"
+    assert ids(from_document(sweep.document)) == ids(sweep)
+    for method in ({"method": {"kind": "min_norm"}}, {"method": None, "axes": {"method": [{"kind": "min_norm"}]}}):
+        with pytest.raises(ConfigError, match="architecture: is missing"):
+            own(folder, architecture=None, **method)
 
 
 def test_a_module_whose_file_is_gone_since_its_import_still_serves(folder: Path) -> None:

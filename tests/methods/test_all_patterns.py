@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from recovery.errors import ParameterError
-from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Ensemble, Gaussian
 from recovery.instances.patterns import Patterns
@@ -191,28 +190,6 @@ def test_one_cell_leaves_the_isometry_condition_open_with_both_bounds() -> None:
     assert (found.holds, found.isometry_value, found.patterns_proved) == (None, None, None)
     lower, upper = (float(word) for word in found.reason.split("between ")[1].split(" and "))
     assert lower < 1 < upper
-
-
-def test_balls_prove_better_networks_and_recoveries_over_all_patterns() -> None:
-    architecture, proved = ARCHITECTURES["relu_skip"], []
-    for n in (9, 24):
-        instance = draw(Setting(n, 8, patterns=Patterns(kind="all")), np.random.default_rng([n, 8, 1]), architecture)
-        verdict = EXACT(instance, architecture).verdict
-        again = verify_rigorously(instance, architecture, EXACT, verdict)
-        assert again.opposite is None
-        proved.append((verdict, again.proved))
-    assert proved == [("not_optimal", True), ("recovered", True)]
-
-
-@pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
-def test_two_normalised_neurons_are_proved_in_ball_arithmetic_and_the_opposite_is_not(method: MinNorm) -> None:
-    architecture = ARCHITECTURES["relu_norm"]
-    setting = Setting(30, 3, planted=NormalizedRelu(k=2), patterns=Patterns(kind="all"))
-    instance = draw(setting, np.random.default_rng([30, 3, 0]), architecture)
-    assert method(instance, architecture).verdict == "recovered"
-    assert verify_rigorously(instance, architecture, method, "recovered").proved
-    for wrong in ("not_optimal", "not_unique"):
-        assert not verify_rigorously(instance, architecture, method, wrong).proved
 
 
 def test_a_beam_before_each_proof_changes_no_verdict() -> None:

@@ -120,10 +120,7 @@ def test_every_rung_of_the_ladder_decides_some_trial():
 
 def test_a_recovered_trial_is_at_distance_zero_and_a_failed_one_is_measured_on_request():
     instance = draw(Setting(36, 24), np.random.default_rng(6))
-    plain, measured = (
-        MinNorm()(instance, SKIP),
-        MinNorm(distances=True)(instance, SKIP),
-    )
+    plain, measured = (MinNorm()(instance, SKIP), MinNorm(distances=True)(instance, SKIP))
     assert plain.absolute_distance is None
     assert measured.absolute_distance > 0.1
     assert plain.recovered is measured.recovered is False

@@ -91,10 +91,7 @@ def test_a_bias_and_opposite_outer_weights_count() -> None:
 
 @pytest.mark.parametrize(
     ("method", "law"),
-    [
-        (Select(selector="lasso"), SparseNetwork(active=3, width=4)),
-        (Tensor(samples="infinite"), BiasedNetwork(3)),
-    ],
+    [(Select(selector="lasso"), SparseNetwork(active=3, width=4)), (Tensor(samples="infinite"), BiasedNetwork(3))],
     ids=["select", "tensor"],
 )
 def test_rows_of_planted_networks_have_the_column(method: Select | Tensor, law: SparseNetwork | BiasedNetwork) -> None:

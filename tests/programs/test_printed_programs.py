@@ -128,8 +128,7 @@ def _hostile(rng: np.random.Generator, kind: str) -> Array:
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize(
-    "kind",
-    ["zero rows", "repeated rows", "nearly equal rows", "whole numbers", "dependent columns", "another unit"],
+    "kind", ["zero rows", "repeated rows", "nearly equal rows", "whole numbers", "dependent columns", "another unit"]
 )
 def test_confined_neurons_on_odd_data(kind: str) -> None:
     rng = np.random.default_rng(36)

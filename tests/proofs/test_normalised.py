@@ -94,10 +94,7 @@ def tampered(how: str, tree: ImageTree) -> ImageTree:
         "unsplit": (np.full(1, BOUND), ys[:1]),
         "twice": (np.concatenate([ends[:1], ends]), ys),
         "known": (np.where(at == first, KNOWN, ends), ys[1:]),
-        "bounded": (
-            np.where(ends == KNOWN, BOUND, ends),
-            np.zeros((np.count_nonzero(ends < 0), ys.shape[1])),
-        ),
+        "bounded": (np.where(ends == KNOWN, BOUND, ends), np.zeros((np.count_nonzero(ends < 0), ys.shape[1]))),
         "fewer": (ends, ys[:-1]),
         "not a number": (ends, np.full_like(ys, np.nan)),
         "zero": (ends, 0.0 * ys),
@@ -108,8 +105,7 @@ def tampered(how: str, tree: ImageTree) -> ImageTree:
 
 
 @pytest.mark.parametrize(
-    "how",
-    ["", "short", "long", "unsplit", "twice", "known", "bounded", "fewer", "not a number", "zero", "larger"],
+    "how", ["", "short", "long", "unsplit", "twice", "known", "bounded", "fewer", "not a number", "zero", "larger"]
 )
 def test_a_false_tree_proves_nothing(how: str) -> None:
     model, lam = model_and_dual(16, 3, 1, EXACT)

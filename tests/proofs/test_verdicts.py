@@ -208,14 +208,9 @@ def test_labels_are_close_to_those_of_the_planted_weights():
 
 def test_exhaustive_patterns_on_whole_numbers():
     """With integers, zero activations and dependent rows are exact zeros in ball arithmetic."""
-
-    class Whole:
-        def draw(self, rng, n, d):
-            return rng.integers(-1, 2, (n, d)).astype(float)
-
-    proved = 0
+    whole, proved = UserEnsemble(lambda rng, n, d: rng.integers(-1, 2, (n, d)).astype(float)), 0
     for seed in range(12):
-        options = {"ensemble": Whole(), "patterns": Patterns("exhaustive")}
+        options = {"ensemble": whole, "patterns": Patterns("exhaustive")}
         instance = instance_of(seed, 10, 2, Relu(k=1), **options)
         verdict = MinNorm()(instance, RELU)["verdict"]
         found = verify_rigorously(instance, RELU, MinNorm(), verdict)
@@ -252,16 +247,10 @@ def arb_matrix(rows):
     return arb_mat([[arb(a) for a in row] for row in rows])
 
 
-class Zeros:
-    """An ensemble whose data are zero."""
-
-    def draw(self, rng, n, d):
-        return np.zeros((n, d))
-
-
 @pytest.mark.parametrize("program", ["gated", "exact"])
 def test_where_all_rows_are_zero_nothing_is_cheaper_than_no_weights(program):
-    instance, method = instance_of(0, 4, 2, Linear(), ensemble=Zeros()), MinNorm(program=program)
+    zeros = UserEnsemble(lambda rng, n, d: np.zeros((n, d)))
+    instance, method = instance_of(0, 4, 2, Linear(), ensemble=zeros), MinNorm(program=program)
     assert method(instance, SKIP).verdict == "not_optimal"
     assert verify_rigorously(instance, SKIP, method, "not_optimal").proved
     assert not verify_rigorously(instance, SKIP, method, "recovered").proved

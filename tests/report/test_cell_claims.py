@@ -240,16 +240,6 @@ def test_the_true_exponent_is_contradicted_at_most_as_often_as_the_level() -> No
     assert wrong <= binom.isf(1e-3, times, level)
 
 
-@pytest.mark.parametrize(("at_most", "verdict"), [(1.3, "supported"), (0.5, "contradicted")])
-def test_the_exponent_of_a_threshold(at_most: float, verdict: str) -> None:
-    """By Wendel's law half of the draws have a solution at n = 2d: the threshold n is proportional to d."""
-    rows = wendel_rows(range(10, 121, 10), [10, 15, 20, 25, 30, 40, 50], replicates=100)
-    claim = {"kind": "power", "of": "recovered", "along": "d", "at_most": at_most}
-    found = judge(rows, claim)
-    assert found.verdict == verdict
-    assert "at d = 10" in found.measured
-
-
 def test_sampled_patterns_give_no_verdict_on_all_patterns() -> None:
     rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
     claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.3}

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -112,12 +110,6 @@ def test_titles_and_names_are_text() -> None:
         assert "script" in tags
         assert "img" not in tags
     assert np.isfinite(cells(chart)[0]["v"])
-
-
-@pytest.mark.deep
-def test_altair_is_imported_for_a_chart_only() -> None:
-    code = "import sys, recovery, recovery.report.command; sys.exit('altair' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_chart_has_the_means_and_the_numbers_that_the_source_prints() -> None:

@@ -47,14 +47,6 @@ def test_unfinished_trials_can_make_a_claim_inconclusive(rows: pd.DataFrame) -> 
     assert judge(fail(rows, slice(0, None, 4)), THRESHOLD).verdict == "inconclusive"
 
 
-def test_a_law_is_two_bounds(rows: pd.DataFrame) -> None:
-    """The law itself is supported; the law at 15 % more rows is contradicted from one side."""
-    sides = [{"kind": "bound", "of": "all_ones", side: "wendel"} for side in ("at_least", "at_most")]
-    assert [judge(rows, side).verdict for side in sides] == ["supported", "supported"]
-    shifted = rows.assign(n=rows["n"] * 1.15)
-    assert [judge(shifted, side).verdict for side in sides] == ["supported", "contradicted"]
-
-
 def test_statements_are_printed_and_not_judged(rows: pd.DataFrame) -> None:
     found = judge(rows, {"kind": "statement", "text": "It looks sharp.", "source": "P1"})
     assert (found.stated, found.verdict, found.source) == ("It looks sharp.", "not tested", "P1")
@@ -143,11 +135,6 @@ def test_an_order_that_turns_at_one_size_is_contradicted(planted: pd.DataFrame) 
     found = judge(turned, ORDER | {"values": ["soon", "middle"]})
     assert found.verdict == "contradicted"
     assert "in the opposite order at d = 30" in found.measured
-
-
-def test_unfinished_trials_count_against_an_order(planted: pd.DataFrame) -> None:
-    which = np.flatnonzero(planted["planted"] == "soon")[::2]
-    assert judge(fail(planted, list(which)), ORDER | {"values": ["soon", "middle"]}).verdict == "inconclusive"
 
 
 def test_a_threshold_that_changes_with_d_is_inconclusive_unless_every_d_agrees() -> None:

@@ -32,11 +32,6 @@ def test_by_default_a_map_and_the_path_of_a_png(results: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_tables_go_to_stdout(results: Path) -> None:
-    assert run(results, "--format", "csv").stdout.startswith('"d","n","trials","ok","failed","missing","recovered_yes"')
-    assert json.loads(run(results, "--format", "json").stdout)[0]["totals"]["failed"] == 7
-
-
 def test_several_grids_at_once(results: Path, tmp_path: Path) -> None:
     other = store(wendel_rows(n=[20, 40]), tmp_path / "other", name="other")
     out = tmp_path / "both"
@@ -97,20 +92,6 @@ FORMATS = ["terminal", "html", "png", "svg", "pdf", "csv", "json"]
 def test_an_empty_grid_is_a_message_in_every_format(tmp_path: Path, kind: str) -> None:
     result = refused("report", store(wendel_rows().iloc[:0], tmp_path / "empty"), "--format", kind)
     assert "no trials yet; run: recover sweep drawn" in result
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("kind", FORMATS)
-def test_grids_of_different_configs_in_every_format(results: Path, tmp_path: Path, kind: str) -> None:
-    report = {"value": "absolute_distance", "x": "n", "y": "d"}
-    other = store(wendel_rows(noise=[0.0, 0.1]), tmp_path / "other", name="other", report=report)
-    out = tmp_path / "out"
-    out.mkdir()
-    target = out if kind in ("png", "svg", "pdf") else out / f"both.{kind}"
-    said("report", results, other, "--format", kind, "--out", target)
-    assert len(list(out.iterdir())) == (2 if target == out else 1)
-    if kind == "html":
-        assert target.read_text().count("<h1>") == 2
 
 
 @pytest.mark.parametrize(("value", "code"), [(2.0, 0), (4.0, 1)])

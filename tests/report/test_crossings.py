@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 
-from recovery.api import Results
 from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import Diagram
 from recovery.report.figures.map import MAP
@@ -94,25 +93,6 @@ def test_crossings_are_in_text_json_and_picture():
     assert [record["where"] for record in records] == [{"m": m} for m in SHARES]
     assert [records[k][end] for k, end in ((2, "low"), (3, "high"))] == ["-inf", "inf"]
     np.testing.assert_allclose(marked(analysis), [0, 1, 4])
-
-
-def test_crossings_are_in_tables_and_page() -> None:
-    analysis = drawn(SHARES, SIZES)
-    for text in (as_latex([analysis]), report_page([analysis])):
-        assert "3162" in text
-        assert "1000 to 10000" in text
-        assert "above 100000" in text
-        assert "need a success fraction" not in text
-
-
-def test_from_python_there_is_a_threshold_per_slice() -> None:
-    """Over other axes than n and d no slices are pooled."""
-    results = Results(drawn(SHARES, SIZES).diagram.grid)
-    assert results.thresholds()["where"].tolist() == [{"m": m} for m in SHARES]
-    assert not results.thresholds()["pooled"].any()
-    assert results.thresholds()[["estimate", "low", "high"]].iloc[0].to_list() == pytest.approx([10**3.5, 1e3, 1e4])
-    assert "3162" in results._repr_html_()
-    assert len(results.thresholds("seconds")) == 0
 
 
 def test_a_number_has_no_crossings_and_the_page_says_so() -> None:

@@ -1,7 +1,6 @@
 """Regression tests for faults of figures, maps and tables."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from recovery.instances.patterns import Patterns
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.report.claims import Analysis
-from recovery.report.diagram import INTERVAL, PLAIN, Axis, Diagram, summary
+from recovery.report.diagram import INTERVAL, Axis, Diagram
 from recovery.report.figures import main_figure
 from recovery.report.figures.line_plots import PROFILE, RATIOS
 from recovery.report.figures.style import Style, wrapped
@@ -102,16 +101,6 @@ def test_a_half_run_curve_keeps_the_values_of_its_own_panel() -> None:
 
 
 # values that a method does not measure
-
-
-def test_a_figure_does_not_call_undecided_what_a_method_does_not_measure() -> None:
-    rows = wendel_rows(n=[10, 20, 30], d=[5, 10], method=["isometry", "min_norm"])
-    rows["holds"] = rows["recovered"].where(rows["method"] == "isometry")
-    figure = drawn(analysed(rows, "holds"))
-    assert not any(word in text for text in key_of(figure) for word in ("undecided", "no trial finished"))
-    assert len(figure.axes) == 3  # both panels, and the bar of colours
-    figure = drawn(analysed(rows, "holds", report={"x": "n", "y": "method"}))
-    assert not any(word in text for text in key_of(figure) for word in ("undecided", "no trial finished"))
 
 
 def test_ticks_of_methods_name_only_what_differs() -> None:
@@ -231,14 +220,6 @@ def test_lines_and_marks_leave_the_cells_of_the_transition_to_be_seen() -> None:
     assert np.median(hidden) < 0.5
 
 
-def test_an_adaptive_sweep_says_how_its_trials_were_placed() -> None:
-    rows = wendel_rows(replicates=8)
-    kept = rows[(rows["replicate"] < 2) | ((rows["n"] - 2 * rows["d"]).abs() <= 10)]
-    last = {"round": 4, "value": "recovered", "counts": {}, "trials": len(kept)}
-    diagram = Diagram.of(replace(grid(kept, replicates=2), rounds=[last]))
-    assert "placed by outcome in 4 rounds: 2 to 8 a cell" in summary(diagram)
-
-
 MAINS: dict[str, Callable[[], pd.DataFrame]] = {
     "map": lambda: wendel_rows(ensemble=["gaussian", "haar"]),
     "profile": lambda: wendel_rows(d=[10]),
@@ -302,36 +283,6 @@ def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_
 
 
 # the terminal
-
-
-@pytest.mark.parametrize("n", [[10, 20], [100, 100_000]])
-def test_both_values_of_an_axis_of_two_are_labelled(n: list[int]) -> None:
-    lines = text_of(Diagram.of(grid(wendel_rows(n=n, d=[5, 10])))).splitlines()
-    (labels,) = [line.split() for line in lines if line.split()[:1] == ["d"]]
-    assert labels == ["d", *map(PLAIN.value, n), "n"]
-
-
-def test_table_one_is_a_table() -> None:
-    sweep = load("p1-table1")
-    cells = pd.DataFrame([cell.coordinates for cell in sweep.cells])
-    rows = cells.loc[cells.index.repeat(2)].reset_index(drop=True)
-    rows["replicate"] = np.arange(len(rows)) % 2
-    rows["trial_id"] = [f"{i:032x}" for i in range(len(rows))]
-    rows["status"], rows["seconds"] = "ok", 0.1
-    success = pd.array(rows["n"] > 2 * rows["d"], dtype="boolean")
-    isometry = rows["method"].str.startswith("isometry")
-    rows["holds"] = pd.Series(success).where(isometry)
-    rows["recovered"] = pd.Series(success).where(~isometry)
-    claims = [
-        {"kind": "threshold", "of": "holds", "ratio": "n/d", "value": 2.0, "tolerance": 0.15, "source": "P1 Theorem 5"},
-        {"kind": "threshold", "of": "holds", "ratio": "n/d", "at_most": 7.648, "source": "P1 Theorem 9"},
-    ]
-    text = text_of(Diagram.of(grid(rows, **{**sweep.document, "claims": claims})), 400)
-    head = next(line for line in text.splitlines() if "estimate" in line)
-    assert {"value", "panel", "stated", "verdict", "source"} <= set(head.split())
-    for source, stated in (("P1 Theorem 5", "±"), ("P1 Theorem 9", "<=")):
-        (row, *_) = [line for line in text.splitlines() if source in line]
-        assert stated in row
 
 
 @pytest.mark.parametrize(("n", "seed"), [(2, 0), (5, 1), (7, 2)])

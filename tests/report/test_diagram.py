@@ -78,14 +78,6 @@ def test_an_axis_that_repeats_another_makes_no_further_panels() -> None:
     assert Diagram.of(grid(rows)).layout.panels == ("planted",)
 
 
-def test_an_event_of_a_distance_counts_trials_at_most_the_bound() -> None:
-    rows = wendel_rows(n=[60], d=[10], replicates=4)
-    rows["absolute_distance"] = [1e-6, 1e-4, 2e-4, np.nan]
-    rows.loc[3, ["verdict", "certificate"]] = ["not_optimal", "dual"]
-    cell = Diagram.of(grid(rows), "absolute_distance<=1e-4").table.iloc[0]
-    assert (cell["yes"], cell["no"], cell["unmeasured"]) == (2, 1, 1)
-
-
 def test_an_event_that_was_not_measured_is_unknown_unless_a_recovery_implies_it() -> None:
     """Planted weights that are not optimal say nothing of how far away the optimum is."""
     rows = wendel_rows(n=[60], d=[10], replicates=5)

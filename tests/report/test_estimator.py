@@ -1,7 +1,6 @@
 """The estimator of a threshold from counts: its bracket, its smooth curve, its tests and finite-size scaling."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -148,12 +147,6 @@ def test_equal_outcomes_bound_one_side() -> None:
     assert np.isnan(every.estimate)
     assert np.isinf(every.low)
     assert every.high <= 2
-
-
-def test_a_higher_level_has_a_longer_interval() -> None:
-    found, _ = found_in(law("probit"), 3, 20, 0)
-    ends = [(one.low, one.high) for one in map(found.interval, (0.8, 0.95, 0.99, 0.999))]
-    assert all(wide[0] <= narrow[0] and wide[1] >= narrow[1] for narrow, wide in pairwise(ends))
 
 
 def test_the_interval_of_the_probit_is_nearly_the_likelihoods() -> None:

@@ -146,11 +146,7 @@ def test_what_has_no_logarithm_is_said_or_left_out(change: dict[str, Any], words
 
 
 @pytest.mark.parametrize(
-    ("stated", "verdict"),
-    [
-        ({"value": 2.0, "tolerance": 0.3}, "supported"),
-        ({"at_least": 2.6}, "contradicted"),
-    ],
+    ("stated", "verdict"), [({"value": 2.0, "tolerance": 0.3}, "supported"), ({"at_least": 2.6}, "contradicted")]
 )
 def test_the_scaling_of_a_threshold_is_judged(stated: dict[str, Any], verdict: str) -> None:
     """n/d = 2 + 16 / d, with a width in n/d that falls as d^-1/2."""

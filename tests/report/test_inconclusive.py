@@ -63,17 +63,15 @@ CASES: list[tuple[dict[str, Any], pd.DataFrame]] = [
 ]
 
 
-@pytest.mark.parametrize(("claim", "rows"), CASES)
-def test_an_inconclusive_claim_says_what_would_decide_it(claim: dict[str, Any], rows: pd.DataFrame) -> None:
-    found = judge(rows, claim)
-    if found.verdict == "inconclusive":
-        assert re.search("; needs [a-z0-9]", found.measured), found.measured
-        assert not re.search(r"\b(inf|nan)\b", found.measured), found.measured
-    assert found.sentence.startswith(f"{found.verdict_words}: claimed ")
-
-
-def test_the_cases_cover_every_kind_of_claim() -> None:
-    inconclusive = [str(claim["kind"]) for claim, rows in CASES if judge(rows, claim).verdict == "inconclusive"]
+def test_inconclusive_claims_of_every_kind_say_what_would_decide_them() -> None:
+    inconclusive = []
+    for claim, rows in CASES:
+        found = judge(rows, claim)
+        if found.verdict == "inconclusive":
+            inconclusive.append(str(claim["kind"]))
+            assert re.search("; needs [a-z0-9]", found.measured), found.measured
+            assert not re.search(r"\b(inf|nan)\b", found.measured), found.measured
+        assert found.sentence.startswith(f"{found.verdict_words}: claimed ")
     assert set(inconclusive) == set(CLAIMS) - {"statement"}
     assert len(inconclusive) >= len(CASES) - 3
 

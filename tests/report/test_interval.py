@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram, fraction_words, summary
 from recovery.report.figures import render
 from recovery.report.page import report_page
-from recovery.report.texts import as_csv, as_json, as_latex
+from recovery.report.texts import as_json, as_latex
 from recovery.report.until import Goal, record_of
 from recovery.store import Grid
 
@@ -84,11 +83,6 @@ def test_a_lucky_early_interval_is_no_proof_that_trials_do_not_help() -> None:
         early |= {"low": found.interval.estimate - 0.01, "high": found.interval.estimate + 0.01}
         stops.append(record_of(found, goal, [early], True, 10**6)[0].get("limit"))
     assert stops == [None, "change"]
-
-
-def test_a_proportion_of_a_cell_has_its_level_in_csv() -> None:
-    table = pd.read_csv(StringIO(as_csv([analysed(wendel_rows())])))
-    assert set(table["recovered_level"]) == {0.95}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from recovery.config.header import StyleSpec
 from recovery.report.diagram import Axis
 from recovery.report.figures import render
 from recovery.report.figures.sheet import sheet
-from recovery.report.figures.style import MATH, Style, log_ticks, set_axis, ticks_of
+from recovery.report.figures.style import Style, log_ticks, set_axis, ticks_of
 from recovery.report.page.spec import Chart
 
 from .grids import analysed, drawn, fail, wendel_rows
@@ -69,7 +69,7 @@ def test_labels_of_narrow_panels_with_large_text_stand_clear_of_each_other() -> 
 
 
 def test_the_measure_of_texts_can_fail() -> None:
-    figure = several_panels()
+    figure = one_axis()
     figure.text(0.99, 0.5, "cut off at the right")
     figure.text(0.3, 0.99, "in the way of the title")
     found = faults(figure)
@@ -143,17 +143,6 @@ def test_one_axis_is_a_curve_with_intervals_against_that_axis() -> None:
     at_twice = [np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if line.get_label() == "n = 2d"]
     assert [set(x) for x in at_twice] == [{20.0}]
     assert ax.get_xlabel() == "$n$"
-
-
-def test_axes_and_values_are_named_as_in_the_papers() -> None:
-    labels = {"method.learning_rate": r"learning rate $\eta$", "method.beta": r"$\beta$", "n": "$n$"}
-    assert {name: MATH.axis(name) for name in labels} == labels
-    assert MATH.where({"method.optimizer": "scaled_gd", "noise": 0.05}) == r"scaled gradient descent, $\sigma$ = 0.05"
-    assert MATH.where({"architecture": "relu_norm", "method.beta": 1e-5}) == r"normalised ReLU, $\beta$ = $10^{-5}$"
-    assert [MATH.number(value) for value in (0.0, 400.0, 2e-7)] == ["0", "400", r"$2 \times 10^{-7}$"]
-
-    assert MATH.value("normalized_relu k=2 geometry=basis") == "normalised ReLU, k = 2, orthonormal weights"
-    assert MATH.value("my own data") == "my own data"
 
 
 def test_bright_is_good_for_recovery_and_for_distance() -> None:

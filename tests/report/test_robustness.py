@@ -78,13 +78,6 @@ def test_every_format_renders(case: str) -> None:
     assert "</html>" in report_page([analysis])
 
 
-def test_all_failed_shows_no_value_anywhere() -> None:
-    analysis = analysed(only_failed())
-    assert analysis.diagram.table["value"].isna().all()
-    assert "20 failed" in text_of(analysis.diagram)
-    assert all(np.isnan(found.interval.estimate) for found in analysis.pooled)
-
-
 @pytest.mark.deep
 def test_a_fine_grid_fits_one_page() -> None:
     size = 500

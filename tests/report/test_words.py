@@ -86,6 +86,7 @@ def test_words_differ_only_by_their_script() -> None:
     assert unmarked(MATH.where(where)) == PLAIN.where(where)
     assert PLAIN.axis("method.learning_rate") == "learning rate η"
     assert PLAIN.axis("my_own") == "my own"
+    assert [MATH.number(value) for value in (0.0, 400.0, 2e-7)] == ["0", "400", r"$2 \times 10^{-7}$"]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
-"""Effects of each fault. Kills are in test_kill, limits and dead workers in test_pool,
-damaged parts in test_sweep and store/test_parts."""
+"""Full disks, folders that cannot be written, clocks that jump.
+
+Kills are in test_independence, dead workers in test_pool, damaged parts in test_sweep and store/test_parts.
+"""
 
 import errno
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -26,10 +27,11 @@ from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_atomically
+from tests.invoke import refused, said
 from tests.needs import lacking
 
-from .kills import COMMAND, ended, start, stored_ids
-from .sweeps import assert_undisturbed, rows, sweep, write_config
+from .kills import COMMAND, ended, start
+from .sweeps import rows, sweep, write_config
 
 
 @pytest.fixture
@@ -99,18 +101,15 @@ def test_a_folder_that_may_not_be_written_is_a_message_before_any_work(tmp_path:
     else:
         locked.chmod(0o555)
     try:
-        done = subprocess.run(
-            [*COMMAND, config, "--out", tmp_path / "out"], capture_output=True, text=True, check=False
-        )
+        stderr = refused("sweep", config, "--out", tmp_path / "out")
     finally:
         if os.geteuid() == 0:
             subprocess.run(["umount", locked], check=True)
         else:
             locked.chmod(0o755)
-    assert done.returncode == 2
-    assert "cannot be written" in done.stderr
-    assert "--out" in done.stderr
-    assert len(done.stderr.splitlines()) < 10
+    assert "cannot be written" in stderr
+    assert "--out" in stderr
+    assert len(stderr.splitlines()) < 10
 
 
 def test_a_file_system_without_hard_links_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,27 +127,6 @@ def test_a_file_system_without_hard_links_serves(tmp_path: Path, monkeypatch: py
     assert not write_atomically(second, b"other", replace=False)
     assert second.read_bytes() == b"first"
     assert not [*tmp_path.rglob("*.tmp")]
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("words", [["report", "--format", "csv"], ["compare"], ["replay"]])
-def test_what_a_killed_command_writes_is_whole_or_as_before(tmp_path: Path, words: list[str]) -> None:
-    config = write_config(tmp_path, method={"kind": "isometry"}, architecture="relu_skip")
-    out, file = tmp_path / "out", tmp_path / {"replay": "x.npz"}.get(words[0], "x.csv")
-    sweep(config, out)
-    stored = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    more = {"compare": [out], "replay": [rows(out).index[0], "--save", file]}.get(words[0], [])
-    command = [*COMMAND[:-1], words[0], out, *more, *words[1:], *(["--out", file] if words[0] != "replay" else [])]
-    subprocess.run(command, check=True, capture_output=True)
-    size = file.stat().st_size
-    for delay in (0.3, 0.8, 1.2, 1.6, 2.0):
-        file.write_bytes(b"before")
-        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(delay)
-        process.kill()
-        process.wait()
-        assert file.read_bytes() == b"before" or abs(file.stat().st_size - size) < 100
-    assert {path: path.read_bytes() for path in stored} == stored
 
 
 @pytest.mark.parametrize("jump", [timedelta(days=-400), timedelta(days=400)])
@@ -173,29 +151,9 @@ def test_a_clock_that_jumps_changes_times_only(
     assert sum(sweep(config, tmp_path / "out").ran.values()) == 0
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "plain"))
     assert read(tmp_path / "out").frame["seconds"].between(0, 60).all()
-    said = subprocess.run(
-        [*COMMAND[:-1], "status", tmp_path / "out"], capture_output=True, text=True, check=True
-    ).stdout
-    assert "24 of 24 trials stored, 0 missing" in said
-    assert " -" not in said
-
-
-@pytest.mark.deep
-def test_two_sweeps_on_one_folder_at_once_give_one_grid_while_a_third_compacts(tmp_path: Path) -> None:
-    config = write_config(tmp_path, method={"seconds": 0.01}, replicates=40)
-    out = tmp_path / "out"
-    processes = [start(config, "--out", out, "--jobs", 1, "--quiet") for _ in range(2)]
-    while not (out / "sweep.json").exists():
-        pass
-    while any(process.poll() is None for process in processes):
-        compact(Folder(out))
-        read(out)
-    for process in processes:
-        ended(process)
-    assert set(stored_ids(out)) == set(rows(out).index)
-    compact(Folder(out))
-    assert set(stored_ids(out).values()) == {1}
-    assert_undisturbed(config, out, jobs=4, backend="threading")
+    status = said("status", tmp_path / "out")
+    assert "24 of 24 trials stored, 0 missing" in status
+    assert " -" not in status
 
 
 def test_concurrent_compactions_lose_nothing(tmp_path: Path) -> None:

@@ -68,13 +68,3 @@ def test_a_column_that_a_method_measures_no_more_is_no_coordinate(tmp_path: Path
     diagram = Diagram.of(read(out))
     assert {"gap", "objective"} <= set(diagram.frame)
     assert (diagram.layout.x, diagram.layout.y, diagram.layout.panels) == ("n", None, ())
-
-
-def test_without_its_rule_a_sweep_with_rounds_is_refused(tmp_path: Path) -> None:
-    axes, report = {"n": [2, 4, 6, 8, 10, 12], "d": [2, 3]}, {"value": "recovered"}
-    config, out = write_config(tmp_path, method={"act": "transition"}, axes=axes, report=report), tmp_path / "out"
-    sweep(config, out, rule="threshold +-0.4", refine=True)
-    assert len(read(out).table) > 48
-    result = recover("sweep", config, "--out", out)
-    assert result.exit_code == 2
-    assert "sampling" in result.stderr

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy.special import ndtr
 from scipy.stats import chi2
 
@@ -16,6 +15,8 @@ def drawn(half: float, slope: float, trials: int, seed: int = 0) -> tuple[np.nda
 
 @pytest.mark.parametrize(("half", "slope"), [(200.0, 1.0), (57.0, 0.4), (120.0, -1.5)])
 def test_with_many_trials_the_estimate_is_the_likeliest_probit_curve(half: float, slope: float) -> None:
+    import statsmodels.api as sm  # here, because it takes long to import
+
     yes, no = drawn(half, slope, 1000)
     found = estimate(N, yes, no)
     probit = sm.families.Binomial(link=sm.families.links.Probit())

@@ -42,7 +42,7 @@ def _program(architecture: str, n: int, d: int, seed: int, beta: float | None, c
 
 @pytest.mark.parametrize("beta", [None, 1e-6, 0.05])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize(("n", "d"), first(3, [(20, 6), (12, 9), (6, 8), (24, 4)]))
+@pytest.mark.parametrize(("n", "d"), first(2, [(20, 6), (6, 8), (12, 9), (24, 4)]))
 def test_agrees_with_cvxpy(architecture: str, n: int, d: int, beta: float | None) -> None:
     """Also with fewer than 2 d rows, where the outputs do not determine all weights of a normalised neuron."""
     program = _program(architecture, n, d, n, beta)
@@ -92,26 +92,13 @@ def test_strange_programs_are_proved(kind: str, seed: int) -> None:
     assert certify(program, solution if even is program else solution.unbalanced(program.groups.scales)).proves_optimal
 
 
-def _data(kind: str, rng: np.random.Generator) -> Array:
-    X = rng.standard_normal((30, 5))
-    if kind == "integers":
-        X = rng.integers(-2, 3, X.shape).astype(float)
-    if kind == "zero rows":
-        X[::7] = 0.0
-    if kind == "repeated rows":
-        X[15:] = X[:15]
-    if kind == "cubic":
-        X = X**3
-    if kind == "one large row":
-        X[0] *= 1e3
-    if kind == "other units":
-        X = X * 10.0 ** np.arange(-2, 3)
-    return X
-
-
 def _strange(kind: str, architecture: str, seed: int) -> tuple[Solution, Certificate]:
     rng = np.random.default_rng(seed)
-    X = _data(kind, rng)
+    X = rng.standard_normal((30, 5))
+    if kind == "one large row":
+        X[0] *= 1e3
+    else:
+        X = X * 10.0 ** np.arange(-2, 3)
     patterns = unique_patterns(X, [X @ rng.standard_normal((5, 40)) >= 0])
     y = np.maximum(X @ rng.standard_normal(5), 0.0) - np.maximum(X @ rng.standard_normal(5), 0.0)
     program = ExactProgram(
@@ -121,24 +108,17 @@ def _strange(kind: str, architecture: str, seed: int) -> tuple[Solution, Certifi
     return solution, certify(program, solution)
 
 
-@pytest.mark.parametrize("kind", ["integers", "zero rows", "repeated rows", "cubic"])
-@pytest.mark.parametrize("architecture", ["relu_skip", "relu_norm"])
-def test_strange_data_is_solved_and_proved(kind: str, architecture: str) -> None:
-    for seed in range(3):
-        assert _strange(kind, architecture, seed)[1].error <= 1e-7
-
-
 @pytest.mark.parametrize("kind", ["one large row", "other units"])
 @pytest.mark.parametrize("architecture", ["relu", "relu_skip", "relu_norm"])
 def test_data_of_four_orders_of_size_is_solved_and_proved(kind: str, architecture: str) -> None:
-    """1 % of draws reach the limit of steps, and which ones depends on the BLAS kernel: allow one of twelve."""
+    """1 % of draws reach the limit of steps, and which ones depends on the BLAS kernel: allow one of six."""
     solved = 0
-    for seed in range(12):
+    for seed in range(6):
         solution, certificate = _strange(kind, architecture, seed)
         solved += certificate.error <= 1e-7
         if solution.outcome is Outcome.SOLVED:
             assert certificate.error <= 1e-7
-    assert solved >= 11
+    assert solved >= 5
 
 
 @pytest.mark.parametrize("beta", [None, 1e-6, 0.05])

@@ -143,11 +143,7 @@ def _train(X: Array, y: Array, beta: float, skip: bool, normalized: bool, rng: n
 
 @pytest.mark.parametrize(
     ("architecture", "skip", "normalized"),
-    [
-        ("relu", False, False),
-        ("relu_skip", True, False),
-        ("relu_norm", False, True),
-    ],
+    [("relu", False, False), ("relu_skip", True, False), ("relu_norm", False, True)],
 )
 def test_the_optimum_over_all_patterns_is_the_best_that_training_finds(
     architecture: str, skip: bool, normalized: bool

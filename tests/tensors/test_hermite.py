@@ -147,19 +147,6 @@ def test_nan_and_infinity_are_refused(wrong):
             from_samples(*parts, 1, np.eye(3))
 
 
-def test_its_moments_are_those_of_samples():
-    """Each of 13 entries within 5 standard errors: false alarm below 1e-5. Fixed seed."""
-    rng = np.random.default_rng(1)
-    parts = []
-    for _ in range(40):
-        X = rng.standard_normal((5000, 3))
-        moments = estimate(X, KNOWN(X), 1, np.eye(3)).moments
-        parts.append(np.concatenate([*map(np.ravel, moments.whole)]))
-    error = np.std(parts, axis=0, ddof=1) / np.sqrt(len(parts))
-    expected = np.concatenate([*map(np.ravel, KNOWN.moments())])
-    assert np.all(np.abs(np.mean(parts, axis=0) - expected) < 5 * error)
-
-
 @pytest.mark.parametrize(("n", "degree"), [(9, None), (39, 0), (99, 1), (100, 2)])
 def test_few_rows_are_fitted_by_a_lower_degree(n, degree):
     X = np.random.default_rng(2).standard_normal((n, 3))

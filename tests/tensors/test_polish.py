@@ -11,16 +11,7 @@ from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import estimate, exact, powers
 from recovery.tensors.learner import learn
-from recovery.tensors.polish import (
-    EXACT,
-    LAST,
-    flatten,
-    jacobian,
-    polish,
-    random_starts,
-    search,
-    unflatten,
-)
+from recovery.tensors.polish import EXACT, LAST, flatten, jacobian, polish, random_starts, search, unflatten
 from recovery.tensors.printed_steps import truncated_regression
 from tests.tensors.networks import draw_network
 

@@ -5,13 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom, chi2, norm
 
-from recovery.theory.gradient_descent import (
-    CORRELATION,
-    LARGEST_RATE,
-    SMOOTHNESS,
-    theorem1,
-    theorem1_error,
-)
+from recovery.theory.gradient_descent import CORRELATION, LARGEST_RATE, SMOOTHNESS, theorem1, theorem1_error
 from recovery.theory.moments import half_space_moment
 from recovery.training.models import initialize
 from recovery.training.population import Population

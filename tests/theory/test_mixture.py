@@ -6,12 +6,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Mixture
 from recovery.methods.arrangement import Arrangement
 from recovery.programs.architecture import RELU
-from recovery.theory.mixture import (
-    direction_constant,
-    split_bound,
-    split_probability,
-    theorem13_sigma,
-)
+from recovery.theory.mixture import direction_constant, split_bound, split_probability, theorem13_sigma
 
 
 @pytest.mark.parametrize(("n1", "n2", "sigma"), [(5, 3, 0.8), (2, 9, 0.5)])

@@ -106,15 +106,6 @@ def test_divergence_is_a_row_that_is_neither_recovered_nor_not():
     assert all(value is None or isinstance(value, str) or np.isfinite(value) for value in row.values())
 
 
-@pytest.mark.parametrize("optimizer", ["gd", "sgd", "adam", "adamw"])
-@pytest.mark.parametrize("architecture", TRAINED)
-def test_a_huge_rate_ends_with_finite_columns(optimizer, architecture):
-    row = train(instance(20, 5), architecture, optimizer=optimizer, learning_rate=10.0, epochs=200)
-    assert row.stopped in ("diverged", "epochs")
-    assert row.recovered is not True
-    assert all(value is None or isinstance(value, str) or np.isfinite(value) for value in row.values())
-
-
 def test_data_with_nan_are_refused():
     broken = instance(20, 5)
     broken.X[3, 2] = np.nan
