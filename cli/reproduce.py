@@ -123,6 +123,7 @@ def planned(names: Sequence[str], out: Path, replicates: int | None, stop: Stop)
 def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -> tuple[bool, str]:
     """Run the figures in turn; return whether a figure or a trial failed, and why trials are missing, or ''."""
     from recovery.errors import RecoverError
+    from recovery.report.until import interim_analysis
     from recovery.runner.progress import display
     from recovery.runner.run import run
     from recovery.runner.stop import StopRequested
@@ -132,7 +133,7 @@ def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -
     for plan in plans:
         name, folder = plan.sweep.name, plan.folder
         try:
-            summary = run(plan, settings, display(name, quiet=quiet), stop)
+            summary = run(plan, settings, display(name, quiet=quiet), stop, interim_analysis)
             compact(folder)
         except StopRequested as request:
             return failed, str(request)

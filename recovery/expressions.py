@@ -121,7 +121,7 @@ def parse(text: str, known: Iterable[str] | None = None, *, condition: bool = Fa
 
 def is_expression(text: object) -> bool:
     """Return whether text is more than a single name or number."""
-    return isinstance(text, str) and re.fullmatch(r"\s*[\w.:-]*\s*", text) is None
+    return isinstance(text, str) and re.fullmatch(r"\s*[\w.:]*\s*", text) is None
 
 
 def _check(node: ast.expr, condition: bool) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from recovery.expressions import ExpressionError, parse
+from recovery.expressions import ExpressionError, is_expression, parse
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,14 @@ def test_what_is_no_arithmetic_is_refused(text: str, words: str) -> None:
 def test_what_has_no_value_says_so(text: str) -> None:
     with pytest.raises(ExpressionError, match="has no value"):
         parse(text).number({"n": 0})
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [("n-d", True), ("n - 2*d", True), ("n", False), ("planted.k", False), ("1.5", False), (None, False)],
+)
+def test_an_expression_is_more_than_a_name_or_a_number(text: str | None, more: bool) -> None:
+    assert is_expression(text) == more
 
 
 def test_unknown_names_are_refused() -> None:

@@ -14,6 +14,7 @@ from recovery.config.names import claim_uses, report_unknown_names
 from recovery.config.reader import as_overrides, as_text, read, read_text, read_value
 from recovery.config.sweep import Sweep, allow_imports, composed
 from recovery.config.tree import ConfigError, Place, Problem, Tree, as_shown, refusal, zip_groups
+from recovery.config.values import is_range
 from recovery.methods.columns import Columns
 from recovery.text import choices, did_you_mean
 from recovery.user import user_names
@@ -103,10 +104,6 @@ def read_claims(path: Path, axes: Sequence[str], columns: Columns) -> tuple[Clai
     return tuple(claims.values())
 
 
-AXIS_KEYS = {"start", "stop", "step", "logspace", "times"}
-"""Keys that only the values of an axis have."""
-
-
 def override(tree: Tree, text: str, rank: int) -> None:
     """Apply one `--set PATH=VALUE` to the tree; `rank` sorts its problems after those of the file.
 
@@ -135,10 +132,9 @@ def override(tree: Tree, text: str, rank: int) -> None:
 def _fault(tree: Tree, path: str, value: Any, value_text: str) -> str | None:
     """Return the reason why `path` cannot be set to this value, if there is one."""
     root = path.split(".")[0]
-    if root in COMPONENTS and isinstance(value, dict) and AXIS_KEYS & set(value):
+    one, inside = isinstance(COMPONENTS.get(path), Single), root in COMPONENTS and "." in path
+    if (one and isinstance(value, list | dict)) or (inside and is_range(value)):
         return f"found values of an axis; write `--set 'axes.{path}={value_text}'`"
-    if isinstance(value, list) and isinstance(COMPONENTS.get(path), Single):
-        return f"found a list, the values of an axis; write `--set 'axes.{path}={value_text}'`"
     fault = None if root in HEADER else path_fault(path, tree)
     if fault and root not in COMPONENTS:
         allowed = (*COMPONENTS, *HEADER)

@@ -29,7 +29,7 @@ from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
 from recovery.text import did_you_mean, printable
 from recovery.types import Index, Scalar
-from recovery.user import add_folders, is_user_name
+from recovery.user import add_folders
 
 STORED = ("folder", "files")
 """Keys of a document that no config has: the folder where relative paths start, and the digests of data files."""
@@ -257,7 +257,6 @@ def _document(tree: Tree, sections: Sections, composer: Composer, axes: tuple[st
     files = {ensemble.path: ensemble.digest for ensemble in ensembles if isinstance(ensemble, File)}
     if files:
         document["files"] = files
-    tags = [part.tag for name in ("data", "planted", "architecture", "method") for part in composer.made(name)]
-    if files or any(map(is_user_name, tags)):
+    if files or any(part.user_code for part in composer.built.values() if part is not None):
         document["folder"] = str(composer.context.folder)
     return document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,14 +85,14 @@ def run(
     plan: Plan,
     options: Options,
     progress: Progress,
-    stop: Stop | None = None,
-    analyse: InterimAnalysis | None = None,
+    stop: Stop,
+    analyse: InterimAnalysis,
 ) -> Summary:
     """Run the missing trials and store a row for each, until all are stored or a stop is requested.
 
-    stop: an entered `Stop`, by default a new one. analyse: decides whether the sweep's rule is met; without it, the run
-    of a sweep with a rule ends after the planned rounds. Raises `StoreError` if the folder is not writable, or has
-    stale rows that rows of today's code would join; a later failure to read or write it ends the run early.
+    stop: an entered `Stop`. analyse: decides whether the sweep's rule is met. Raises `StoreError` if the folder is not
+    writable, or has stale rows that rows of today's code would join; a later failure to read or write it ends the run
+    early.
     """
     stale, again = plan.stale, "changed" in options.rerun
     grows = len(trials_to_run(plan, options)) or plan.next_round is not None or plan.lacking
@@ -109,7 +109,7 @@ def run(
         take_out(plan.folder, plan.lacking, LACKING)
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
     tried = np.zeros(0, np.uint64)
-    with nullcontext(stop) if stop is not None else Stop() as stopping, closing(progress):
+    with closing(progress):
         while True:
             plan = _refresh(plan, summary)
             if summary.stopped or summary.gave_up:
@@ -117,11 +117,11 @@ def run(
             trials = trials_to_run(plan, options)
             untried = trials.take(~np.isin(trials.keys, tried)) if len(tried) else trials
             if len(untried):
-                _run_trials(plan, untried, options, progress, stopping, summary)
+                _run_trials(plan, untried, options, progress, stop, summary)
                 tried = np.concatenate([tried, untried.keys])
             elif len(trials) and (lost := int(np.isin(trials.keys, plan.missing.keys).sum())):
                 summary.stopped = f"{lost} trials ran, but the folder has no rows of them"
-            elif not _begin_round(plan, stopping, summary, progress, analyse):
+            elif not _begin_round(plan, stop, summary, progress, analyse):
                 break
     summary.stored = plan.counts
     return summary
@@ -173,7 +173,7 @@ def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress
             results.close()
 
 
-def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, analyse: InterimAnalysis | None) -> bool:
+def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, analyse: InterimAnalysis) -> bool:
     """Plan the next round if there is one and all earlier rounds are stored; return whether it was planned."""
     if plan.next_round is None:
         _finish_rounds(plan, summary)
@@ -188,8 +188,6 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
     elif stop.reason is not None:
         summary.stopped = stop.reason
     if summary.stopped:
-        return False
-    if analyse is None:
         return False
     interim = analyse(plan.folder.path)
     summary.interim = interim.words

@@ -282,7 +282,8 @@ def refuse(damaged: Sequence[Damaged]) -> None:
     """Raise `StoreError` if there are damaged files, because a reader must not skip rows silently."""
     if damaged:
         lines = [f"{path}: {reason}" for path, reason in damaged]
-        raise StoreError("\n".join([*lines, "`recover sweep` moves damaged files aside and runs their trials again."]))
+        then = "`recover sweep` moves damaged files aside, and runs the trials that have no row then."
+        raise StoreError("\n".join([*lines, then]))
 
 
 def clean_temporaries(folder: Path) -> None:

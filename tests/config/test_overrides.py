@@ -1,5 +1,6 @@
 """`--set PATH=VALUE`."""
 
+import re
 from typing import Any
 
 import pytest
@@ -41,6 +42,21 @@ def test_fields_and_axes_are_overridden(options: list[str], axes: Any, expected:
     sweep = load_fields(*options, axes=axes)
     assert points(sweep, *expected) == list(zip(*expected.values(), strict=True))
     assert {*sweep.axes} == ({*expected} if axes else set())
+
+
+def test_a_mapping_may_have_keys_that_ranges_have() -> None:
+    """`start` is a key of ranges and of trained networks."""
+    fields = {"architecture": "relu", "planted": {"kind": "relu"}}
+    (cell,) = load_fields("method={kind: train, start: 3}", **fields).cells
+    assert cell.method == load_fields("method.start=3", method={"kind": "train"}, **fields).cells[0].method
+
+
+@pytest.mark.parametrize(
+    "option", ["n=[4, 8]", "n={start: 4, stop: 8}", "d={times: n, values: [0.5]}", "planted.k={start: 1, stop: 3}"]
+)
+def test_values_of_an_axis_are_not_the_value_of_a_field(option: str) -> None:
+    with pytest.raises(ConfigError, match=f"values of an axis; write `--set 'axes.{re.escape(option)}'`"):
+        load_fields(option, planted={"kind": "relu"})
 
 
 def test_header_fields_are_overridden() -> None:

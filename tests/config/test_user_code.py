@@ -25,6 +25,7 @@ from typing import Annotated, ClassVar
 import annotated_types
 from recovery.methods.columns import Column
 from recovery.programs.architecture import Architecture
+from recovery.solvers.table import Solver
 
 def spiked(rng, n, d, scale=1.0):
     return scale * rng.standard_normal((n, d))
@@ -36,6 +37,8 @@ def holed(rng, n, d):
     X = rng.standard_normal((n, d))
     X[1, 0] = float("nan")
     return X
+
+MINE = Solver({"gated": lambda program: None})
 
 @dataclass(frozen=True)
 class Guess:
@@ -157,11 +160,15 @@ def test_what_an_ensemble_must_not_return_is_a_row_that_says_so(folder: Path, na
     assert re.search(message, row["error_message"])
 
 
-def test_a_stored_document_finds_the_module_again(folder: Path) -> None:
-    sweep = own(folder, data={"ensemble": "own_things:spiked"})
+@pytest.mark.parametrize(
+    "fields",
+    [{"data": {"ensemble": "own_things:spiked"}}, {"method": {"kind": "min_norm", "solver": "own_things:MINE"}}],
+)
+def test_a_stored_document_finds_the_module_again(folder: Path, fields: dict[str, Any]) -> None:
+    sweep = own(folder, **fields)
     sys.path.remove(str(folder))
     del sys.modules["own_things"]
-    assert ids(from_document(sweep.document)) == ids(sweep)
+    assert ids(from_document(sweep.document, checked=True)) == ids(sweep)
 
 
 def test_a_method_beside_the_config_is_validated_like_ours(folder: Path) -> None:

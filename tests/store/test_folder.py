@@ -5,6 +5,7 @@ import pytest
 
 from recovery.errors import StoreError
 from recovery.store.folder import Folder, differences
+from recovery.store.round_files import read_rounds
 
 from .rows import CONTENT, folder, rows, statuses
 
@@ -45,6 +46,10 @@ def test_a_round_that_is_none_is_set_aside(tmp_path: Path, text: str) -> None:
     stored = folder(tmp_path, rows("a"))
     stored.rounds.mkdir()
     (stored.rounds / "02.json").write_text(text, encoding="latin-1")
+    with pytest.raises(
+        StoreError, match=r"02\.json: .*\n`recover sweep` moves damaged files aside, and runs the trials"
+    ):
+        read_rounds(stored.rounds)
     (damaged,) = stored.prepare()
     assert damaged.path == tmp_path / "damaged" / "02.json"
     assert "planned again" in damaged.reason

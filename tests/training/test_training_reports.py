@@ -11,10 +11,12 @@ from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import drawings, figures_beside, render
 from recovery.report.figures.training_plots import RECORD_KINDS, firsts, runs_of
+from recovery.report.until import interim_analysis
 from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, run
+from recovery.runner.stop import Stop
 from recovery.store import Grid, read
 from recovery.training.population import landscape
 from tests.own_method import write_method
@@ -39,7 +41,8 @@ SEVERAL = TRAINED.replace("neurons: 2, outer: signs", "neurons: 4, outputs: 2, o
 def stored(tmp_path: Path, text: str) -> Grid:
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    summary = run(plan(load(path), tmp_path / "out"), Options(Engine(1)), Progress())
+    with Stop() as stop:
+        summary = run(plan(load(path), tmp_path / "out"), Options(Engine(1)), Progress(), stop, interim_analysis)
     assert summary.failures == 0
     return read(tmp_path / "out")
 
