@@ -1,6 +1,6 @@
 """Regularised gated programs: ours against solvers that experts would take, on the same instance to the same gap.
 
-uv pip install 'recover[peers]'; python -m benchmarks.peers [--limit S] [--to FILE]      writes peers.md
+uv pip install 'recovery-lab[peers]'; python -m benchmarks.peers [--limit S] [--to FILE]      writes peers.md
 
 celer and skglm (coordinate descent on working sets), adelie (group elastic net), pyscnn (the field's own package:
 R-FISTA, and its augmented Lagrangian for exact programs) and Clarabel by cvxpy, noise 0.1: architecture `relu`, and

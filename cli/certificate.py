@@ -19,7 +19,7 @@ def command(results: Path, trial_id: str, out: Path | None, trust: bool) -> None
     W and the dual are computed again and the row is compared with the stored one. With --out FILE.npz also write
     check.py next to the file: it recomputes the certificate with NumPy alone, and with --cvxpy solves the program.
 
-    Exit status: 0 if the row is the stored one up to rounding, otherwise 1.
+    Exit status: 0 if the row is the stored one up to rounding, or no row is stored; otherwise 1.
     """
     from recovery.extras.certificate import CHECK, certificate
 

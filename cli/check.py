@@ -20,8 +20,8 @@ def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Validate CONFIG and print what it would run: axes, grid cells, trials, and its results folder.
 
     CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is run or written. Exit status:
-    0 if the config is valid; 2 if it is not, with the position of every error. `recover sweep --dry-run` says how long
-    it will take.
+    0 if the config is valid; 2 if it is not, with its errors and their positions. `recover sweep --dry-run` says how
+    long it will take.
     """
     from recovery.config import find
     from recovery.runner.loading import load

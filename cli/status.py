@@ -66,7 +66,7 @@ def several_text(folder: Path, as_json: bool) -> str:
         ]
         for one in statuses
     ]
-    heads = ("sweep", "stored", "of", "failed", "last row", "remaining")
+    heads = ("sweep", "stored", "of", "failed", "last start", "remaining")
     lines = [tabulate(rows, headers=heads, disable_numparse=True), *map(printable, faults.values())]
     stored, planned = sum(one.stored for one in statuses), sum(one.planned for one in statuses)
     return "\n".join([*lines, f"{many(len(rows) + len(faults), 'sweep')}: {stored} of {planned} trials stored"])

@@ -180,5 +180,5 @@ def run(
 
 
 def read(path: str | Path) -> Results:
-    """Return the stored results in a folder. Raises `StoreError` if the folder is missing or damaged."""
+    """Return the stored results in a folder. Raises `StoreError` as `recovery.store.read` does."""
     return Results(read_grid(path))

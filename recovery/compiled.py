@@ -1,7 +1,8 @@
 """Functions compiled by Numba at their first call, with the machine code cached on disk.
 
-On a new machine compiling takes up to 20 s, which must not count as the time of a trial: `compilation` measures it, and
-notifies the process that waits for a trial when it begins and ends. Numba is imported only when it is first needed.
+On a new machine compiling takes up to half a minute, which must not count as the time of a trial: `compilation`
+measures it, and notifies the process that waits for a trial when it begins and ends. Numba is imported only when it is
+first needed.
 
 Numba stores machine code beside the file of a function, or in the user's cache if that folder is not writable. It
 ignores the machine code when this file changes, but not when a compiled function that is called from it changes in

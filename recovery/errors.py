@@ -1,4 +1,4 @@
-"""The exceptions that the program raises on purpose; all derive from `RecoverError`."""
+"""The errors of the program, which all derive from `RecoverError`."""
 
 
 class RecoverError(Exception):

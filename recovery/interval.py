@@ -1,4 +1,4 @@
-"""An estimate with its confidence interval, the only form in which an interval is passed on."""
+"""An estimate with its confidence interval."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -56,7 +56,8 @@ class Interval:
         return Interval(self.estimate, self.low + down, self.high + up, self.level)
 
     def __format__(self, form: str) -> str:
-        return f"{self.estimate:{form or '.4g'}} ({self.words(form or '.4g')})" if self.known else self.words(form)
+        form = form or ".4g"
+        return f"{self.estimate:{form}} ({self.words(form)})" if self.known else self.words(form)
 
 
 def interval_words(levels: Iterable[float]) -> str:

@@ -17,7 +17,7 @@ from recovery.user import resolve
 MOST_BYTES = 2**40
 """Largest size of X: the memory of the largest machines."""
 MOST_PROBLEMS = 1000
-"""Problems after which no further cells are checked: a message shows 20."""
+"""Problems after which no further cells are checked: a message shows fewer."""
 LEAST_COST = 1e-9
 _CHECKED = ("architecture", "planted", "method")
 _LAWS = ("data", "planted", "noise", "patterns", "noise_scale", "architecture", "method")

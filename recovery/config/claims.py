@@ -1,7 +1,7 @@
 """The claims of a config: numbers and laws that a source states about the results, each with its scope."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,10 +24,12 @@ Limit = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Scoped:
-    """Keys that all tested claims share, after their own: the rows that a claim is about, and its place in a source."""
+    """Keys that all tested claims share: the column, the rows that a claim is about, and its place in a source."""
 
+    of: str
+    _: KW_ONLY
     where: Where = field(default_factory=dict)
     patterns: Object = None
     source: str = ""
@@ -87,8 +89,6 @@ class ThresholdClaim(Located):
     slice unless the report pools the slices.
     """
 
-    of: str
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ratio and min(one for one in (self.value, self.at_least, self.at_most, 1) if one is not None) <= 0:
@@ -101,7 +101,6 @@ class BoundClaim(Scoped):
     trial. Contradicted if a cell, or all cells together, are beyond the bound at significance level `level`. The mean
     of numbers needs 30 trials, and its interval is approximate."""
 
-    of: str
     at_least: Limit = None
     at_most: Limit = None
     statistic: Statistic = "mean"
@@ -114,11 +113,10 @@ class BoundClaim(Scoped):
 @dataclass(frozen=True)
 class ValueClaim(Limited):
     """The `statistic` of column `of` over all trials with the coordinates `where` is within limits: `value` with a
-    `tolerance` or a `factor`, or one side. Supported if the 95 % confidence interval is inside the limits, contradicted
-    if the interval at significance level `level` is outside. The mean of numbers needs 30 trials, and its
-    interval is approximate."""
+    `tolerance` or a `factor`, or `at_least`, `at_most` or both. Supported if the 95 % confidence interval is inside the
+    limits, contradicted if the interval at significance level `level` is outside. The mean of numbers needs 30 trials,
+    and its interval is approximate."""
 
-    of: str
     tolerance: Annotated[float, Ge(0)] | None = field(default=None, kw_only=True)
     factor: Annotated[float, Gt(1)] | None = None
     statistic: Statistic = "mean"
@@ -144,7 +142,6 @@ class BinomialClaim(Scoped):
     exact binomial test of all trials, or of a single grid cell, rejects it at significance level `level`. Supported if
     the 95 % confidence interval is within the `tolerance`."""
 
-    of: str
     probability: Annotated[float, Interval(ge=0, le=1)]
     tolerance: Annotated[float, Interval(gt=0, lt=1)] = 0.1
     level: Level = 1e-3
@@ -156,7 +153,6 @@ class MonotoneClaim(Scoped):
     Contradicted if two cells have the opposite order at significance level `level`; supported if every line shows the
     trend."""
 
-    of: str
     along: str
     direction: Literal["rises", "falls"]
     level: Level = 1e-3
@@ -170,7 +166,6 @@ class PowerClaim(Limited):
     `tolerance`, or `at_least`, `at_most` or both. Supported if its 95 % confidence interval is inside the limits,
     contradicted if the interval at significance level `level` is outside."""
 
-    of: str
     along: str
     threshold: str = "n"
     probabilities: Annotated[tuple[Level, ...], MinLen(1), MaxLen(2)] = (0.5,)
@@ -189,7 +184,6 @@ class ScalingClaim(Located):
     `value` with `tolerance`, or `at_least`, `at_most` or both. Supported if the 95 % confidence interval is inside,
     contradicted if the interval at significance level `level` is outside."""
 
-    of: str
     quantity: Literal["limit", "exponent"] = "limit"
     level: Level = 1e-3
 
@@ -200,7 +194,6 @@ class OrderClaim(Scoped):
     smaller n. A number is larger in more pairs of trials; with `direction: rises` it is smaller. The test has
     significance level `level`. Values in a nested list are not compared with each other."""
 
-    of: str
     axis: str
     values: Annotated[tuple[Scalar | tuple[Scalar, ...], ...], MinLen(2)]
     direction: Literal["falls", "rises"] = "falls"
@@ -216,7 +209,6 @@ class TableClaim(Scoped):
     supported if all agree.
     """
 
-    of: str
     axis: str
     across: str
     at: Annotated[tuple[Scalar, ...], MinLen(1)]
@@ -250,8 +242,7 @@ class Statement:
     source: str = ""
 
 
-Tested = ThresholdClaim | BoundClaim | ValueClaim | BinomialClaim | MonotoneClaim | PowerClaim | OrderClaim | TableClaim
-Claim = Tested | Statement
+Claim = Scoped | Statement
 
 CLAIMS: dict[str, type[Any]] = {
     "threshold": ThresholdClaim,

@@ -34,7 +34,7 @@ HOLDS = "fields hold numbers, text, true or false, lists and mappings of these, 
 
 @contextmanager
 def user_errors(fault: str) -> Iterator[None]:
-    """Re-raise every error of user code as a `ParameterError` that begins with `fault`."""
+    """Re-raise errors of user code, except a `RecoverError`, as a `ParameterError` that begins with `fault`."""
     try:
         yield
     except RecoverError:

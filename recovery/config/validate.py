@@ -223,10 +223,12 @@ class Allowed:
 
 
 def names_of(cls: Any) -> tuple[str, ...]:
-    """Return the fields of a dataclass that a config may give, inherited ones last.
+    """Return the fields of a dataclass that a config may give, inherited ones with a default last.
 
     Annotations are not evaluated, which takes milliseconds.
     """
-    names = [field.name for field in fields(cls) if not field.metadata.get("filled")]
+    given = [field for field in fields(cls) if not field.metadata.get("filled")]
+    required = {one.name for one in given if one.default is MISSING and one.default_factory is MISSING}
     own = [vars(one).get("__annotations__", ()) for one in cls.__mro__]
-    return tuple(sorted(names, key=lambda name: [name in some for some in own].index(True)))
+    places = {one.name: [one.name in some for some in own].index(True) for one in given}
+    return tuple(sorted(places, key=lambda name: 0 if name in required else places[name]))

@@ -28,7 +28,7 @@ from recovery.runner.trial import Row, measure
 SEND_SECONDS = 0.02
 """Rows after a job's first are sent together at this interval: sending each takes as long as a trivial trial."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals that stop the sweep. The fork server ignores them."""
+"""Signals that are for the sweep alone. The fork server ignores them."""
 _ADOPT_ORPHANS = 36
 """PR_SET_CHILD_SUBREAPER of prctl, Linux."""
 

@@ -119,7 +119,7 @@ def _dask_client() -> Any:
         from distributed import Client
     except ImportError as error:
         raise ParameterError(
-            "--backend dask needs packages that are not installed: pip install 'recover[dask]'"
+            "--backend dask needs packages that are not installed: pip install 'recovery-lab[dask]'"
         ) from error
     # silence Dask's log, because the sweep reports lost clusters in its own words
     for handler in logging.getLogger("distributed").handlers:

@@ -15,7 +15,7 @@ from recovery.text import duration
 SECONDS, SHORTEST_LIMIT = 6.0, 0.1
 """Seconds spent on timing, and the shortest limit of a trial."""
 MOST_TIMED = 30
-"""Trials of each method and architecture that are timed at most."""
+"""Most trials of each method and architecture that are timed beside the cheapest one."""
 
 
 @dataclass(frozen=True)

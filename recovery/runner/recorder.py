@@ -1,6 +1,6 @@
 """Storage of a run's rows: they are joined to their coordinates, and written as a part every few seconds.
 
-At the end of the run its parts become one.
+At the end of the run its parts are joined to few.
 """
 
 import json

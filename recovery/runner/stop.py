@@ -24,9 +24,9 @@ class Stop:
     """A context in which SIGINT, SIGTERM, SIGHUP and SIGUSR1, and the end of `max_time` seconds, request a stop.
 
     `StopRequested` is raised at once before the first `wait` for rows and during each `wait`. Between waits, when rows
-    could be lost, it is raised at the next `wait`; within `held`, at its end. A second SIGINT ends the process at once,
-    which is safe because stored files are complete or absent at every moment. Raises `RecoverError` outside the main
-    thread.
+    could be lost, it is raised at the next `wait`; within `held`, at its end. A SIGINT after another request ends the
+    process at once, which is safe because stored files are complete or absent at every moment. Raises `RecoverError`
+    outside the main thread.
     """
 
     def __init__(self, max_time: float | None = None) -> None:

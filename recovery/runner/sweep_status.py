@@ -28,10 +28,10 @@ class SweepStatus:
     """Status of a results folder.
 
     planned: all trials; of a sweep with a rule, those of the rounds planned so far. errors: (trials, error type,
-    message, id of one trial), the most frequent first. rate: trials per second in the last minutes of work. round: the
-    current round. own: whether trials run user code. left_out: rows that are not the sweep's, as text, '' if none.
-    edited: number of stale rows, as text, '' if none. versions: the versions of the program that made the rows, as
-    text, '' if only this one did.
+    message, id of one trial), the most frequent first. rate: trials per second in the last minutes of work. last_row:
+    when the newest stored trial began. round: the current round. own: whether trials run user code. left_out: rows that
+    are not the sweep's, as text, '' if none. edited: number of stale rows, as text, '' if none. versions: the versions
+    of the program that made the rows, as text, '' if only this one did.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Results folders: immutable Parquet parts with the rows, and sweep.json, which describes the sweep."""
+"""Results folders: immutable Parquet parts with the rows, sweep.json, which describes the sweep, and its rounds."""
 
 from recovery.store.grid import Grid, read
 

@@ -1,4 +1,4 @@
-"""A results folder: sweep.json describes the sweep and trials/ holds the rows."""
+"""A results folder: sweep.json describes the sweep, trials/ holds the rows, and rounds/ the rounds of a rule."""
 
 import difflib
 import json

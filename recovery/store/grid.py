@@ -71,8 +71,8 @@ class Grid:
 def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     """Read a results folder without its records, also while a sweep writes to it.
 
-    columns: columns to read, `trial_id` and `made_by` among them; by default all. Raises `StoreError` for a missing or
-    damaged file.
+    columns: columns to read, `trial_id` and `made_by` among them; by default all. Raises `StoreError` for a missing
+    folder, and for damage, except of a sweep.json that the metadata of the parts replaces.
     """
     folder = Folder(Path(path))
     content = folder.load()

@@ -35,8 +35,8 @@ _ID_DIGITS = 16
 
 
 def coordinate_types(cells: Iterable[Mapping[str, Scalar]]) -> dict[str, pa.DataType]:
-    """Return column -> Arrow type from the coordinates of cells: int and float together are float64, other mixtures are
-    text."""
+    """Return column -> Arrow type from the coordinates of cells: int and float together are float64. A coordinate
+    without values is text."""
     types = dict[str, set[type]]()
     for coordinates in cells:
         for name, value in coordinates.items():
