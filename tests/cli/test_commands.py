@@ -62,8 +62,8 @@ def test_every_command_is_tried() -> None:
     assert RUNS.keys() == COMMANDS.keys()
 
 
-OTHERS = {"certificate", "compact", "compare", "merge", "reproduce", "submit"}
-"""Commands that other tests call, too."""
+OTHERS = {"certificate", "check", "compact", "compare", "merge", "reproduce", "status", "submit"}
+"""Commands that other tests call, too: check and status in processes of their own, below."""
 
 
 @pytest.mark.parametrize("name", first(len(RUNS) - len(OTHERS), sorted(RUNS, key=OTHERS.__contains__)))

@@ -46,8 +46,8 @@ def test_the_interval_of_pairs_keeps_its_level_at_small_counts(pairs: int) -> No
 @pytest.mark.parametrize("law", ["1/2", "0.02"])
 def test_equal_sweeps_are_rarely_told_apart_at_any_number_of_cells(law: str, cells: int, replicates: int) -> None:
     """At a rate of 0.05, more are told apart than the bound with probability 0.001."""
-    unpaired, paired = misses(law, cells, replicates, 0.0, 200)
-    assert max(unpaired, paired) <= binom.ppf(0.999, 200, 0.05) / 200
+    unpaired, paired = misses(law, cells, replicates, 0.0, 100)
+    assert max(unpaired, paired) <= binom.ppf(0.999, 100, 0.05) / 100
 
 
 @pytest.mark.parametrize("size", [3, 6, 15])

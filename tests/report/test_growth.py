@@ -16,7 +16,7 @@ from recovery.types import Array
 
 from .grids import analysed, grid, judge, wendel_rows
 
-SEEDS = 12
+SEEDS = 8
 LEAST = int(binom.ppf(1e-3, SEEDS, 0.95))
 """Fewest 95 % intervals that hold the truth, at level .001."""
 SIZES = [10, 30, 100, 300, 1000]

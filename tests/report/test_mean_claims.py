@@ -42,7 +42,7 @@ def test_few_trials_contradict_no_mean_and_the_reason_says_so(claim: dict[str, A
 
 def test_rare_values_contradict_their_own_mean_at_most_as_often_as_the_level() -> None:
     """All of 30 values are 0 in 4 % of draws."""
-    rng, grids, level = np.random.default_rng(1), 60, 1e-3
+    rng, grids, level = np.random.default_rng(1), 30, 1e-3
     wrong = sum(judge(rare(rng, 30), VALUE).verdict == "contradicted" for _ in range(grids))
     assert wrong <= binom.isf(1e-3, grids, level)
 
@@ -103,7 +103,7 @@ def verdict(rows: pd.DataFrame, claim: dict[str, Any]) -> ClaimResult:
 
 def test_exact_tables_are_contradicted_at_most_as_often_as_the_level_of_a_table() -> None:
     """With |z| > 3 for one number, 5.3 % of exact tables of 20 numbers were contradicted."""
-    rng, tables = np.random.default_rng(4), 80
+    rng, tables = np.random.default_rng(4), 40
     wrong = sum(verdict(*table(rng)).verdict == "contradicted" for _ in range(tables))
     assert wrong <= binom.isf(1e-3, tables, 1e-3)
 

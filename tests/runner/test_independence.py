@@ -27,7 +27,7 @@ class Case:
     rounds: list[dict[str, Any]]
 
 
-@pytest.fixture(scope="module", params=["plain", "until", "refined"])
+@pytest.fixture(scope="module", params=["plain", "until"])
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     folder = tmp_path_factory.mktemp(request.param)
     slow = folder / "slow"
@@ -35,9 +35,8 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if request.param == "plain":
         config = write_config(folder, method={"act": "linger", **lingering}, replicates=40)
     else:
-        sampling = {"kind": "until", "rule": "threshold +-0.3", "refine": request.param == "refined"}
-        step = 12 if request.param == "refined" else 2
-        axes = {"n": {"start": 4, "stop": 40, "step": step}, "d": [4, 6, 8, 10, 12]}
+        sampling = {"kind": "until", "rule": "threshold +-0.3", "refine": True}
+        axes = {"n": {"start": 4, "stop": 40, "step": 12}, "d": [4, 6, 8, 10, 12]}
         config = until_config(folder, method=lingering, sampling=sampling, axes=axes)
     sweep(config, folder / "one", refine=True)
     return Case(config, slow, rows(folder / "one"), rounds(folder / "one"))
@@ -102,7 +101,7 @@ def two_sweeps(case: Case, out: Path) -> None:
     [
         *(two_workers, threads, limits, shards, interruptions, kills),
         *(pytest.param(way, marks=pytest.mark.deep) for way in (killed_notebooks, two_sweeps)),
-        pytest.param(partial(kills, sweeps=35), id="many kills", marks=pytest.mark.soak),
+        pytest.param(partial(kills, sweeps=50), id="many kills", marks=pytest.mark.soak),
     ],
     ids=lambda way: getattr(way, "__name__", None),
 )

@@ -199,7 +199,7 @@ def test_a_rough_gated_solution_is_used_only_if_it_clearly_leaves_its_cones(monk
 
 
 @pytest.mark.parametrize("architecture", ["relu", "relu_skip", "relu_norm"])
-@pytest.mark.parametrize("off", [1e-1, 1e-3, 1e-5])
+@pytest.mark.parametrize("off", [1e-1, 1e-5])
 def test_infeasible_labels_are_reported_even_if_a_rough_start_misses_it(architecture: str, off: float) -> None:
     """Equal rows with unequal labels, and zero rows."""
     rng = np.random.default_rng(0)
