@@ -88,12 +88,16 @@ def _largest_projection(groups: Groups, lam: Array, known: Mask | None, nodes: i
         return unknown
     if cells.shape[1] > nodes:
         return unknown
-    values = projection_norms(groups.base, cells, lam)
+    unsure = np.zeros(cells.shape[1], dtype=np.bool_)
+    values = projection_norms(groups.base, cells, lam, unsure)
     for column in () if known is None else known.T:
-        values[(cells == column[:, None])[live].all(axis=0)] = 0.0
+        excluded = (cells == column[:, None])[live].all(axis=0)
+        values[excluded], unsure[excluded] = 0.0, False
     best = int(np.argmax(values))
     value, point = float(values[best]), points[:, best] / np.linalg.norm(points[:, best])
-    return Bounds(value, value + 2 * PROJECTED * scale, point, cells.shape[1])
+    # where rounding might decide the rank of D U, the projection may be as long as lam
+    upper = scale if unsure.any() else value + 2 * PROJECTED * scale
+    return Bounds(value, upper, point, cells.shape[1])
 
 
 @lru_cache(maxsize=1)

@@ -112,6 +112,15 @@ def test_too_few_nodes_leave_true_bounds() -> None:
     assert gated_dual(many, lam, nodes=10**9).upper == pytest.approx(float(np.linalg.norm(lam)))
 
 
+@pytest.mark.parametrize("angle", [1e-6, 1e-8, 1e-10, 1e-12])
+def test_rows_that_rounding_calls_dependent_lower_no_bound(angle: float) -> None:
+    """Two rows in the plane that are not parallel span it: the projection on their pattern is lam itself."""
+    X = np.array([[1.0, 0.0], [1.0, angle], [0.0, 1.0], [-1.0, -0.5]])
+    groups = ARCHITECTURES["relu_norm"].groups(X, enumerate_cells(X)[0])
+    lam = np.append(np.linalg.svd(groups.base[:2])[0][:, 1], [0.0, 0.0])
+    assert gated_dual(groups, lam, nodes=10**6).upper >= 1.0 - 1e-12
+
+
 def test_a_planted_cell_is_left_out() -> None:
     """A normalised neuron's own activations are a dual of length 1, which no other neuron reaches."""
     groups, _, rng = gaussian(30, 3, 0)
