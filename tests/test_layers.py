@@ -100,6 +100,11 @@ def test_the_library_uses_no_config_and_no_store() -> None:
     assert wrong == []
 
 
+def test_no_module_imports_a_solver_that_may_be_missing() -> None:
+    """ECOS has no wheel for new versions of Python: only its name is given to CVXPY."""
+    assert [path for path in SOURCES if "ecos" in imports(path)] == []
+
+
 def test_only_the_commands_import_extras() -> None:
     """The core can be read without them; `recovery` itself offers two of them from Python."""
     extra = {path: {m for m in imports(path) if m.split(".")[:2] == ["recovery", "extras"]} for path in SOURCES}

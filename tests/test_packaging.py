@@ -1,4 +1,4 @@
-"""The wheel holds one top-level name and runs elsewhere; `recover --help` imports nothing heavy."""
+"""The wheel holds one top-level name, and runs elsewhere."""
 
 import json
 import os
@@ -79,35 +79,3 @@ def test_the_wheel_runs_in_another_environment_and_directory(wheel, tmp_path):
         cwd=elsewhere, env=clean, check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert ".png" in report.stdout
-
-
-HIDING = """
-import sys
-from importlib.machinery import PathFinder
-
-class Hiding(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] in ("ecos", "_ecos") else super().find_spec(name, path, target)
-
-sys.meta_path[sys.meta_path.index(PathFinder)] = Hiding
-"""
-
-
-def test_all_but_ecos_itself_works_without_ecos(tmp_path):
-    """Every process of the sweep imports as if the module were not installed."""
-    (tmp_path / "sitecustomize.py").write_text(HIDING)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-
-    def python(*arguments):
-        return subprocess.run(
-            [sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-
-    assert "No module named 'ecos'" in python("-c", "import ecos").stderr
-    small = ["--set", "axes.n=[4, 12]", "--set", "axes.d=[2]", "--set", "replicates=2", "--jobs", "1", "--quiet"]
-    done = python("-m", "recovery.cli", "sweep", "quickstart", *small, "--out", "auto")
-    assert (done.returncode, "4 of 4 trials stored" in done.stdout) == (0, True), done.stderr
-    asked = python("-m", "recovery.cli", "sweep", "quickstart", *small, "--set", "method.solver=ECOS", "--out", "x")
-    assert asked.returncode != 0
-    assert "solver ECOS is not installed" in asked.stdout + asked.stderr

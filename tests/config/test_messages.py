@@ -291,18 +291,6 @@ def test_a_typo_in_a_key_of_many_is_answered_with_a_suggestion_alone(folder: Pat
     )
 
 
-def test_an_unknown_name_suggests_a_shipped_config(folder: Path) -> None:
-    result = CliRunner().invoke(main, ["check", "quickstrat"])
-    assert result.exit_code == 2
-    assert "did you mean 'quickstart'?" in result.stderr
-
-
-def test_a_folder_is_not_a_config(folder: Path) -> None:
-    result = CliRunner().invoke(main, ["check", str(folder)])
-    assert result.exit_code == 2
-    assert "is a folder; give a YAML file" in result.stderr
-
-
 JUDGED = {key: value for key, value in {**BASE, "n": 20, "d": 5}.items() if key not in ("seed", "replicates")}
 
 

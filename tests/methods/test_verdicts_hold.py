@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from benchmarks.verdicts import KINDS, Trial, outcome, outcomes
+from benchmarks.verdicts import Trial, outcome
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
@@ -22,14 +22,6 @@ from recovery.solvers.conic import solve_conic
 from .laws import Rows
 
 SKIP = ARCHITECTURES["relu_skip"]
-
-
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_no_verdict_is_contradicted(kind):
-    found = list(outcomes(kind, 6, 3))
-    assert not [each for each in found if each[1].fate == "contradicted"]
-    assert sum(each.fate == "proved" for _, each in found) >= 8
-    assert all(each.reason not in ("", "None") for _, each in found if each.verdict == "undecided")
 
 
 @pytest.mark.parametrize(

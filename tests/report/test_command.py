@@ -81,10 +81,6 @@ def test_what_cannot_be_done_is_said_in_a_line(results: Path, arguments: list[st
     assert message in refused("report", results, *arguments)
 
 
-def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
-    assert "no such results folder" in refused("report", tmp_path / "nowhere")
-
-
 FORMATS = ["terminal", "html", "png", "svg", "pdf", "csv", "json"]
 
 

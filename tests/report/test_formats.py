@@ -23,9 +23,8 @@ def results(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("ending", MAGIC)
 def test_a_report_is_what_its_file_is_named(results: Path, tmp_path: Path, ending: str) -> None:
     out = tmp_path / "new" / f"x.{ending}"
-    for options in [[], ["--format", ending]] if ending in ("svg", "json") else [[]]:
-        said("report", results, "--out", out, *options)
-        assert out.read_bytes().lower().startswith(MAGIC[ending].lower())
+    said("report", results, "--out", out)
+    assert out.read_bytes().lower().startswith(MAGIC[ending].lower())
     assert not (results / "report").exists()
 
 

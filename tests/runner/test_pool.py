@@ -211,28 +211,16 @@ return Measurement(gap=first, objective=second)
 """
 
 
-def drawn(folder: Path, act: str) -> tuple[list[tuple[float, float]], str]:
-    """Return the two numbers that each trial draws, and what the sweep prints to stderr."""
-    kind = write_method(folder / "draws.py", DRAWS, "gap", "objective", name="Draws", members="act: str = 'rng'")
-    config = write_config(folder, method={"kind": kind, "act": act}, architecture="relu_skip", axes={"n": [4]}, d=2)
-    out = folder / act
+def test_a_stream_gives_equal_draws_and_a_warning_and_one_generator_gives_new_numbers(tmp_path: Path) -> None:
+    kind = write_method(tmp_path / "draws.py", DRAWS, "gap", "objective", name="Draws", members="act: str = 'rng'")
+    axes = {"n": [4], "method.act": ["rng", "streams", "shipped"]}
+    config = write_config(tmp_path, method={"kind": kind}, architecture="relu_skip", axes=axes, d=2)
+    out = tmp_path / "out"
     line = [sys.executable, "-m", "recovery.cli", "sweep", str(config), "--out", str(out), "--jobs", "1"]
     done = subprocess.run(line, text=True, capture_output=True, check=True)
-    return list(read(out).frame.sort_values("replicate")[["gap", "objective"]].itertuples(index=False)), done.stderr
-
-
-def test_one_generator_gives_new_numbers_in_each_draw_and_trial(tmp_path: Path) -> None:
-    pairs, said = drawn(tmp_path, "rng")
-    assert len({number for pair in pairs for number in pair}) == 8
-    assert "warning" not in said
-    assert drawn(tmp_path, "streams")[0] == [(first, first) for first, _ in pairs]  # at the start of the same stream
-
-
-def test_equal_draws_are_warned_of_once(tmp_path: Path) -> None:
-    _, said = drawn(tmp_path, "streams")
-    assert said.count("draws:Draws reads instance.streams.training twice") == 1
-    assert "instance.rng" in said
-
-
-def test_a_shipped_method_that_user_code_calls_may_read_a_stream_again(tmp_path: Path) -> None:
-    assert "warning" not in drawn(tmp_path, "shipped")[1]
+    frame = read(out).frame.sort_values("replicate").groupby("method.act")[["gap", "objective"]]
+    pairs = {act: list(part.itertuples(index=False, name=None)) for act, part in frame}
+    assert len({number for pair in pairs["rng"] for number in pair}) == 8
+    assert pairs["streams"] == [(first, first) for first, _ in pairs["rng"]]  # at the start of the same stream
+    assert done.stderr.count("warning") == done.stderr.count("draws:Draws reads instance.streams.training twice") == 1
+    assert "instance.rng" in done.stderr
