@@ -101,7 +101,7 @@ def parse(text: str, known: Iterable[str] | None = None, *, condition: bool = Fa
         raise ExpressionError(f"found {text[:40]!r}; allowed: up to {LONGEST} characters of {HELP}")
     source = re.sub(r"(?<![<>=!])=(?!=)", "==", text) if condition else text
     try:
-        node = syntax_tree(source.strip(), "eval").body
+        node = syntax_tree(source.strip()).body
         expression = Expression(text.strip(), node)
         _check(node, condition)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -181,11 +181,6 @@ def _names(node: ast.expr) -> Iterable[str]:
         yield from _names(part)
 
 
-def _function(node: ast.Call) -> str:
-    assert isinstance(node.func, ast.Name)
-    return node.func.id
-
-
 def _value(node: ast.expr, values: Mapping[str, Any], exact: bool) -> Any:
     """Evaluate a node of an expression: exactly, in fractions, or in floating point for arrays of values."""
     if isinstance(node, ast.Constant):
@@ -209,7 +204,7 @@ def _value(node: ast.expr, values: Mapping[str, Any], exact: bool) -> Any:
     if isinstance(node, ast.UnaryOp):
         return -parts[0] if isinstance(node.op, ast.USub) else parts[0]
     if isinstance(node, ast.Call):
-        name = _function(node)
+        name = _dotted(node.func)
         if exact:
             return _fraction((_ONE | _SEVERAL)[name][0](*parts))
         return _ONE[name][1](*parts) if name in _ONE else _SEVERAL[name][1].reduce(np.broadcast_arrays(*parts))

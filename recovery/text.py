@@ -1,4 +1,4 @@
-"""Foreign text made safe to store and show, Python source parsed, and formatting of counts, choices and durations."""
+"""Foreign text made safe to store and show, expressions parsed, and formatting of counts, choices and durations."""
 
 import ast
 import difflib
@@ -12,28 +12,22 @@ FOLDER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 PARSING_ATTEMPTS = 100
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_HALF = re.compile(r"[\ud800-\udfff]")
 
 
-def syntax_tree(source: str | bytes, mode: str = "exec") -> Any:
-    """Return the `ast` tree of Python source. Raises `SyntaxError`, `ValueError`.
+def syntax_tree(source: str) -> Any:
+    """Return the `ast` tree of a Python expression. Raises `SyntaxError`, `ValueError`.
 
     In Python 3.11 a thread that parses, or formats a traceback, at the same time can make this fail: it is tried again.
     """
     for _ in range(PARSING_ATTEMPTS):
         with suppress(SystemError):
-            return ast.parse(source, mode=mode)
-    return ast.parse(source, mode=mode)
+            return ast.parse(source, mode="eval")
+    return ast.parse(source, mode="eval")
 
 
 def is_plain(text: str) -> bool:
     """Return whether text has no control characters except line breaks and tabs, and no lone surrogate."""
     return _CONTROL.search(text) is None
-
-
-def has_half_a_character(text: str) -> bool:
-    """Return whether text has a lone surrogate (half a character), which cannot be encoded as UTF-8."""
-    return _HALF.search(text) is not None
 
 
 def printable(text: str) -> str:
@@ -80,10 +74,8 @@ def many(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
-def duration(seconds: float | None) -> str:
-    """Return seconds as text: 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h; None as `unknown time`."""
-    if seconds is None:
-        return "unknown time"
+def duration(seconds: float) -> str:
+    """Return seconds as text: 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -57,7 +57,7 @@ def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
         allowed = f"{', '.join(COMPONENTS)}, what is in them, and names that expressions use"
         return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, all_paths())}"
     kind = COMPONENTS[root]
-    may_be_user = isinstance(kind, Choice) and kind.user is not None and bool(user_code_in(tree.value))
+    may_be_user = isinstance(kind, Choice) and bool(user_code_in(tree.value))
     if rest and rest.split(".")[0] not in kind.keys and not may_be_user:
         hint = did_you_mean(path, all_paths())
         if hint and len(kind.keys) > MOST_LISTED:

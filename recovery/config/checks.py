@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recovery.config.components import Component, imported
+from recovery.config.components import Component
 from recovery.config.points import Point
 from recovery.config.tree import Path, Tree
+from recovery.config.trials import Cell
 from recovery.errors import DataError, ParameterError, RecoverError
-from recovery.instances.draw import Setting
 from recovery.instances.files import File, FileColumn
 from recovery.methods.method import measuring
-from recovery.user import resolve
 
 MOST_BYTES = 2**40
 """Largest size of X: the memory of the largest machines."""
@@ -30,7 +29,7 @@ class Checks:
     """Checks of cells, one after the other; problems are placed at the axis values of a cell's point."""
 
     tree: Tree
-    measures: frozenset[str] = frozenset()
+    measures: frozenset[str]
     known: dict[tuple[Component, ...], Callable[[int, int], Any] | BaseException] = field(default_factory=dict)
     """The laws of a cell -> cost(n, d), or the reason why there is none."""
 
@@ -94,19 +93,16 @@ def _source(point: Point, name: str) -> Path:
 
 
 def _cost_function(parts: Parts, measures: frozenset[str]) -> Callable[[int, int], Any]:
-    for name in sorted(frozenset[str]().union(*(part.user_code for part in parts.values()))):
-        resolve(name)
-    value = {name: imported(parts[name].value) for name in _LAWS}
-    method, architecture = measuring(value["method"], measures), value["architecture"]
+    cell = Cell(0, parts, {}, 0.0).imported
+    method = measuring(cell.method, measures)
     check, of_setting = getattr(method, "check", None), getattr(method, "setting_cost", None)
     if not (check or of_setting):
         return method.cost
-    others = [value[name] for name in ("data", "planted", "noise", "patterns", "noise_scale")]
 
     def cost(n: int, d: int) -> Any:
-        setting = Setting(n, d, *others)
+        setting = replace(cell.setting, n=n, d=d)
         if check:
-            check(setting, architecture)
+            check(setting, cell.architecture)
         return of_setting(setting) if of_setting else method.cost(n, d)
 
     return cost

@@ -19,11 +19,12 @@ from recovery.config.validate import build, build_kind, build_scalar, names_of
 from recovery.errors import ParameterError
 from recovery.instances.draw import NoiseScale
 from recovery.instances.ensembles import ENSEMBLES
+from recovery.instances.files import File
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import PLANTED
 from recovery.methods.columns import Columns, columns_of
 from recovery.methods.method import METHODS
-from recovery.programs.architecture import ARCHITECTURES, NONE, Architecture
+from recovery.programs.architecture import ARCHITECTURES, NONE
 from recovery.text import choices, did_you_mean
 from recovery.user import is_user_name, user_names
 
@@ -93,12 +94,9 @@ class Single:
         return Component(scalar, None, scalar, scalar)
 
 
-@dataclass(frozen=True)
 class Named:
-    """A science field that is the name of a value of `table`, or of the user's own value as `module:NAME`."""
+    """The architecture: the name of one of `ARCHITECTURES`, or of the user's own value as `module:NAME`."""
 
-    component: str
-    table: Mapping[str, Architecture]
     keys: ClassVar[tuple[str, ...]] = ()
 
     def make(self, value: object, context: Context) -> Component:
@@ -109,11 +107,11 @@ class Named:
                     self.imported(value)
             except ParameterError as error:
                 raise invalid(str(error)) from error
-            return Component(UserValue(self.component, canonical_json(value)), str(value), value, value)
-        if isinstance(value, str) and value in self.table:
-            return Component(self.table[value], value, value, value)
-        allowed = f"{choices(self.table)}, or your own as module:NAME"
-        raise invalid(f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, self.table)}")
+            return Component(UserValue("architecture", canonical_json(value)), str(value), value, value)
+        if isinstance(value, str) and value in ARCHITECTURES:
+            return Component(ARCHITECTURES[value], value, value, value)
+        allowed = f"{choices(ARCHITECTURES)}, or your own as module:NAME"
+        raise invalid(f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, ARCHITECTURES)}")
 
     def imported(self, name: Any) -> Any:
         """Import the user's architecture of this name. Raises `ParameterError`."""
@@ -131,7 +129,7 @@ class Choice:
     component: str
     tag: str
     table: Mapping[str, type]
-    user: Literal["function", "class"] | None = None
+    user: Literal["function", "class"]
     accept: Callable[[str, Any], None] = lambda name, target: None
 
     @property
@@ -143,16 +141,16 @@ class Choice:
         """Validate a mapping, and return the component of the class that its tag names. Raises `ConfigError`."""
         given = value if isinstance(value, dict) else {}
         name = given.get(self.tag)
-        if self.user and isinstance(name, str) and is_user_name(name):
+        if isinstance(name, str) and is_user_name(name):
             return self._make_user(name, {self.tag: name, **given}, context)
         filled = {}
-        if isinstance(name, str) and _is_file(self.table.get(name)) and isinstance(given.get("path"), str):
+        if isinstance(name, str) and self.table.get(name) is File and isinstance(given.get("path"), str):
             path = context.locate(given["path"])
             if path not in context.digests and not Path(path).is_file():
                 text = f"no file {path!r}; relative paths start in {context.folder}, then in the current folder"
                 raise invalid(text, "path")
             value, filled = {**given, "path": path}, {"digest": context.digests.get(path, "")}
-        own = f", or your own as module:{self.user}" if self.user else ""
+        own = f", or your own as module:{self.user}"
         made = build_kind(self.table, value, tag=self.tag, own=own, filled=filled)
         return _component(made, name, {self.tag: name})
 
@@ -199,13 +197,11 @@ COMPONENTS: dict[str, Single | Named | Choice | Record] = {
     "planted": Choice("planted", "kind", PLANTED, user="class", accept=accept_planted),
     "noise": Single(Annotated[float, Ge(0)]),
     "noise_scale": Single(NoiseScale),
-    "architecture": Named("architecture", ARCHITECTURES),
+    "architecture": Named(),
     "patterns": Record(Patterns),
     "method": Choice("method", "kind", METHODS, user="class", accept=accept_method),
 }
 """The science fields. Each of them, or a key inside it, may be an axis."""
-
-CHOICES = {name: kind for name, kind in COMPONENTS.items() if isinstance(kind, Choice)}
 
 DEFAULTS: dict[str, Any] = {"noise": 0.0, "noise_scale": "sample", "patterns": {}}
 
@@ -238,16 +234,11 @@ def imported(value: Any) -> Any:
     return kind.imported(json.loads(value.text))
 
 
-def _is_file(cls: type | None) -> bool:
-    """Return whether the program fills in a digest of the file at the class's `path`."""
-    return cls is not None and {"path", "digest"} <= {field.name for field in fields(cls)}
-
-
 def _component(value: Any, tag: str | None, head: dict[str, Any]) -> Component:
     # convert through JSON, so that tuples become lists, as in a stored document
     resolved = {**head, **json.loads(json.dumps(asdict(value)))}
     # a file is identified by the digest of its content, not by its path
-    unsaid = {"path"} if _is_file(type(value)) else set()
+    unsaid = {"path"} if isinstance(value, File) else set()
     unsaid |= {
         one.name for one in fields(value) if one.metadata.get("later") and getattr(value, one.name) == one.default
     }

@@ -38,7 +38,7 @@ class Composer:
     tree: Tree
     seed: int
     context: Context
-    measures: frozenset[str] = frozenset()
+    measures: frozenset[str]
     built: dict[tuple[Any, ...], Component | None] = field(default_factory=dict)
     """(science field, axis values) -> the component, or None if it has a problem."""
 

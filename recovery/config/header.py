@@ -112,7 +112,7 @@ def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
         if not equals:
             raise ConfigError([Problem((), "allowed: KEY=VALUE, such as `--style width=slide`", place=place)])
         try:
-            value[key.strip()] = read_value(chosen, "VALUE")
+            value[key.strip()] = read_value(chosen)
             style = build(StyleSpec, value)
         except ConfigError as error:
             raise ConfigError(replace(one, place=place) for one in error.problems) from None

@@ -118,7 +118,7 @@ def override(tree: Tree, text: str, rank: int) -> None:
         tree.problems.append(Problem((), text, place=place))
         return
     try:
-        value = read_value(value_text, "VALUE")
+        value = read_value(value_text)
         fault = _fault(tree, path, value, value_text)
     except ConfigError as error:
         fault = "; ".join(f"{problem.text} (column {problem.place.column})" for problem in error.problems)

@@ -98,7 +98,7 @@ class Block:
         """The number of points."""
         return prod(map(len, self.dimensions))
 
-    def points(self, report: Callable[[Path, str], None] = lambda source, text: None) -> Iterator[Point]:
+    def points(self, report: Callable[[Path, str], None]) -> Iterator[Point]:
         """Yield every point. report: called with the place of an expression without a value, and the reason."""
         return (self._point(rows, report) for rows in product(*self.dimensions))
 

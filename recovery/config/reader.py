@@ -14,6 +14,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from recovery.config.tree import ConfigError, Path as TreePath, Place, Problem, Tree, as_shown, refusal
+from recovery.methods.columns import LARGEST_INTEGER
 from recovery.text import is_plain
 
 MOST_BYTES = 1_000_000
@@ -23,7 +24,6 @@ DEEPEST = 40
 """Most levels of nesting."""
 LONGEST_NUMBER = 100
 """Most characters of a number; an integer of 64 bits has 19 digits."""
-LARGEST_INTEGER = 2**63 - 1
 
 OPENED = {"while parsing a flow mapping": "this {", "while parsing a flow sequence": "this ["}
 """Context of a parser error -> the bracket that was opened, for messages."""
@@ -68,9 +68,9 @@ def read_text(text: str, source: str) -> Tree:
     return tree
 
 
-def read_value(text: str, source: str) -> Any:
+def read_value(text: str) -> Any:
     """Read one YAML value, as in `--set PATH=VALUE`. Raises `ConfigError`."""
-    tree = _converted(text, source)
+    tree = _converted(text, "VALUE")
     tree.refuse()
     return tree.value
 

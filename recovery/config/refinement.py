@@ -26,9 +26,10 @@ CENTRAL = 0.2
 def refined(document: Mapping[str, Any], added: Sequence[Axes]) -> dict[str, Any]:
     """Return the config with further blocks of axes. Its other grid cells keep their order and come first.
 
-    Raises `ConfigError` if the blocks name user code that the config does not name.
+    A uniform sweep ignores the axes that rounds have added. Raises `ConfigError` if the blocks name user code that the
+    config does not name.
     """
-    if not added:
+    if not added or document.get("sampling", {}).get("kind") != "until":
         return dict(document)
     grown = {**document, "axes": [*_blocks_of(document), *added]}
     if names := user_code_in(grown) - user_code_in(document):

@@ -74,7 +74,7 @@ class Sweep(Sections):
 
         counts: id of a cell -> its number of trials, if there are more than `replicates`.
         """
-        return Trials.first(self.cells, self.requested(counts, self.cells) if counts else self.replicates)
+        return Trials.first(self.cells, self.requested(counts or {}, self.cells))
 
     def requested(self, counts: Mapping[str, int], cells: Sequence[Cell]) -> Index:
         """Return the number of trials of each cell: `replicates`, or the number in `counts` if it is larger."""
@@ -138,7 +138,7 @@ def composed(tree: Tree, context: Context) -> Sweep:
         report_undecidable(tree, uses, sections.claims, axes, cells, columns)
         report_endless(tree, sections, slicing(report, blocks), cells, columns)
     tree.refuse()
-    return _assembled(tree, sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
+    return _assembled(sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
 
 
 def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
@@ -148,7 +148,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     data file is read. Raises `ConfigError`.
     """
     tree = Tree(plain_document(document), "document")
-    context = replace(_stored_context(document), imports=checked)
+    context = Context(Path(document.get("folder", ".")), document.get("files", {}), checked)
     sections, claims = _sections(tree)
     blocks = parse(tree)
     tree.refuse()
@@ -161,11 +161,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
         tree.refuse()
         return cells
 
-    return _assembled(tree, sections, blocks, document, compose)
-
-
-def _stored_context(document: Mapping[str, Any]) -> Context:
-    return Context(Path(document.get("folder", ".")), document.get("files", {}))
+    return _assembled(sections, blocks, document, compose)
 
 
 def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,11 +208,7 @@ def _sections(tree: Tree) -> tuple[Sections, dict[int, Claim]]:
 
 
 def _assembled(
-    tree: Tree,
-    sections: Sections,
-    blocks: list[Block],
-    document: dict[str, Any],
-    compose: Callable[[], Sequence[Cell]],
+    sections: Sections, blocks: list[Block], document: dict[str, Any], compose: Callable[[], Sequence[Cell]]
 ) -> Sweep:
     report = sections.report
     report = replace(report, labels={name: printable(label) for name, label in report.labels.items()})

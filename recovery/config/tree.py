@@ -97,7 +97,7 @@ class Tree:
         """Add a problem at the place of `path`, or of its key."""
         self.problems.append(Problem(path, text, key, self.place(path, key=key)))
 
-    def adopt(self, error: "ConfigError", at: Path = ()) -> None:
+    def adopt(self, error: "ConfigError", at: Path) -> None:
         """Add the problems of the value at `at`."""
         for problem in error.problems:
             self.report((*at, *problem.path), problem.text, key=problem.key)

@@ -139,12 +139,11 @@ class Trials(Sequence[Trial]):
         return cls(cells, cell, np.array([trial.replicate for trial in given], np.intp))
 
     @classmethod
-    def first(cls, cells: Sequence[Cell], replicates: int | Index) -> Trials:
-        """Return the first `replicates` trials of each cell, cell by cell; one number for all cells, or one for each.
+    def first(cls, cells: Sequence[Cell], count: Index) -> Trials:
+        """Return the first `count` trials of each cell, cell by cell.
 
         Raises `ParameterError` if there are too many to hold in memory.
         """
-        count = np.broadcast_to(np.asarray(replicates, np.intp), len(cells))
         if count.sum() > MOST_TRIALS:
             raise ParameterError(f"the sweep has {count.sum()} trials; at most {MOST_TRIALS} are allowed")
         cell = np.repeat(np.arange(len(cells)), count)

@@ -95,7 +95,7 @@ def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
 def user_value(
     name: str,
     arguments: Mapping[str, Any],
-    kind: Literal["function", "class"] | None,
+    kind: Literal["function", "class"],
     accept: Callable[[str, Any], None],
 ) -> Any:
     """Return the instance of a user's class with these arguments, or the ensemble of a user's function.

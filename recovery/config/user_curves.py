@@ -11,9 +11,9 @@ from recovery.config.header import FunctionCurve, NamedCurve, PointsCurve, Repor
 from recovery.config.names import theory_curves
 from recovery.config.tree import Tree
 from recovery.config.trials import Cell
+from recovery.config.user_code import user_errors
 from recovery.config.values import log_spaced
 from recovery.errors import ParameterError
-from recovery.text import printable
 from recovery.user import is_user_name, resolve
 
 POINTS = 200
@@ -79,11 +79,8 @@ def _points(name: str, label: str, report: ReportSpec, cells: Sequence[Cell]) ->
         raise ParameterError(f"{name}: {x} takes no numbers here")
     points = []
     for at in _mesh(values):
-        try:
+        with user_errors(f"{name}({at:.6g}) fails"):
             points.append((at, float(target(at))))
-        except (Exception, SystemExit) as error:  # raised by the user's function
-            text = printable(str(error))
-            raise ParameterError(f"{name}({at:.6g}) raises {type(error).__name__}: {text:.200}") from error
     label = label or name.partition(":")[2].replace("_", " ")
     finite = tuple(point for point in points if all(map(math.isfinite, point)))
     if len(finite) < 2:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from recovery.errors import ParameterError, RecoverError
-from recovery.text import has_half_a_character
 from recovery.types import Array, Scalar
 
 LARGEST_INTEGER = 2**63 - 1
@@ -294,6 +293,6 @@ def _plain(name: str, kind: type, value: Any) -> Scalar:
     plain: Scalar = kind(value)
     if isinstance(plain, int) and not -LARGEST_INTEGER - 1 <= plain <= LARGEST_INTEGER:
         raise ColumnError(f"column {name!r} holds integers of 64 bits, found {plain}")
-    if isinstance(plain, str) and has_half_a_character(plain):
+    if isinstance(plain, str) and plain.encode("utf-8", "ignore").decode() != plain:
         raise ColumnError(f"column {name!r} holds text, found {plain!a:.60}, which has half a character")
     return plain

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config import Until
+from recovery.config import Until, from_document
 from recovery.config.claims import ThresholdClaim
 from recovery.interval import Interval
 from recovery.report.claims.lines import Line
@@ -35,7 +35,7 @@ def interim_analysis(path: Path) -> Interim:
     Earlier rounds record how often the rule was tested.
     """
     grid = read(path)
-    diagram = Diagram.of(grid, _event(grid.sweep["config"]))
+    diagram = Diagram.of(grid, from_document(grid.sweep["config"]).report.event)
     until = diagram.sweep.sampling
     assert isinstance(until, Until)
     stated = [one["until"] for one in grid.rounds if "until" in one]
@@ -59,11 +59,6 @@ def interim_analysis(path: Path) -> Interim:
         if len(cells):
             words.append(_words(found, goal, record))
     return Interim(panels, words)
-
-
-def _event(config: dict[str, Any]) -> str:
-    value = config.get("report", {}).get("value") or "recovered"
-    return str(value if isinstance(value, str) else value[0])
 
 
 def _claims(estimates: Estimates, found: Threshold) -> list[ThresholdClaim]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from recovery.config import Even, Sweep, Trials, Until, from_document, refined
+from recovery.config import Sweep, Trials, Until, from_document, refined
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
 from recovery.runner.batches import shard_numbers
@@ -107,7 +107,7 @@ class Plan:
 
 def planned_trials(sweep: Sweep, rounds: Sequence[Round]) -> Trials:
     """Return the trials of a sweep after these rounds, which may have added grid cells."""
-    axes = [] if isinstance(sweep.sampling, Even) else added(rounds)
+    axes = added(rounds)
     grown = sweep_of(refined(sweep.document, axes), trust=True) if axes else sweep
     return replace(grown, also=sweep.also).trials(counts(rounds))
 
@@ -164,9 +164,7 @@ def check_growth(plan: Plan) -> None:
     content = plan.folder.load()
     if content["digest"] == plan.sweep.digest:
         return
-    stored = from_document(content["config"])
-    axes = [] if isinstance(stored.sampling, Even) else added(plan.rounds)
-    before = from_document(refined(content["config"], axes)).trials(counts(plan.rounds))
+    before = from_document(refined(content["config"], added(plan.rounds))).trials(counts(plan.rounds))
     if lost := len(np.setdiff1d(before.keys, plan.trials.keys)):
         lines = [
             f"{plan.folder.path} holds another sweep: {lost} of its {len(before)} trials are not in this one.",

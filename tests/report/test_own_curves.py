@@ -93,9 +93,9 @@ def test_the_points_of_a_function_reach_the_border_of_a_log_axis(folder: Path) -
 @pytest.mark.parametrize(
     ("curve", "report", "words"),
     [
-        ({"function": "curves_of_mine:bad"}, {}, "raises ZeroDivisionError"),
+        ({"function": "curves_of_mine:bad"}, {}, "fails: ZeroDivisionError"),
         ({"function": "curves_of_mine:both"}, {}, "a function of one axis"),
-        ({"function": "curves_of_mine:word"}, {}, "raises ValueError"),
+        ({"function": "curves_of_mine:word"}, {}, "fails: ValueError"),
         ({"function": "curves_of_mine:number"}, {}, "is no function"),
         ({"function": "curves_of_mine:halt"}, {}, "did you mean 'half'"),
         ({"function": "curves_of_mine:half"}, {"x": "noise"}, "a function of one axis of the diagram, d or noise"),

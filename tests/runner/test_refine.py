@@ -105,11 +105,16 @@ def test_a_new_value_is_short_and_in_the_middle(ends: Any, kinds: Any, value: fl
 
 
 def test_rounds_may_not_bring_user_code() -> None:
-    document = {"name": "x", "method": {"kind": "min_norm"}, "axes": {"n": [4, 8]}}
+    document = {"name": "x", "sampling": {"kind": "until"}, "method": {"kind": "min_norm"}, "axes": {"n": [4, 8]}}
     with pytest.raises(
         RecoverError, match="the stored rounds: name user code that the config does not name: evil:Code"
     ):
         refined(document, [{"n": [6], "method": ["evil:Code"]}])
+
+
+def test_a_uniform_sweep_ignores_the_axes_of_rounds() -> None:
+    document = {"name": "x", "method": {"kind": "min_norm"}, "axes": {"n": [4, 8]}}
+    assert refined(document, [{"n": [6]}]) == document
 
 
 def test_picture_and_page_draw_the_cells_that_have_trials(swept: tuple[Path, Path]) -> None:
