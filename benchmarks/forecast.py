@@ -15,7 +15,6 @@ import numpy as np
 
 from benchmarks import machine, table, written
 from recovery.config import Sweep, load_shipped
-from recovery.runner.batches import cost
 from recovery.runner.forecast import time_some
 from recovery.runner.loading import load
 from recovery.runner.pool import POOL
@@ -30,10 +29,9 @@ OTHERS = Path(__file__).with_name("forecasts")
 
 def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
     """Return the sweep's seconds, their relative standard error and the timed trials; NaN if one exceeds SLOWEST."""
-    trials = list(sweep.trials())
-    guesses = np.array([cost(trial) for trial in trials])
+    trials, guesses = list(sweep.trials()), sweep.trials().costs
     chances = 0.5 * guesses / guesses.sum() + 0.5 / len(trials)
-    POOL.measure([min(trials, key=cost)], SLOWEST)  # starts the process
+    POOL.measure([trials[guesses.argmin()]], SLOWEST)  # starts the process
     times: dict[int, float] = {}
     drawn: list[float] = []
     begin = time.monotonic()

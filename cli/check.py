@@ -56,8 +56,9 @@ def _measures(sweep: "Sweep") -> str:
 
 def _trials(sweep: "Sweep") -> str:
     from recovery.config import Until
+    from recovery.text import many
 
-    each = f"{sweep.replicates} replicate{'s' * (sweep.replicates > 1)} of each cell"
+    each = f"{many(sweep.replicates, 'replicate')} of each cell"
     if isinstance(sweep.sampling, Until):
         each += f", then more until {sweep.sampling.rule}, at most {sweep.sampling.ceiling} times as many"
         if sweep.sampling.refine:

@@ -1,6 +1,5 @@
 """Options, types of values and warnings that several commands share."""
 
-import math
 import os
 import re
 from pathlib import Path
@@ -74,7 +73,7 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         if not match or match[2] not in UNITS:
             self.fail(f"{value!r} is not a time such as 90, 30m, 2h or 1d", param, ctx)
         seconds = float(match[1]) * UNITS[match[2]]
-        if not 0 < seconds <= LONGEST or not math.isfinite(seconds):
+        if not 0 < seconds <= LONGEST:
             self.fail(f"{value!r} is not between 0 and 366 days", param, ctx)
         return seconds
 

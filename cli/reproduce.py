@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from recovery.runner.run import Options
     from recovery.runner.stop import Stop
 
-PAPERS = ("P1", "P2", "P3", "P4")
-
 
 @click.command()
 @click.argument("papers", nargs=-1, metavar="[PAPER|CONFIG]...")
@@ -59,7 +57,7 @@ def command(
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
 
     names, failed, early = chosen(papers), False, ""
-    settings = Options(Engine(jobs or cpu_count(), "processes"))
+    settings = Options(Engine(jobs or cpu_count()))
     if not gallery_only:
         try:
             with Stop(max_time) as stop:
@@ -89,6 +87,7 @@ def chosen(papers: Sequence[str]) -> list[str]:
     """Return the shipped configs of these papers or names; without any, all of them. Raises `ParameterError`."""
     from recovery.config import shipped
     from recovery.errors import ParameterError
+    from recovery.extras.gallery import PAPERS
     from recovery.text import did_you_mean
 
     of_paper = {name: name.split("-")[0].upper() for name in shipped()}
@@ -141,7 +140,7 @@ def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -
             click.echo(f"{name}: {error}", err=True)
             failed = True
             continue
-        failed |= sum(summary.stored.values()) > summary.stored["ok"]
+        failed |= summary.stored.total() > summary.stored["ok"]
         if summary.gave_up:
             click.echo(f"{name}: {summary.gave_up}; `recover status {folder.path}` says why", err=True)
         elif summary.stopped:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,6 @@ from recovery.backends import BACKENDS
 from . import options
 
 if TYPE_CHECKING:
-    from recovery.config import Sweep
     from recovery.runner.plan import Plan
     from recovery.runner.rounds import Interim
     from recovery.runner.run import Options, Summary
@@ -107,7 +105,7 @@ def command(**asked: Any) -> None:
         click.echo(f"{path}: moved aside: {reason}", err=True)
     with suppress(OSError):  # the terminal may be closed
         _report(plan, summary, settings, asked)
-    failed = sum(summary.stored.values()) > summary.stored["ok"]
+    failed = summary.stored.total() > summary.stored["ok"]
     status = RESUMABLE if summary.stopped and not summary.gave_up else int(failed or bool(summary.unmet))
     _end(asked, status, **_content(plan, summary))
 
@@ -131,7 +129,7 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
         from recovery.runner.loading import load, sweep_of
         from recovery.runner.plan import plan as plan_sweep
         from recovery.runner.progress import display
-        from recovery.runner.run import run
+        from recovery.runner.run import Options, run
         from recovery.runner.sweep_status import stale_words
 
     stored = _stored_folder(asked)
@@ -143,7 +141,8 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
     if asked["measure"]:
         sweep = measuring(sweep, asked["measure"])
     plan = plan_sweep(sweep, stored.path if stored is not None else asked["out"] or Path("results") / sweep.name)
-    settings = _options(asked, sweep)
+    more = {name: asked[name] for name in ("shard", "rerun", "keep_changed", "fail_fast")}
+    settings = Options.of(sweep, asked["jobs"], asked["backend"], asked["trial_timeout"], **more)
     if plan.stale and "changed" not in settings.rerun:
         click.echo(stale_words(len(plan.stale), "--rerun changed"), err=True)
     if asked["dry_run"]:
@@ -167,23 +166,6 @@ def _stored_folder(asked: dict[str, Any]) -> Folder | None:
             f"{config} is a results folder, which is run as it is stored; give a config for --out, --set and --until"
         )
     return Folder(Path(config))
-
-
-def _options(asked: dict[str, Any], sweep: Sweep) -> Options:
-    """Return the options of the run of this sweep, from the arguments and defaults."""
-    from joblib import cpu_count
-
-    from recovery.runner.batches import slurm_shard
-    from recovery.runner.engine import Engine
-    from recovery.runner.run import Options
-
-    return Options(
-        Engine(asked["jobs"] or cpu_count(), asked["backend"] or sweep.backend, asked["trial_timeout"]),
-        shard=asked["shard"] or slurm_shard(os.environ) or (1, 1),
-        rerun=asked["rerun"],
-        keep_changed=asked["keep_changed"],
-        fail_fast=asked["fail_fast"],
-    )
 
 
 def _analyse(results: Path) -> Interim:
@@ -223,11 +205,11 @@ def _forecast(plan: Plan, settings: Options) -> str:
 
 def _report(plan: Plan, summary: Summary, settings: Options, asked: dict[str, Any]) -> None:
     """Print the summary to stdout, and why the run ended and what to do next to stderr."""
-    folder, stored = plan.folder.path, sum(summary.stored.values())
+    folder, stored = plan.folder.path, summary.stored.total()
     failed = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
     counts = "".join(f", {count} {status}" for status, count in failed)
     if not asked["as_json"]:
-        text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({sum(summary.ran.values())} run now)"
+        text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({summary.ran.total()} run now)"
         click.echo("\n".join([text, *summary.interim]))
     if summary.unmet:
         click.echo(f"the rule is not met: {summary.unmet}", err=True)

@@ -1,6 +1,5 @@
 """The Python API: load, run and read sweeps from a script or a notebook."""
 
-import os
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
-from joblib import cpu_count
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
@@ -21,8 +19,6 @@ from recovery.report.diagram import Diagram, summary, unknown
 from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.report.statistics import exact_interval
 from recovery.report.until import interim_analysis
-from recovery.runner.batches import slurm_shard
-from recovery.runner.engine import Engine
 from recovery.runner.loading import load as load
 from recovery.runner.plan import plan
 from recovery.runner.progress import display, notebook_shell
@@ -167,14 +163,13 @@ def run(
     if measure:
         sweep = measuring(sweep, measure)
     planned = plan(sweep, Path(out) if out is not None else Path("results") / sweep.name)
-    engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, trial_timeout)
-    options = Options(engine, slurm_shard(os.environ) or (1, 1), rerun, keep_changed)
+    options = Options.of(sweep, jobs, backend, trial_timeout, rerun=rerun, keep_changed=keep_changed)
     with Stop() as stop:
         summary = run_plan(planned, options, display(sweep.name, quiet=quiet), stop, interim_analysis)
     folder = planned.folder.path
     if reason := summary.gave_up or summary.stopped:
         then = f"`recover status {folder}` says why" if summary.gave_up else "call it again to go on"
-        stored = sum(summary.stored.values())
+        stored = summary.stored.total()
         raise IncompleteError(f"{folder}: {stored} of {summary.planned} trials stored: {reason}; {then}")
     return read(folder)
 

@@ -23,13 +23,13 @@ SUMS_IN_ANY_ORDER = {"reassoc", "contract"}
 
 
 class Compilation:
-    """Seconds of `wall` time and of `processor` time that this process has spent compiling.
+    """The `seconds` that this process has spent compiling.
 
     told: called with True when it begins and with False when it ends. Imports of user code do not count either.
     """
 
     def __init__(self) -> None:
-        self.wall = self.processor = 0.0
+        self.seconds = 0.0
         self.told: Callable[[bool], object] = bool
         self._depth = 0
         """Nesting: compiling a function compiles the functions that it calls."""
@@ -38,14 +38,12 @@ class Compilation:
         self._depth += 1
         if self._depth == 1:
             self.told(True)
-            self._clocks = time.perf_counter(), time.process_time()
+            self._clock = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if self._depth == 0:
-            wall, processor = self._clocks
-            self.wall += time.perf_counter() - wall
-            self.processor += time.process_time() - processor
+            self.seconds += time.perf_counter() - self._clock
             self.told(False)
 
 

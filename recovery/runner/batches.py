@@ -22,11 +22,6 @@ BATCH_LIMIT = 4 * BATCH_SECONDS
 """A batch that takes longer than this hands back the trials that it has not begun, because costs are guesses."""
 
 
-def cost(trial: Trial) -> float:
-    """Return the method's guess of the cost of a trial. Only ratios of costs matter."""
-    return trial.cell.cost
-
-
 def in_turn(trials: Trials) -> Index:
     """Return the indices of trials in the order in which they run: the most expensive first.
 
@@ -70,12 +65,12 @@ class Batches:
             share = self._left * rate / (self._jobs * BATCHES_LEFT)
             room = min(BATCH_SECONDS, max(share, SHORTEST_SECONDS)) / rate
             batch: list[Trial] = []
-            while self._again and len(batch) < most and (not batch or cost(self._again[0]) <= room):
+            while self._again and len(batch) < most and (not batch or self._again[0].cell.cost <= room):
                 batch.append(self._again.popleft())
-                room -= cost(batch[-1])
+                room -= batch[-1].cell.cost
             if not self._again:
                 batch += self._fresh(room, most - len(batch), not batch)
-            self._left -= sum(map(cost, batch))
+            self._left -= sum(trial.cell.cost for trial in batch)
             self._handed_out += 1
             return batch
 
@@ -91,8 +86,8 @@ class Batches:
         with self._lock:
             done, rest = batch[: len(rows)], batch[len(rows) :]
             self._again.extendleft(reversed(rest))
-            self._left += sum(map(cost, rest))
-            rate = max(seconds, 1e-6) / sum(map(cost, done))
+            self._left += sum(trial.cell.cost for trial in rest)
+            rate = max(seconds, 1e-6) / sum(trial.cell.cost for trial in done)
             self._rate = rate if self._rate is None else (self._rate + rate) / 2
             return list(zip(done, rows, strict=True))
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -20,9 +20,10 @@ from threadpoolctl import threadpool_limits
 from recovery.backends import BACKENDS
 from recovery.config import Trial, Trials
 from recovery.errors import ParameterError, RecoverError
-from recovery.runner.batches import BATCH_LIMIT, Batches
+from recovery.runner.batches import Batches
+from recovery.runner.child import run_trials
 from recovery.runner.pool import POOL, WorkerPool
-from recovery.runner.trial import Row, measure
+from recovery.runner.trial import Row
 from recovery.text import choices, printable
 from recovery.user import add_folders
 
@@ -84,18 +85,13 @@ class Engine:
 
 
 def run_batch(measure: Measure, batch: Sequence[Trial], timeout: float | None) -> Done:
-    """Run trials until the batch is done or its time is up, at least one; return their rows and the seconds.
-
-    timeout: seconds of each trial.
-    """
-    clock, rows = time.perf_counter(), list[Row]()
-    while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
-        rows += measure(batch[len(rows) :], timeout)
-    return rows, time.perf_counter() - clock
+    """Return the rows of the first few trials of a batch, and the seconds. timeout: seconds of each trial."""
+    clock = time.perf_counter()
+    return measure(batch, timeout), time.perf_counter() - clock
 
 
 def _first(trials: Sequence[Trial], timeout: float | None) -> list[Row]:
-    return [measure(trials[0])]
+    return [row for _, rows, _ in run_trials(trials, math.inf) for row in rows]
 
 
 def _in_threads(jobs: int, call: Callable[..., Done], batches: Iterator[Sequence[Trial]]) -> Results:
@@ -163,12 +159,5 @@ def _on_dask(client: Any, batches: Iterator[Sequence[Trial]], timeout: float | N
 
 def run_remotely(batch: Sequence[Trial], timeout: float | None, path: Sequence[str]) -> Done:
     """Run a batch in worker processes of the cluster's machine, which also import from the folders in `path`."""
-    _limit_blas()
     add_folders(map(Path, path))
     return run_batch(POOL.measure, batch, timeout)
-
-
-@cache
-def _limit_blas() -> None:
-    """Limit the BLAS libraries of this process to one thread: the cores are in use, and rows do not depend on them."""
-    threadpool_limits(limits=1)

@@ -244,14 +244,14 @@ def end_processes() -> None:
         stop_server()
 
 
-def ask(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+def ask(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function in a new process, and return its result.
 
     Raises `ParameterError` if user code ends that process.
     """
     worker = Worker()
     try:
-        job = partial(call, partial(function, *arguments, **named))
+        job = partial(call, partial(function, *arguments))
         result: T = next(worker.run(job, COMPILE_SECONDS))[1]
         return result
     except (TimeLimit, WorkerDied) as error:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 from recovery.config import Trial, Trials
-from recovery.runner.batches import cost
 from recovery.runner.trial import Row
 from recovery.store.row_schema import FAILURES
 from recovery.text import duration
@@ -40,7 +39,7 @@ class Progress:
         for trial, row in done:
             self.done += 1
             self.failed += row["status"] in FAILURES
-            self._worked += cost(trial)
+            self._worked += trial.cell.cost
         if self.done and self._first is None:
             self._first = (time.monotonic(), self.share)
         self.show()

@@ -1,6 +1,6 @@
 """Storage of a run's rows: they are joined to their coordinates, and written as a part every few seconds.
 
-At the end of the run its parts are joined to few.
+At the end of the run its parts are joined into few.
 """
 
 import json
@@ -15,7 +15,7 @@ import pyarrow as pa
 from recovery.config import Cell, Sweep, Trial
 from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
-from recovery.store.compaction import join
+from recovery.store.compaction import join, present
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE
 from recovery.store.provenance import machine_in, version_in
@@ -64,7 +64,7 @@ class Recorder:
         self._raise_failed()
         self._flush()
         if len(self._written) > 1:
-            join(self._folder, self._written)
+            join(self._folder, present(self._written))
 
     def add(self, rows: Iterable[tuple[Trial, Row]]) -> None:
         """Queue rows to be stored. Raises `StoreError` if earlier rows could not be stored."""

@@ -1,9 +1,8 @@
 """Stored trials are run again and compared with their rows, or their instances are drawn and saved."""
 
-import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +28,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import read_parts, write_file, writing
 from recovery.store.provenance import running_machine, running_version
 from recovery.store.round_files import added, counts
-from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY
+from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, may_lack
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Two numbers this close differ by rounding, which depends on the processor and the BLAS."""
@@ -113,7 +112,8 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
 def comparison(grid: Grid, trials: Sequence[Trial]) -> Callable[[Trial, Row], Replayed]:
     """Return the function that compares a replayed row of one of these stored trials with its stored row.
 
-    Columns that an older version measured and the methods of these trials do not declare are not compared.
+    Columns that the version of the stored row did not measure, or the methods of these trials do not declare, are not
+    compared. Contradictory verdicts are different whatever made the row, because each claims a proof.
     """
     stored, lacking = stored_rows(grid, trials), lacking_by_version(grid.table, grid.columns)
     axes = {name for trial in trials for name in trial.cell.coordinates}
@@ -121,9 +121,17 @@ def comparison(grid: Grid, trials: Sequence[Trial]) -> Callable[[Trial, Row], Re
     unknown = set(grid.table.column_names) - (grid.columns.keys() & declared) - axes - {*IDENTITY, *CIRCUMSTANCE}
 
     def compared(trial: Trial, row: Row) -> Replayed:
-        was, place = stored[trial.id], trial.cell.coordinates
-        full = {"sweep": grid.sweep["name"], "replicate": trial.replicate, **place, **row}
-        return replace(compare(trial, full, was, lacking[was["made_by"]] | unknown), again=row)
+        was = stored[trial.id]
+        full = {"sweep": grid.sweep["name"], "replicate": trial.replicate, **trial.cell.coordinates, **row}
+        not_compared = lacking[was["made_by"]] | unknown
+        unequal = differences(was, full, not_compared)
+        skipped = [name for name in not_compared if full.get(name) is not None]
+        elsewhere = machine if (machine := str(was.get("made_on") or "")) != running_machine() else ""
+        if all(difference.rounding for difference in unequal):
+            outcome: Outcome = "rounding" if unequal else "same"
+        else:
+            outcome = "open" if elsewhere and not any(one.contradiction for one in unequal) else "different"
+        return Replayed(trial, row, unequal, outcome, elsewhere, skipped)
 
     return compared
 
@@ -146,21 +154,6 @@ def lacking_by_version(rows: pa.Table, columns: Iterable[str]) -> dict[str, set[
 
 def _empty(rows: pa.Table, columns: Iterable[str]) -> set[str]:
     return {name for name in columns if name not in rows.column_names or rows[name].null_count == len(rows)}
-
-
-def compare(trial: Trial, again: Row, stored: Row, lacking: Collection[str] = ()) -> Replayed:
-    """Compare a row with the stored one, except in the columns that the version of the stored row lacks.
-
-    Contradictory verdicts are different whatever made the row, because each claims a proof.
-    """
-    unequal = differences(stored, again, lacking)
-    skipped = [name for name in lacking if again.get(name) is not None]
-    elsewhere = was if (was := str(stored.get("made_on") or "")) != running_machine() else ""
-    if all(difference.rounding for difference in unequal):
-        outcome: Outcome = "rounding" if unequal else "same"
-    else:
-        outcome = "open" if elsewhere and not any(one.contradiction for one in unequal) else "different"
-    return Replayed(trial, again, unequal, outcome, elsewhere, skipped)
 
 
 def trials_of_grid(grid: Grid, *, trust: bool) -> Trials:
@@ -209,18 +202,12 @@ def differences(stored: Row, again: Row, lacking: Collection[str] = ()) -> list[
     the columns in `lacking`, and columns of solutions that the stored row does not have because nothing asked for them.
     """
     ignored = ({*CIRCUMSTANCE} - {"status", "error_type"}).union(lacking)
-    ignored |= {name for name in SOLUTION if stored.get(name) is None and _may_lack(stored, name)}
+    ignored |= {name for name in SOLUTION if stored.get(name) is None and may_lack(stored.get("unmeasured"), name)}
     if stored.get("solver") is not None:
         ignored |= {"iterations", "solver"}
     pairs = [(name, was, again.get(name)) for name, was in stored.items() if name not in ignored]
     distance = _fit_uncertainty(stored) + _fit_uncertainty(again)
     return [ColumnDifference(name, was, now, distance) for name, was, now in pairs if was != now]
-
-
-def _may_lack(stored: Row, column: str) -> bool:
-    """Return whether a row without a value of a column says, or does not deny, that it was not measured."""
-    said = stored.get("unmeasured")
-    return said is None or column in json.loads(said)
 
 
 def _fit_uncertainty(row: Row) -> float:

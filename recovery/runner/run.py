@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from joblib import cpu_count
 
-from recovery.config import Trial, Trials, Until
+from recovery.config import Sweep, Trial, Trials, Until
 from recovery.errors import StoreError
+from recovery.runner.batches import slurm_shard
 from recovery.runner.engine import Engine, EngineLostError
 from recovery.runner.plan import Plan, check_growth, content_of, places, planned_trials, refresh
 from recovery.runner.progress import Progress
@@ -54,7 +58,17 @@ class Options:
     rerun: Collection[str] = ()
     keep_changed: bool = False
     fail_fast: bool = False
-    max_equal_failures: int = MOST_EQUAL
+
+    @classmethod
+    def of(cls, sweep: Sweep, jobs: int | None, backend: str | None, timeout: float | None, **more: Any) -> Options:
+        """Return the options of a run of this sweep. Raises `ParameterError`.
+
+        jobs: by default one per core. backend: by default the config's. timeout: seconds of a trial. more: the other
+        options; shard is by default the one of this SLURM array task, or all trials outside an array.
+        """
+        engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, timeout)
+        shard = more.pop("shard", None) or slurm_shard(os.environ) or (1, 1)
+        return cls(engine, shard, **more)
 
 
 @dataclass
@@ -148,7 +162,7 @@ def _refresh(plan: Plan, summary: Summary) -> Plan:
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
     recorder = Recorder(plan.folder, plan.sweep, trials.cells, content_of(plan.sweep), stop.request)
     results = options.engine.run(trials)
-    failures = Failures(options.max_equal_failures)
+    failures = Failures()
     try:
         with recorder:
             progress.begin(trials)
@@ -251,19 +265,15 @@ def _complete_columns(plan: Plan) -> None:
 
 
 class Failures:
-    """Counts of a run's failed trials by method, error type and place in the code.
+    """Counts of a run's failed trials by method, error type and place in the code."""
 
-    limit: number of equal failures after which to give up; 0 for no limit.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._measured: set[str] = set()
         self._shown: set[frozenset[str]] = set()
 
     def add(self, trial: Trial, row: Row) -> str | None:
-        """Count a row; return why to give up once `limit` trials of a method failed alike and none was measured."""
+        """Count a row; return why to give up once many trials of a method failed alike and none was measured."""
         method = str(trial.cell.coordinates["method"])
         if row["status"] == "ok":
             self._measured.add(method)
@@ -272,9 +282,9 @@ class Failures:
         place = str(row.get(TRACEBACK, "")).rpartition("\n")[2]
         kind = (method, row["error_type"], place)
         self._counts[kind] += 1
-        if self._counts[kind] != self._limit or method in self._measured:
+        if self._counts[kind] != MOST_EQUAL or method in self._measured:
             return None
-        return f"{self._limit} trials of {method} failed alike and none was measured ({_error(row)})"
+        return f"{MOST_EQUAL} trials of {method} failed alike and none was measured ({_error(row)})"
 
     def first_traceback(self, trial: Trial, row: Row) -> str | None:
         """Return the traceback of the first failed trial of each set of user code, None for any other trial."""

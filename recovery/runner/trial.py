@@ -34,8 +34,6 @@ TRAJECTORY = "trajectory"
 """Key of a row that is not a column: the arrays that the method recorded as it ran, which become columns."""
 TRACEBACK = "traceback"
 """Key of a failed row that is not a column: the traceback, innermost call last."""
-PROCESSOR = "processor"
-"""Key of a row that is not a column: seconds of processor time."""
 MOST_FRAMES = 20
 UNSEEN = ("kind", "signs", "angle", "weights", "condition", "tau", "biases", "bias", "outer")
 """Fields of a planted model that do not change its random draws, only how they are used."""
@@ -101,7 +99,7 @@ def imported(cell: Cell) -> Cell:
 def measure(trial: Trial) -> Row:
     """Run a trial and return its row: `trial_id`, times, status, and measured columns if the status is `ok`."""
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
-    clock, processor = _clocks()
+    clock = _clock()
     try:
         cell = imported(trial.cell)
         if cell.own:
@@ -120,8 +118,7 @@ def measure(trial: Trial) -> Row:
         raise
     except BaseException as error:  # however a method ends, also by sys.exit or KeyboardInterrupt, its trial gets a row
         row |= failure("failed", error)
-    end, processor_end = _clocks()
-    row["seconds"], row[PROCESSOR] = end - clock, processor_end - processor
+    row["seconds"] = _clock() - clock
     return row
 
 
@@ -158,9 +155,9 @@ def _warn_of_equal_draws(method: str, stream: str) -> None:
     )
 
 
-def _clocks() -> tuple[float, float]:
-    """Return wall and processor seconds of this process, without time for compilation."""
-    return time.perf_counter() - compilation.wall, time.process_time() - compilation.processor
+def _clock() -> float:
+    """Return the seconds of this process, without time for compilation."""
+    return time.perf_counter() - compilation.seconds
 
 
 _fingerprint = cache(fingerprint)
@@ -178,16 +175,9 @@ def failure(status: str, error: BaseException) -> Row:
 
 
 def shown(text: str) -> str:
-    """Return text as one printable line of limited length. Raises TypeError for anything but text."""
-    if not isinstance(text, str):
-        raise TypeError(f"{type(text).__name__} is no text")
+    """Return text as one printable line of limited length."""
     line = printable(text)
     return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 3] + "..."
-
-
-def shown_lines(text: str) -> str:
-    """Return the last `MOST_FRAMES` lines of a text, made printable."""
-    return "\n".join(printable(line) for line in text.splitlines()[-MOST_FRAMES:])
 
 
 def _text(error: BaseException) -> str:
@@ -198,6 +188,6 @@ def _text(error: BaseException) -> str:
 
 
 def _traceback(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
     lines = [f'File "{frame.filename}", line {frame.lineno}, in {frame.name}: {frame.line}' for frame in frames]
-    return shown_lines("\n".join(lines))
+    return "\n".join(map(printable, lines))

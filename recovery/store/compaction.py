@@ -30,16 +30,11 @@ def compact(folder: Folder) -> tuple[int, int]:
     Raises `StoreError`.
     """
     parts = read_parts(folder.trials, records=True)
-    _join(folder, parts)
+    join(folder, parts)
     return len(parts), len(list_parts(folder.trials))
 
 
-def join(folder: Folder, paths: Sequence[Path]) -> None:
-    """Rewrite these parts as few parts, except those that a compaction has replaced. Raises `StoreError`."""
-    _join(folder, _present(paths))
-
-
-def _present(paths: Sequence[Path]) -> list[tuple[Path, pa.Table]]:
+def present(paths: Sequence[Path]) -> list[tuple[Path, pa.Table]]:
     """Return those of these parts that are neither damaged nor replaced by a compaction, with their tables."""
     parts = []
     for path in paths:
@@ -49,8 +44,8 @@ def _present(paths: Sequence[Path]) -> list[tuple[Path, pa.Table]]:
     return parts
 
 
-def _join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
-    """Rewrite parts as one row per trial in as few parts, unless they are that already."""
+def join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
+    """Rewrite parts as one row per trial in as few parts, unless they are that already. Raises `StoreError`."""
     if len(parts) > 1:
         tables = [table for _, table in parts]
         rows = merge(tables).replace_schema_metadata(_provenance(tables))
@@ -87,7 +82,7 @@ def add_columns(
     does not have, stay as they are. Raises `StoreError`.
     """
     planned = row_schema(types, columns)
-    for path, table in _present(paths):
+    for path, table in present(paths):
         others = [field for field in table.schema if field.name not in planned.names]
         schema = pa.schema([*planned, *others])
         if table.schema.equals(schema):

@@ -17,7 +17,6 @@ from recovery.store.parts import (
     clean_temporaries,
     list_parts,
     listed,
-    read_all,
     read_regular,
     sync_folder,
     write_atomically,
@@ -31,8 +30,6 @@ from recovery.text import printable
 DAMAGED = "damaged"
 MOST_DIFFERENCES = 12
 MOST_NAMED = 12
-MOST_BYTES = 64 * 2**20
-"""Largest sweep.json that is read."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class Folder:
     def _read(self) -> tuple[Content | None, str | None]:
         """Return the content of sweep.json and None, or None and what is wrong with the file."""
         try:
-            return decode(read_regular(self.sweep_file, MOST_BYTES)), None
+            return decode(read_regular(self.sweep_file)), None
         except (FileNotFoundError, NotADirectoryError) as error:
             if list_parts(self.trials):
                 return None, "is missing"
@@ -115,11 +112,10 @@ class Folder:
         with self._writing():
             write_atomically(self.sweep_file, encode(content))
 
-    def prepare(self, damaged: Sequence[Damaged] | None = None) -> list[Damaged]:
+    def prepare(self, damaged: Sequence[Damaged]) -> list[Damaged]:
         """Prepare for writing: delete abandoned temporary files, and move damaged files to damaged/.
 
-        damaged: the damaged parts, if the parts have been read. Returns the moved files, each with what happens next.
-        Raises `StoreError`.
+        damaged: the damaged parts. Returns the moved files, each with what happens next. Raises `StoreError`.
         """
         with self._writing():
             self.trials.mkdir(exist_ok=True)
@@ -128,8 +124,6 @@ class Folder:
             probe = self.trials / ".probe"
             probe.touch()
             probe.unlink(missing_ok=True)
-        if damaged is None:
-            damaged = [part for part in read_all(self.trials, ["trial_id"]).values() if isinstance(part, Damaged)]
         moved = []
         if fault := self.damage():
             content = self.load()

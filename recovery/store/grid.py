@@ -23,7 +23,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import TRIALS, Damaged, makers, merge, read_all, read_parts
 from recovery.store.provenance import running_version
 from recovery.store.round_files import Round, added, counts, read_rounds
-from recovery.store.row_schema import RECORD, keys_of
+from recovery.store.row_schema import RECORD, keys_of, may_lack
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def unmeasured(folder: Folder, columns: Collection[str]) -> set[str]:
     for name in set(columns) & {*rows.column_names}:
         null = rows.filter(pc.is_null(rows[name]))
         pairs = zip(null["trial_id"].to_pylist(), null["unmeasured"].to_pylist(), strict=True)
-        found |= {trial for trial, said in pairs if said is None or name in json.loads(said)}
+        found |= {trial for trial, said in pairs if may_lack(said, name)}
     return found
 
 

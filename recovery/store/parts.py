@@ -38,6 +38,8 @@ ABANDONED_AFTER = 86_400.0
 
 WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Error numbers from file systems without hard links: FAT, some SMB shares and container mounts."""
+MOST_BYTES = 64 * 2**20
+"""Largest sweep.json and largest file of a round that are read."""
 MAGIC = b"PAR1"
 """The first and last bytes of a Parquet file."""
 PROVENANCE = b"recover"
@@ -194,16 +196,16 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
         return Damaged(path, f"is not a Parquet file: {printable(str(error))}")
 
 
-def read_regular(path: Path, most: int) -> bytes:
-    """Return the bytes of a file. Raises `ValueError` if it is larger than `most` or not a regular file."""
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of a file. Raises `ValueError` if it is larger than `MOST_BYTES` or not a regular file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         kind = os.fstat(descriptor)
         if not stat.S_ISREG(kind.st_mode):
             raise ValueError("is not a regular file")
-        if kind.st_size > most:
-            raise ValueError(f"has {kind.st_size} bytes; at most {most} are read")
-        return file.read(most)
+        if kind.st_size > MOST_BYTES:
+            raise ValueError(f"has {kind.st_size} bytes; at most {MOST_BYTES} are read")
+        return file.read(MOST_BYTES)
 
 
 def read_all(
@@ -292,20 +294,12 @@ def clean_temporaries(folder: Path) -> None:
         name = _TEMPORARY.fullmatch(path.name)
         if name is None:
             continue
+        from psutil import pid_exists  # imported here, because it is slow to import and temporary files are rare
+
         try:
             local = name["host"] == socket.gethostname()
             age = time.time() - path.stat().st_mtime
-            if age > ABANDONED_AFTER if not local else not _alive(int(name["pid"])):
+            if age > ABANDONED_AFTER if not local else not pid_exists(int(name["pid"])):
                 path.unlink()
         except OSError:  # another process deleted the file, or there is no permission: readers ignore temporary files
             continue
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -13,8 +13,8 @@ from recovery.errors import StoreError
 from recovery.store.parts import Damaged, document_checksum, listed, read_regular, refuse, write_atomically
 
 ROUNDS = "rounds"
-MOST_BYTES, MOST_TRIALS = 64 * 2**20, 10**7
-"""Largest file and number of trials of a grid cell that are read."""
+MOST_TRIALS = 10**7
+"""Largest number of trials of a grid cell that is read."""
 Round = Mapping[str, Any]
 """round: its number, from 2. counts: grid cell id -> its trials so far, where they exceed those of the first round.
 trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: the interim
@@ -23,12 +23,12 @@ end, if a round has added some."""
 FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "counts": dict, "until": dict}
 
 
-def write_round(folder: Path, content: Round) -> bool:
-    """Write a round's file; return False if another process wrote it first."""
+def write_round(folder: Path, content: Round) -> None:
+    """Write a round's file, unless another process wrote it first."""
     folder.mkdir(exist_ok=True)
     data = {**content, "checksum": document_checksum(content)}
     text = f"{json.dumps(data, indent=1)}\n"
-    return write_atomically(folder / f"{content['round']:02}.json", text.encode(), replace=False)
+    write_atomically(folder / f"{content['round']:02}.json", text.encode(), replace=False)
 
 
 def _is_round(content: Mapping[str, Any], name: str) -> bool:
@@ -53,7 +53,7 @@ def intact_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
     try:
         for path in listed(folder, "[0-9]*.json"):
             try:
-                content = json.loads(read_regular(path, MOST_BYTES))
+                content = json.loads(read_regular(path))
                 intact = isinstance(content, dict) and content.pop("checksum", None) == document_checksum(content)
             except FileNotFoundError:  # another process has moved the file to damaged/ since it was listed
                 continue

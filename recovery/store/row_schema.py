@@ -1,5 +1,6 @@
 """Columns of a row and their types: the fixed ones, one per axis, and one per measured value."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -78,6 +79,11 @@ def fault_of(schema: pa.Schema) -> str | None:
             return f"its column {name!r} is {schema.field(name).type}, not {kind}"
     lists = [field.name for field in schema if pa.types.is_nested(field.type) != field.name.startswith(RECORD)]
     return f"its column {lists[0]!r} is {schema.field(lists[0]).type}" if lists else None
+
+
+def may_lack(unmeasured: str | None, column: str) -> bool:
+    """Return whether a row without a value of a column says, or does not deny, that it was not measured."""
+    return unmeasured is None or column in json.loads(unmeasured)
 
 
 def keys_of(ids: pa.ChunkedArray) -> Array:

@@ -20,6 +20,7 @@ from recovery.report.texts import csv_text
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
+from recovery.store.grid import StoredRows
 from recovery.store.parts import document_checksum, list_parts, write_part
 from tests.invoke import recover, refused
 from tests.runner.sweeps import rows, sweep, write_config
@@ -106,7 +107,7 @@ def test_what_is_no_part_is_named(out: Path) -> None:
         assert "pipe.parquet" in result
         assert "has no column 'trial_id'" in result
     (trials / "folder.parquet").rmdir()
-    Folder(out).prepare()
+    Folder(out).prepare(StoredRows(trials).damaged)
     assert rows(out).equals(before)
 
 

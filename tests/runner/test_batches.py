@@ -5,7 +5,7 @@ import pytest
 
 from recovery.config import Trial, load
 from recovery.errors import ParameterError
-from recovery.runner.batches import BATCH_SECONDS, Batches, cost, shard_numbers, slurm_shard
+from recovery.runner.batches import BATCH_SECONDS, Batches, shard_numbers, slurm_shard
 from recovery.runner.plan import plan
 from recovery.store.folder import Folder
 from recovery.types import Array
@@ -21,13 +21,13 @@ def trials(tmp_path: Path) -> list[Trial]:
 
 def test_one_cheap_trial_of_user_code_then_expensive_ones_alone_then_cheap_ones_together(trials: list[Trial]) -> None:
     batches = list(Batches(trials, jobs=2))
-    assert cost(batches[0][0]) == min(map(cost, trials))
+    assert batches[0][0].cell.cost == min(trial.cell.cost for trial in trials)
     assert sorted(trial.id for batch in batches for trial in batch) == sorted(trial.id for trial in trials)
     assert [len(batch) for batch in batches[:2]] == [1, 1]  # the first of each job: no row waits for another
     batches = batches[1:]
-    costs = [cost(batch[0]) for batch in batches]
+    costs = [batch[0].cell.cost for batch in batches]
     assert costs == sorted(costs, reverse=True)
-    assert {len(batch) for batch in batches if cost(batch[0]) > BATCH_SECONDS} == {1}
+    assert {len(batch) for batch in batches if batch[0].cell.cost > BATCH_SECONDS} == {1}
     assert max(len(batch) for batch in batches) > 50
 
 
@@ -36,7 +36,7 @@ def test_batches_follow_the_times_that_trials_really_take(trials: list[Trial]) -
     batches = Batches(cheap, jobs=1)
     assert len(next(batches)) == 1
     first = next(batches)
-    batches.returned(first, [{}] * len(first), 100 * sum(map(cost, first)))
+    batches.returned(first, [{}] * len(first), 100 * sum(trial.cell.cost for trial in first))
     second = next(batches)
     assert len(second) <= len(first) / 50
 

@@ -91,5 +91,5 @@ def test_a_backend_without_a_scheduler_says_how_to_start_one(tmp_path: Path, mon
 
 def test_a_backend_that_is_not_installed_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ParameterError, match=r"recover\[dask\]"):
+    with pytest.raises(ParameterError, match=r"recovery-lab\[dask\]"):
         sweep(write_config(tmp_path), tmp_path / "out", backend="dask")

@@ -41,9 +41,9 @@ def test_a_round_depends_on_no_order(tmp_path: Path) -> None:
 def test_failed_trials_count_as_drawn(tmp_path: Path) -> None:
     axes = {"n": [2, 6, 10, 14], "d": [3, 5], "method.act": ["transition", "raise"]}
     config = until_config(tmp_path, axes=axes, sampling={**SAMPLING, "ceiling": 3})
-    summary = sweep(config, tmp_path / "out", max_equal_failures=0)
+    summary = sweep(config, tmp_path / "out")
     assert summary.stored["failed"] == 8 * 2
-    again = sweep(config, tmp_path / "out", rerun=("failed",), max_equal_failures=0)
+    again = sweep(config, tmp_path / "out", rerun=("failed",))
     assert again.ran == {"failed": 8 * 2}
 
 

@@ -50,7 +50,7 @@ def test_a_round_that_is_none_is_set_aside(tmp_path: Path, text: str) -> None:
         StoreError, match=r"02\.json: .*\n`recover sweep` moves damaged files aside, and runs the trials"
     ):
         read_rounds(stored.rounds)
-    (damaged,) = stored.prepare()
+    (damaged,) = stored.prepare([])
     assert damaged.path == tmp_path / "damaged" / "02.json"
     assert "planned again" in damaged.reason
 
