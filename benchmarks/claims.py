@@ -18,9 +18,8 @@ import pyarrow as pa
 from benchmarks import arguments, table, written
 from benchmarks.laws import TRUTHS
 from recovery.methods.columns import columns_document, select
-from recovery.report.claims.analysis import results
+from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.statistics import Estimates
 from recovery.store import Grid
 from recovery.theory import CURVES as THEORY
 
@@ -62,7 +61,7 @@ def contradicted(rows: pd.DataFrame, *claims: dict[str, Any]) -> list[bool]:
         | {"provenance": {}, "columns": columns_document(select("recovered", "absolute_distance", "test_distance"))},
         pa.Table.from_pandas(rows, preserve_index=False),
     )
-    return [one.verdict == "contradicted" for one in results(Estimates(Diagram.of(grid)))]
+    return [one.verdict == "contradicted" for one in Analysis(Diagram.of(grid)).claims]
 
 
 def of_numbers(law: str, trials: int, rng: np.random.Generator) -> dict[str, tuple[bool, bool]]:

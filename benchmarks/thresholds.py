@@ -21,9 +21,10 @@ import numpy as np
 import scipy
 
 from benchmarks.laws import CHANGING, CHOOSING, FOLDED, SHOWING, TRUTHS, Grid, Law, draw, ideal
+from recovery.config.header import IntervalShape as Shape
 from recovery.interval import LEVEL
 from recovery.report.statistics.counts import Counts, Draws
-from recovery.report.statistics.estimator import Shape, estimate
+from recovery.report.statistics.estimator import estimate
 from recovery.report.statistics.scaling import scaling
 
 REPLICATES = (1, 5, 20, 100)

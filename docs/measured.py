@@ -205,7 +205,7 @@ def _coordinates(where: str) -> dict[str, Scalar]:
 
 def _growth(asked: str, grid: str, claim: ThresholdClaim) -> str:
     shown = _analysis(grid).showing(claim.of)
-    (panel,) = shown.diagram.panels_where(claim.where)
+    (panel,) = shown.diagram.matching(shown.diagram.panels, claim.where)
     grown = growth([shown.diagram.panels[panel]], shown.diagram.along, [0.5])
     if grown is None:
         raise ValueError(f"one size tells no growth: {asked}")

@@ -30,7 +30,7 @@ from recovery.runner.rerun import (
     stored_rows,
 )
 from recovery.runner.trial import Row, draw_instance
-from recovery.store import Grid, read
+from recovery.store import read
 from recovery.store.parts import write_file, writing
 from recovery.text import many
 from recovery.types import Array, Mask
@@ -223,11 +223,7 @@ def certificate(results: str | Path, trial_id: str, *, trust: bool = False) -> T
     unknown trial or a damaged folder, and `ParameterError` for a trial without a convex program.
     """
     grid = read(Path(results))
-    return certify_trial(grid, find_trial(grid, trial_id, trust=trust))
-
-
-def certify_trial(grid: Grid, trial: Trial) -> TrialCertificate:
-    """Compute the certificate of a trial of a grid. Raises `ParameterError` for a trial without a convex program."""
+    trial = find_trial(grid, trial_id, trust=trust)
     cell = trial.cell.imported
     method, architecture = cell.method, cell.architecture
     if not isinstance(method, ConvexMethod):

@@ -253,23 +253,18 @@ def _unpaired(first: Diagram, second: Diagram) -> list[str]:
 
 def _fixed(first: Diagram, second: Diagram) -> dict[str, tuple[object, object]]:
     """Return the constant coordinates, and the other fields of the configs, in which two sweeps differ."""
-    sides = []
+    sides, field_of = [], {stored: path for path, stored in STORED_AS.items()}
     for diagram in (first, second):
         fields = pd.json_normalize(dict(diagram.grid.sweep["config"])).iloc[0].to_dict()
         side: dict[str, Any] = {str(path): one for path, one in fields.items() if path not in STORED_AS}
         side = {path: one for path, one in side.items() if path.partition(".")[0] in SECTIONS}
         for name in coordinates(diagram.frame, diagram.grid.columns):
             values = [None if pd.isna(value) else value for value in diagram.frame[name].unique()]
-            side[_path(name)] = values[0] if len(values) == 1 else VARIES
+            side[field_of.get(name, name)] = values[0] if len(values) == 1 else VARIES
         sides.append(side)
     names = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if name not in _keys(first, second)]
     pairs = {name: (sides[0].get(name, "not given"), sides[1].get(name, "not given")) for name in names}
     return {name: (a, b) for name, (a, b) in pairs.items() if not (a is VARIES or b is VARIES or a == b)}
-
-
-def _path(name: str) -> str:
-    """Return the field of a config that a coordinate stores."""
-    return next((path for path, stored in STORED_AS.items() if stored == name), name)
 
 
 def _values(diagram: Diagram, keys: list[str]) -> pd.DataFrame:

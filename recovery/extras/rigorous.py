@@ -24,7 +24,7 @@ from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.normalised import prove_unique_off_images, prove_unique_on_ranges
-from recovery.extras.proofs.optimum import ProofStart, ProvedOptimum, prove_optimum
+from recovery.extras.proofs.optimum import ProofStart, prove_optimum
 from recovery.extras.proofs.theorems import prove_all_ones, prove_linear_shared, prove_linear_unique, prove_normalised
 from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.arrangements import enumerate_cells
@@ -46,19 +46,6 @@ from recovery.text import many, spreadsheet_text
 from recovery.types import Array, Index
 
 OTHER_NORM = "proofs in ball arithmetic know the l2 norm only"
-
-
-def prove_gap(instance: Instance, architecture: Architecture, method: ConvexMethod) -> ProvedOptimum:
-    """Return a proved interval that contains the optimum of a trial's program. Raises `Unproved`."""
-    if method.norm != "l2":
-        raise Unproved(OTHER_NORM)
-    if instance.setting.patterns.kind == "all":
-        raise Unproved("an optimum over all patterns has no proof in ball arithmetic")
-    evidence = method(instance, architecture).evidence
-    if evidence is None or evidence.found is None:
-        raise Unproved("the trial has no weights and no dual")
-    model = empty_model(architecture, instance.X, evidence.program)
-    return prove_optimum(model, proof_start(evidence.program, evidence.found.solution))
 
 
 def empty_model(architecture: Architecture, X: Array, program: Program) -> Model:
@@ -279,7 +266,13 @@ ATTEMPTS: dict[str, Proofs] = {
 
 def _verify_optimum(instance: Instance, architecture: Architecture, method: ConvexMethod, row: Row) -> Verified:
     """Prove an interval of the optimum, and that the stored objective is in it up to the gap. Raises `Unproved`."""
-    found, objective = prove_gap(instance, architecture, method), row["objective"]
+    if method.norm != "l2":
+        raise Unproved(OTHER_NORM)
+    evidence, objective = method(instance, architecture).evidence, row["objective"]
+    if evidence is None or evidence.found is None:
+        raise Unproved("the trial has no weights and no dual")
+    model = empty_model(architecture, instance.X, evidence.program)
+    found = prove_optimum(model, proof_start(evidence.program, evidence.found.solution))
     # labels that are zero up to rounding differ between processors, and so does an objective of that size
     rounding = float(np.finfo(float).eps * np.linalg.norm(instance.X)) ** 2
     if not found.low * (1 - WIDEST) - rounding <= objective <= found.high * (1 + WIDEST) + rounding:

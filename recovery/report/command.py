@@ -90,8 +90,6 @@ def _names(analyses: Sequence[Analysis]) -> list[str]:
 
 def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
     """Override the diagram's `report.style` by `KEY=VALUE` options. Raises `ConfigError`."""
-    if not options:
-        return diagram
     spec = diagram.sweep.report
     report_spec = replace(spec, style=build_style(spec.style, options))
     return replace(diagram, sweep=replace(diagram.sweep, report=report_spec))

@@ -10,9 +10,10 @@ from scipy.stats import binom, chi2, norm
 
 from benchmarks.laws import CHANGING, CHOOSING, FOLDED, Law, draw
 from benchmarks.thresholds import counts_of, scaled
+from recovery.config.header import IntervalShape as Shape
 from recovery.report.statistics.bracket import Bracket
 from recovery.report.statistics.counts import Counts
-from recovery.report.statistics.estimator import Estimated, Shape, estimate
+from recovery.report.statistics.estimator import Estimated, estimate
 from recovery.report.statistics.scaling import scaling
 from recovery.types import Array
 

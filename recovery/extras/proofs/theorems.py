@@ -42,9 +42,8 @@ def prove_linear_unique(balls: Balls, all_ones: AllOnes | None) -> float:
     if all_ones is None:
         if not (any(z[k] > 0 for k in live) and any(z[k] < 0 for k in live)):
             raise Unproved("the planted neuron has one sign on all rows: the all-ones pattern shares its cost")
-    else:
-        if all_ones.exists:
-            raise Unproved("there is an all-ones pattern")
+    elif all_ones.exists:
+        raise Unproved("there is an all-ones pattern")
     return float(np.sqrt(largest(bounds)))
 
 

@@ -62,11 +62,6 @@ NESTED = ("sampled", "searched", "all")
 """Pattern sets from the smallest to the largest: what holds for one may fail for a later one."""
 
 
-def results(estimates: Estimates) -> list[ClaimResult]:
-    """Return the result of every claim of the grid's config, in order."""
-    return [_result(estimates, claim) for claim in estimates.diagram.sweep.claims]
-
-
 def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
     if isinstance(claim, Statement):
         return ClaimResult(claim.text, "left to the reader", "not tested", claim.source)
@@ -129,8 +124,8 @@ class Analysis(Estimates):
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
-        """The results of the config's claims."""
-        return results(self)
+        """The results of the config's claims, in order."""
+        return [_result(self, claim) for claim in self.diagram.sweep.claims]
 
     @cached_property
     def lines(self) -> list[Line]:

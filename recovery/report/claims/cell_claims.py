@@ -204,9 +204,8 @@ def _worst_case(test: Test, upper: bool) -> Test:
     sample, far = test.sample, (float(upper) if test.sample.proportion else np.inf if upper else -np.inf)
     if not sample.unknown:
         return test
-    statistic: Statistic = test.statistic if sample.proportion else "every"  # one such value moves a mean arbitrarily
-    if test.statistic == "median":
-        statistic = "median"
+    # one such value moves a mean of numbers arbitrarily
+    statistic = "every" if test.statistic == "mean" and not sample.proportion else test.statistic
     values = np.append(sample.values, np.full(sample.unknown.total(), far))
     return replace(test, sample=Sample(values, sample.proportion), statistic=statistic)
 

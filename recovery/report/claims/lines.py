@@ -67,10 +67,8 @@ class Line:
         if found.changes:
             remark = "; ".join(filter(None, [_change(found), falling]))
             ends = [one.interval.estimate for one in _ends(found)]
-            line = replace(line, found=Interval(np.nan, *ends), changes=True, remark=remark)
-            return replace(
-                line, estimate=" to ".join(f"{end:{form_of(found.along)}}" for end in ends), interval="", method=""
-            )
+            line = replace(line, estimate=" to ".join(f"{end:{form}}" for end in ends), interval="", method="")
+            return replace(line, found=Interval(np.nan, *ends), changes=True, remark=remark)
         if not found.interval.known:
             estimate = UNDETERMINED if found.extremes else line.estimate
             return replace(line, method="", estimate=estimate, remark=_unmeasured(found) or _reason(found))

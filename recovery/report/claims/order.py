@@ -5,12 +5,12 @@ different outcomes would fall to either side with probability 1/2. The test is e
 draws.
 """
 
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from recovery.config import ReportSpec
 from recovery.config.claims import OrderClaim
@@ -18,9 +18,12 @@ from recovery.errors import ReportError
 from recovery.report.claims.result import MOST, Judged, Judgement, decided, p_value
 from recovery.report.diagram import PLAIN, Diagram, has, unknown_words
 from recovery.report.statistics import Estimates
+from recovery.report.statistics.differences import sign_test
 from recovery.report.statistics.samples import Sample
 from recovery.text import many
 from recovery.types import Mask
+
+_tail = partial(sign_test, side="greater")
 
 
 def state_order(claim: OrderClaim) -> str:
@@ -125,11 +128,6 @@ def _pairs(diagram: Diagram, first: Mask, second: Mask, axis: str, sign: float) 
 def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, int]:
     """Return the number of pairs in which the first outcome is larger, and in which the second outcome is."""
     return int((first > second).sum()), int((first < second).sum())
-
-
-def _tail(more: int, less: int) -> float:
-    """Return the exact p-value of `more` or more successes among more + less at probability 1/2; 1 without pairs."""
-    return float(scipy.stats.binomtest(more, more + less, alternative="greater").pvalue) if more + less else 1.0
 
 
 def _short(labels: list[str]) -> list[str]:

@@ -27,7 +27,7 @@ def judge_scaling(estimates: Estimates, rows: Mask, claim: ScalingClaim) -> tupl
     shown = estimates.showing(claim.of, claim.probability, claim.what)
     if not shown.by_panel:
         raise ReportError(f"{claim.of} is no event along {claim.what}")
-    about = [shown.by_panel[i] for i in shown.diagram.panels_where(claim.where)]
+    about = [shown.by_panel[i] for i in shown.diagram.matching(shown.diagram.panels, claim.where)]
     if not about:
         return NO_CELLS
     if open_ended := without_measuring(shown.diagram, rows):
@@ -56,9 +56,7 @@ def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
         for part in slice_thresholds(one, lambda title: level)
         if is_positive(part.y) and not isinstance(at := place(part, [one.along.probability]), str)
     ]
-    if len(found) < 3:
-        return None
-    y, x, error = np.array(found).T
+    y, x, error = np.array(found).reshape(-1, 3).T
     return scaling(y, x, error, level)
 
 

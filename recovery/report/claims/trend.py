@@ -142,7 +142,7 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
             return open_ended
         axes = ReportSpec(x=claim.threshold, y=claim.along, pool="none")
         diagram = with_coordinate(diagram, claim.threshold).laid_out(axes)
-        panels = [diagram.panels[i] for i in diagram.panels_where(claim.where)]
+        panels = [diagram.panels[i] for i in diagram.matching(diagram.panels, claim.where)]
         found = growth(panels, diagram.along, claim.probabilities)
         if found is None:
             needed = f"grid cells on both sides of it along {claim.threshold} at two values of {claim.along}"

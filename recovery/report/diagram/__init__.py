@@ -1,11 +1,6 @@
 """A phase diagram as data: grid cells, layout, the quantity shown, its scale, and theory in its plane."""
 
-from recovery.report.diagram.axis import (
-    Axis as Axis,
-    AxisKind as AxisKind,
-    Scale as Scale,
-    scale_of as scale_of,
-)
+from recovery.report.diagram.axis import Axis as Axis, Scale as Scale, scale_of as scale_of
 from recovery.report.diagram.diagram import Diagram as Diagram
 from recovery.report.diagram.grid_cells import (
     NOT_MEASURED as NOT_MEASURED,
@@ -16,19 +11,16 @@ from recovery.report.diagram.grid_cells import (
     unknown as unknown,
 )
 from recovery.report.diagram.layout import (
-    Layout as Layout,
     ThresholdAxis as ThresholdAxis,
     coordinates as coordinates,
     is_number as is_number,
     joint_values as joint_values,
-    levels as levels,
 )
 from recovery.report.diagram.quantity import (
     Quantity as Quantity,
     as_numbers as as_numbers,
     default_quantity as default_quantity,
     finished as finished,
-    is_measured as is_measured,
 )
 from recovery.report.diagram.summary import summary as summary
 from recovery.report.diagram.theory_lines import (
@@ -48,10 +40,9 @@ from recovery.report.diagram.vocabulary import (
     fraction_words as fraction_words,
     greek as greek,
     lettered as lettered,
-    letters as letters,
+    mark_words as mark_words,
     pooled_words as pooled_words,
     shared_parts as shared_parts,
-    undecided_words as undecided_words,
     unknown_words as unknown_words,
     unmarked as unmarked,
 )

@@ -12,18 +12,15 @@ from recovery.errors import ReportError
 from recovery.report.diagram.diagram import Diagram
 from recovery.types import Array
 
-AxisKind = Literal["linear", "log", "even"]
-
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of a coordinate in order, or [None] without a coordinate. asked: a kind instead of the best."""
+    """The values of a coordinate in order, or [None] without a coordinate."""
 
     values: Sequence[Any]
-    asked: AxisKind | None = None
 
     @cached_property
-    def kind(self) -> AxisKind:
+    def kind(self) -> Literal["linear", "log", "even"]:
         """The kind of the axis.
 
         `even`, with steps of one, is for words, and for numbers that would be log-spaced without their zero or negative
@@ -33,9 +30,7 @@ class Axis:
             numbers = np.array(self.values, dtype=float)
         except (TypeError, ValueError):
             return "even"
-        if self.asked or any(isinstance(value, bool | np.bool_) for value in self.values):
-            return self.asked or "even"
-        if not np.isfinite(numbers).all():
+        if any(isinstance(value, bool | np.bool_) for value in self.values) or not np.isfinite(numbers).all():
             return "even"
         if not log_spaced(numbers[numbers > 0]):
             return "linear"

@@ -27,9 +27,8 @@ from recovery.report.diagram.vocabulary import (
     PLAIN,
     UNFINISHED,
     Script,
+    mark_words,
     shared_parts,
-    undecided_words,
-    unfinished_words,
 )
 from recovery.store import Grid
 from recovery.store.round_files import added
@@ -139,6 +138,11 @@ class Diagram:
     def proportion(self) -> bool:
         """Whether cells show a fraction of trials."""
         return self.quantity.proportion(self.frame)
+
+    @property
+    def has_ratio(self) -> bool:
+        """Whether the diagram shows a proportion over n and d, so that a ratio n/d can be fitted."""
+        return self.proportion and self.layout.over_n_and_d
 
     @property
     def measured(self) -> list[Quantity]:
@@ -256,17 +260,11 @@ class Diagram:
         """The marks on grid cells: unfinished trials, no finished trial, undecided trials; only those that occur."""
         table, totals = self.table, self.totals
         found = (
-            Mark(
-                "stroke", unfinished_words(totals["failed"], totals["missing"]), table["failed"] + table["missing"] > 0
-            ),
+            Mark("stroke", mark_words(totals, "failed", "missing"), table["failed"] + table["missing"] > 0),
             Mark("cross", UNFINISHED, table["ok"] == 0),
-            Mark("diamond", undecided_words(totals["undecided"], totals["unmeasured"]), unknown(table) > 0),
+            Mark("diamond", mark_words(totals, "undecided", "unmeasured"), unknown(table) > 0),
         )
         return [mark for mark in found if mark.cells.any()]
-
-    def panels_where(self, where: Mapping[str, Any]) -> list[int]:
-        """Return the numbers of the panels in which every row has these coordinates."""
-        return self.matching(self.panels, where)
 
     def matching(self, panels: Sequence[Panel], where: Mapping[str, Any]) -> list[int]:
         """Return the numbers of those panels or slices in which every row has these coordinates."""

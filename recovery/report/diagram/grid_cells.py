@@ -25,15 +25,14 @@ class Cells:
     replicates: int
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, names: list[str], replicates: int | None) -> "Cells":
-        """Group the rows by the named columns. replicates: None takes the largest number of trials in a cell."""
+    def of(cls, frame: pd.DataFrame, names: list[str], replicates: int) -> "Cells":
+        """Group the rows by the named columns."""
         grouped = frame.groupby(names, dropna=False, sort=True, observed=True)
         code = grouped.ngroup().to_numpy()
         first = np.full(int(code.max()) + 1 if len(code) else 0, -1)
         first[code[::-1]] = np.arange(len(code))[::-1]
         keys = frame[names].iloc[first].reset_index(drop=True)
-        most = int(np.bincount(code).max()) if len(code) else 0
-        return cls(frame, keys, code, most if replicates is None else replicates)
+        return cls(frame, keys, code, replicates)
 
     @cached_property
     def finished(self) -> Mask:
@@ -118,12 +117,10 @@ class Panel:
         pairs = [(short.get(name.split(".")[-1], value), value) for name, value in where.items()]
         return all(_same(value, wanted) for value, wanted in pairs)
 
-    def matrix(self, values: "str | pd.Series[Any]") -> Array:
-        """Return a column of the cells, or one value per cell, as floats of shape (len(y), len(x)); NaN without a
-        cell."""
-        column = self.cells[values] if isinstance(values, str) else values
+    def matrix(self, name: str) -> Array:
+        """Return a column of the cells as floats of shape (len(y), len(x)); NaN without a cell."""
         result = np.full((len(self.y), len(self.x)), np.nan)
-        result[self.cells["iy"], self.cells["ix"]] = column.to_numpy(dtype=float, na_value=np.nan)
+        result[self.cells["iy"], self.cells["ix"]] = self.cells[name].to_numpy(dtype=float, na_value=np.nan)
         return result
 
 

@@ -206,18 +206,11 @@ def fraction_words(yes: int, decided: int, undecided: int) -> str:
     return f"{yes} to {yes + undecided} of {total}" + (f" ({least} to {most})" if least != most else "")
 
 
-def unfinished_words(failed: int, missing: int) -> str:
-    """Return the legend text of the stroke across a cell: `trials failed (7) and missing (2)`."""
-    counts = {"failed": failed, "missing": missing}
-    return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)
+def mark_words(totals: Mapping[str, int], *names: str) -> str:
+    """Return the legend text of a mark on cells: `trials failed (7) and missing (2)`."""
+    return "trials " + " and ".join(f"{name} ({totals[name]})" for name in names if totals[name])
 
 
 def unknown_words(counts: Mapping[str, int]) -> str:
     """Return how many trials have no known value, by reason: `3 undecided and 88 unmeasured`."""
     return " and ".join(f"{count} {name}" for name, count in counts.items())
-
-
-def undecided_words(undecided: int, unmeasured: int) -> str:
-    """Return the legend text of the diamond on a cell: `trials undecided (3) and unmeasured (88)`."""
-    counts = {"undecided": undecided, "unmeasured": unmeasured}
-    return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)

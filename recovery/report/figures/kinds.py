@@ -16,7 +16,6 @@ from recovery.report.figures.map import MAP
 from recovery.report.figures.panels import Panels, draw_panels
 from recovery.report.figures.style import style_of
 from recovery.report.figures.training_plots import RECORD_KINDS, runs_of
-from recovery.report.statistics import poolable
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def main_kind(analysis: Analysis, panels: bool = False) -> str:
     Raises `ReportError` if the config asks for `ratios` and the value is not a proportion over n and d.
     """
     requested = analysis.diagram.sweep.report.figure
-    if requested == "ratios" and not poolable(analysis.diagram):
+    if requested == "ratios" and not analysis.diagram.has_ratio:
         raise ReportError(
             "report.figure is 'ratios', which shows a success fraction over n and d; use 'map' or 'profile'"
         )

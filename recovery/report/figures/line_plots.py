@@ -24,18 +24,17 @@ from recovery.report.diagram import (
     Panel,
     is_number,
     joint_values,
+    mark_words,
     named_curves,
     pooled_words,
     scale_of,
     theory_along,
-    undecided_words,
     unknown,
 )
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import interval_handle, write_note
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
-from recovery.report.statistics import poolable
 from recovery.types import Array
 
 FULL = 0.6
@@ -125,8 +124,8 @@ def _draw_line(
     if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():
         return line, []
     yes, no, more = (part.to_numpy(dtype=float)[some] for part in (cells["yes"], cells["no"], unknown(cells)))
-    total, totals = yes + no + more, diagram.totals
-    label = f"range over {undecided_words(totals['undecided'], totals['unmeasured'])}"
+    total = yes + no + more
+    label = f"range over {mark_words(diagram.totals, 'undecided', 'unmeasured')}"
     return line, [ax.vlines(x[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)]
 
 
@@ -193,7 +192,7 @@ def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, 
 
 def is_ragged(diagram: Diagram) -> bool:
     """Return whether the cells of a proportion over n and d leave most of the rectangle of all n and d empty."""
-    if not poolable(diagram):
+    if not diagram.has_ratio:
         return False
     planned = diagram.sweep.combinations((*diagram.layout.panels, "n", "d"))
     reached = diagram.table[[*diagram.layout.panels, "n", "d"]].itertuples(index=False, name=None)

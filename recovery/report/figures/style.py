@@ -150,13 +150,9 @@ def ordered(values: Sequence[Any]) -> bool:
 def theory_looks(lines: Sequence[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
     """Return label -> colour, dash and width of each theory curve, given as (label, whether it brackets another)."""
     main = list(dict.fromkeys(label for label, secondary in lines if not secondary))
-    ranks = {label: main.index(label) % len(CURVES) if label in main else 0 for label, _ in lines}
-    dashes = {label: DASHES[k] if label in main else SECONDARY for label, k in ranks.items()}
-    widths = {label: STROKES[k] if label in main else 0.7 for label, k in ranks.items()}
-    return {
-        label: {"color": CURVES[k], "linestyle": dashes[label], "linewidth": widths[label]}
-        for label, k in ranks.items()
-    }
+    ranks = {label: main.index(label) % len(CURVES) if label in main else None for label, _ in lines}
+    looks = {label: (0, SECONDARY, 0.7) if k is None else (k, DASHES[k], STROKES[k]) for label, k in ranks.items()}
+    return {label: {"color": CURVES[k], "linestyle": d, "linewidth": w} for label, (k, d, w) in looks.items()}
 
 
 def shades(count: int, scale: str, low: float = 0.0, high: float = 1.0) -> list[str]:

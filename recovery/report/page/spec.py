@@ -17,7 +17,6 @@ import pandas as pd
 from recovery.errors import ParameterError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import (
-    NOT_MEASURED,
     Axis,
     Diagram,
     Quantity,
@@ -30,6 +29,7 @@ from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import by_ratio
 from recovery.report.page.encodings import CONFIG, Json, colour, height, position, rounded, series
 from recovery.report.page.layers import line_layers, map_layers
+from recovery.report.texts.tables import columns_of
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Chart:
         diagram, cells, script = self.diagram, self.cells, self.diagram.script
         _, x, by, values = self.axes
         ix, words = cells["ix"].to_numpy(), [script.pair(by, value) if by else "" for value in values]
-        keys = {f"c{k}": [_shown(value) for value in cells[name]] for k, name in enumerate(diagram.layout.keys)}
+        keys = {f"c{k}": at for k, at in enumerate(columns_of(cells[diagram.layout.keys]).values())}
         place = {"x": x.at[ix]}
         if self.form == "map":
             iy, y = cells["iy"].to_numpy(), Axis(values)
@@ -101,9 +101,15 @@ class Chart:
     def datasets(self) -> Json:
         """The tables that the views share besides the grid cells: the theory lines of a map."""
         rows = [
-            {"x": rounded(x, 6), "y": rounded(y, 6), "k": k, "part": part, "label": one.label} | secondary
+            {
+                "x": rounded(x, 6),
+                "y": rounded(y, 6),
+                "k": k,
+                "part": part,
+                "label": one.label,
+                "secondary": one.secondary,
+            }
             for part, one in enumerate(self._lines)
-            for secondary in [{"secondary": one.secondary}]
             for k, (x, y) in enumerate(one.points[np.isfinite(one.points).all(axis=1)].tolist())
         ]
         return {"lines": rows}
@@ -172,9 +178,7 @@ class Chart:
         title: Json = {"text": lettered(i, len(panels), self.diagram.script.where(panels[i].where))}
         if own and (threshold := own.caption(i)):
             title["subtitle"] = threshold
-        values = shown.table.loc[panels[i].cells.index]
-        empty = len(values) > 0 and values["value"].isna().all() and values["ok"].any()
-        if note := NOT_MEASURED if empty else panels[i].note:
+        if note := shown.panels[i].note:
             mark = {"type": "text", "fontSize": 14, "color": CONFIG["title"]["color"]}
             layers = [*layers, {"data": {"values": [{}]}, "mark": mark, "encoding": {"text": {"value": note}}}]
         return {"title": title, "width": 340, "height": 245 if self.form == "map" else 205, "layer": layers}
@@ -183,11 +187,6 @@ class Chart:
 def _rounded(values: Array) -> list[float | None]:
     """Round numbers to four significant digits; NaN and infinities become None."""
     return [rounded(value) if np.isfinite(value) else None for value in values.tolist()]
-
-
-def _shown(value: Any) -> Any:
-    """Return a coordinate's value as JSON can hold it."""
-    return None if pd.isna(value) else value.item() if isinstance(value, np.generic) else value
 
 
 def altair_chart(analysis: Analysis, form: str) -> "ConcatChart":

@@ -205,11 +205,8 @@ def near_threshold(counts: Counts, first: Array, probability: float, bent: bool)
 
 def seen(curve: SmoothCurve, t: float) -> bool:
     """Return whether the cells show the transition: the curve rises by at most `STEEPEST` to the cells beside t."""
-    counts = curve.counts
-    if not 0 < counts.k.sum() < counts.n.sum():
-        return False
     eta = curve.fit(t).eta
-    v, which = np.unique(counts.v, return_inverse=True)
+    v, which = np.unique(curve.counts.v, return_inverse=True)
     mean = np.bincount(which, eta) / np.bincount(which)
     nearest = int(np.abs(v - t).argmin())
     beside = mean[max(nearest - 1, 0) : nearest + 2]

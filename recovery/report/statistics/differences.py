@@ -5,6 +5,7 @@ under the null hypothesis at any number of replicates and cells, where an estima
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -39,9 +40,9 @@ def exact_interval(yes: ArrayLike, no: ArrayLike, unknown: ArrayLike = 0, level:
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
-def sign_test(gained: int, lost: int) -> float:
-    """Return the exact two-sided p-value of discordant pairs, which is McNemar's for an event; 1 without pairs."""
-    return float(scipy.stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+def sign_test(more: int, less: int, side: Literal["two-sided", "greater"] = "two-sided") -> float:
+    """Return the exact p-value of discordant pairs, which two-sided is McNemar's for an event; 1 without pairs."""
+    return float(scipy.stats.binomtest(more, more + less, alternative=side).pvalue) if more + less else 1.0
 
 
 def paired_difference(gained: ArrayLike, lost: ArrayLike, pairs: ArrayLike) -> tuple[Array, Array]:

@@ -28,21 +28,15 @@ def interim_level(number: int) -> float:
     return 1 - (1 - LEVEL) * (FIRST if number == 1 else (1 - FIRST) / 2 ** (number - 1))
 
 
-def is_adaptive(diagram: Diagram) -> bool:
-    """Return whether a rule decides when the sweep stops."""
-    ruled = bool(diagram.grid.rounds) and "until" in diagram.grid.rounds[-1]
-    return ruled or isinstance(diagram.sweep.sampling, Until)
-
-
 def levels(diagram: Diagram) -> Callable[[str], float]:
     """Return a function: title of a threshold -> its confidence level, 95 % except in adaptive sweeps.
 
     There it is the level of the last interim analysis if the target is met or no trials are left, otherwise of the
     next.
     """
-    if not is_adaptive(diagram):
-        return lambda title: LEVEL
     last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
+    if last is None and not isinstance(diagram.sweep.sampling, Until):
+        return lambda title: LEVEL
     number_of = {panel["title"]: panel["level_of"] for panel in last["panels"]} if last else {}
     return lambda title: interim_level(number_of.get(title, 1))
 

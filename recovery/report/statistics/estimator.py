@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import scipy
 
+from recovery.config.header import IntervalShape
 from recovery.interval import LEVEL, Interval
 from recovery.report.statistics.bracket import Bracket, equal_crossings
 from recovery.report.statistics.counts import Counts
@@ -24,9 +25,6 @@ from recovery.report.statistics.shape import (
     monotone,
 )
 
-Shape = Literal["probit", "smooth", "free"]
-"""What an interval assumes about the curve. probit: a probit of one variable. smooth: no sharper bend than a penalty
-allows. free: success that becomes more frequent."""
 Method = Literal["probit", "smooth curve", "bracket by the cells"]
 FEWEST = 3.0
 """Least degrees of freedom of Student's law, from the number of trials inside: with less, intervals have no length."""
@@ -76,14 +74,13 @@ class Estimated:
         return float(scipy.special.stdtrit(min(trials, self.dispersion.freedom), (1 + level) / 2))
 
 
-def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") -> Estimated:
+def estimate(counts: Counts, probability: float = 0.5, shape: IntervalShape = "smooth") -> Estimated:
     """Return the threshold of all slices together."""
     bracket, p = Bracket.of(counts, probability), monotone(counts)
     curve, t, spread = _curve(counts, bracket, probability, shape)
     if curve and (not curve.bent or (seen(curve, t) and is_smooth(curve, t))):
-        one = constant(curve, t, counts, probability, spread)
         name: Method = "smooth curve" if curve.bent else "probit"
-        found = Estimated(name, t, bracket, spread, p, one.p, one.factors, curve)
+        found = Estimated(name, t, bracket, spread, p, *constant(curve, t, counts, probability, spread), curve)
         if found.interval().bounded:
             return found
     some = np.isfinite(bracket.reach(LEVEL, spread.factor)).any()
@@ -94,7 +91,7 @@ def estimate(counts: Counts, probability: float = 0.5, shape: Shape = "smooth") 
 
 
 def _curve(
-    counts: Counts, bracket: Bracket, probability: float, shape: Shape
+    counts: Counts, bracket: Bracket, probability: float, shape: IntervalShape
 ) -> tuple[SmoothCurve | None, float, Dispersion]:
     """Return the curve with counts divided by their dispersion, its threshold, and the dispersion."""
     inner = bracket.ends[1:-1]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
-from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, ThresholdAxis
+from recovery.report.diagram import PLAIN, Axis, Panel, ThresholdAxis
 from recovery.report.statistics.counts import Counts, Draws
 from recovery.report.statistics.differences import threshold_difference
 from recovery.report.statistics.estimator import Estimated, Method, estimate
@@ -317,11 +317,6 @@ def trend_along(parts: Sequence[Part]) -> float:
         score += float(centred @ one.rising)
         variance += share * (1 - share) * float(one.total @ centred**2)
     return score / float(np.sqrt(variance)) if variance > 0 else 0.0
-
-
-def poolable(diagram: Diagram) -> bool:
-    """Return whether the diagram shows a proportion over n and d, so that a ratio n/d can be fitted."""
-    return diagram.proportion and diagram.layout.over_n_and_d
 
 
 def numbers(cells: pd.DataFrame, name: str) -> Array:

@@ -48,13 +48,10 @@ def scaling(y: Array, x: Array, error: Array, level: float = LEVEL) -> Scaling |
     most = best + excess * float(quantile) ** 2
 
     def end(side: int) -> float:
-        inside, outside = at, at + side * 20 * (float(np.ptp(x)) + float(error.max()))
-        if squares(outside).min() <= most:
+        far = at + side * 20 * (float(np.ptp(x)) + float(error.max()))
+        if squares(far).min() <= most:
             return side * np.inf
-        for _ in range(40):
-            middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if squares(middle).min() <= most else (inside, middle)
-        return outside
+        return float(scipy.optimize.brentq(lambda limit: squares(limit).min() - most, at, far))
 
     kept = POWERS[free <= most]
     low = float(kept.min()) if kept.min() > POWERS[0] else 0.0

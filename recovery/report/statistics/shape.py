@@ -97,23 +97,19 @@ def is_smooth(curve: SmoothCurve, t: float) -> bool:
     return bool(gain <= np.log(JUMP))
 
 
-class Constancy(NamedTuple):
-    """The p-value of one threshold for all slices, and the factors of it that the slices may have at most."""
+def constant(
+    curve: SmoothCurve, t: float, whole: Counts, probability: float, spread: Dispersion
+) -> tuple[float, tuple[float, float]]:
+    """Return the p-value of one threshold for all slices, and the factors of it that the slices may have at most.
 
-    p: float
-    factors: tuple[float, float]
-
-
-def constant(curve: SmoothCurve, t: float, whole: Counts, probability: float, spread: Dispersion) -> Constancy:
-    """Test one threshold for all slices against any change, by a score test, and by the bracket of each slice.
-
+    It is tested against any change, by a score test, and by the bracket of each slice.
     The score test has one shift per slice; its law comes from binomial samples of the common fit. Where trials share
     draws, Welch's test compares the scores of the draws of each slice. The bracket sees slices whose threshold is
     outside the window of the curve; where the null is true its p-value is far too large.
     """
     counts, many = curve.counts, curve.counts.slices
     if many == 1:
-        return Constancy(1.0, (1.0, 1.0))
+        return 1.0, (1.0, 1.0)
     fit = curve.fit(t)
     slope, (_, weight) = curve.slopes(t, fit), curve.moments(fit.eta)
     chance, rate = scipy.special.ndtr(fit.eta), sum(rates(fit.eta))
@@ -139,7 +135,7 @@ def constant(curve: SmoothCurve, t: float, whole: Counts, probability: float, sp
         p = welch(left, of, seen / share, share * spread.factor)
     reach, moved = scipy.special.ndtri((1 + LEVEL ** (1 / many)) / 2) / np.sqrt(share), seen / share
     factors = float((1 + (moved - reach) / t).min()), float((1 + (moved + reach) / t).max())
-    return Constancy(min(p, equal_crossings(whole, probability, spread.factor)), factors)
+    return min(p, equal_crossings(whole, probability, spread.factor)), factors
 
 
 def welch(score: Array, of: Index, moved: Array, information: Array) -> float:
