@@ -8,12 +8,15 @@ from typing import Any
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import vl_convert
 from altair import ConcatChart
 from nbclient import NotebookClient
 
 from recovery.api import Results
+from recovery.report.diagram import NOT_MEASURED
+from recovery.report.page.spec import Chart
 from recovery.report.statistics import exact_interval
 
 from .grids import fail, grid, wendel_rows
@@ -76,6 +79,28 @@ def test_the_halo_of_a_line_has_its_dashes() -> None:
     }
     assert len(dashes[4]) > 1
     assert dashes[4] <= dashes[2]
+
+
+@pytest.mark.parametrize("i", [0, 1])
+def test_a_curve_about_one_panel_is_drawn_in_this_panel_only(i: int) -> None:
+    curves = [{"ratio": 2.0, "where": {"ensemble": ["gaussian", "haar"][i]}}]
+    report = {"value": "recovered", "x": "n", "y": "d", "curves": curves}
+    _, chart = made(wendel_rows(ensemble=["gaussian", "haar"]), report=report)
+    assert {row["panel"] for row in json.loads(chart.to_dict()["datasets"]["lines"])} == {i}
+    svg = drawn(chart)
+    assert "n = 2d" in svg
+    (key, line) = sorted(re.findall(r'<path[^>]*stroke-width="2"[^>]*>', svg), key=len)
+    assert "transform" in key
+    assert "transform" not in line
+
+
+def test_a_value_that_a_panel_lacks_hides_no_other_value_of_it() -> None:
+    rows = wendel_rows(ensemble=["gaussian", "haar"])
+    rows.loc[rows["ensemble"] == "haar", ["recovered", "verdict"]] = [pd.NA, None]
+    first, *others = Chart(Results(grid(rows)).analysis(), "map").views()
+    assert NOT_MEASURED in json.dumps(first["spec"]["concat"][1])
+    assert others
+    assert not any(NOT_MEASURED in json.dumps(other["spec"]) for other in others)
 
 
 @pytest.mark.parametrize(

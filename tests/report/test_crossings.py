@@ -108,6 +108,13 @@ def test_a_contour_joins_neighbouring_rows_only() -> None:
     assert contour(drawn({0: SHARES[0], 1: SHARES[2], 2: SHARES[1]}, SIZES), 0) == []
 
 
+def test_a_contour_over_d_and_n_joins_the_crossings_of_each_d() -> None:
+    report = {"value": "recovered", "x": "d", "y": "n", "pool": "none"}
+    analysis = analysed(wendel_rows(d=[10, 20, 30], replicates=20), report=report)
+    (part,) = contour(analysis, 0)
+    np.testing.assert_array_equal(part, [(one.y, one.along_x.estimate) for one in analysis.slices[0]])
+
+
 def test_the_contour_is_in_picture_and_page() -> None:
     analysis = drawn(SHARES, SIZES)
     lines = [

@@ -41,6 +41,15 @@ def test_a_grid_of_many_panels_is_one_row_for_each() -> None:
     assert faults(figure) == []
 
 
+def test_a_panel_without_a_trial_is_not_called_unmeasured() -> None:
+    rows = wendel_rows(n=range(10, 81, 10), d=[10, 20], noise=NOISE[:-1], replicates=10)
+    rows.loc[rows["noise"] == 0.5, ["recovered", "verdict"]] = [pd.NA, None]
+    axes = {"n": list(range(10, 81, 10)), "d": [10, 20], "noise": NOISE}
+    figure = main_figure(analysed(rows, axes=axes))[1].draw()
+    words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert [one for one in words if "not measured" in one] == ["not measured: σ = 0.5"]
+
+
 def test_where_the_threshold_changes_no_pooled_number_and_no_band_is_drawn() -> None:
     """The transition at n = 1.6d for d = 20 and 2.4d for d = 60."""
     parts = [
@@ -86,6 +95,9 @@ def test_a_band_holds_what_the_intervals_of_all_slices_share() -> None:
             wendel_rows(d=[10, 20, 40], replicates=20, seed=seed), report={"x": "n", "y": "d", "figure": "ratios"}
         )
         (pooled,), (ax,) = analysis.pooled, main_figure(analysis)[1].draw().axes
+        (panel,) = Chart(analysis, "ratios").views(every=False)[0]["spec"]["concat"]
+        bands = [layer for layer in panel["layer"] if layer["mark"]["type"] == "rect"]
+        assert len(bands) == len(ax.patches)
         for patch in ax.patches:
             assert pooled.constant
             low, high = patch.get_x(), patch.get_x() + patch.get_width()

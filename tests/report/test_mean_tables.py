@@ -136,6 +136,14 @@ def test_a_profile_draws_means_with_the_numbers_of_the_source_as_crosses():
     np.testing.assert_allclose(means, [[1.3 + (0.2 + 1.0) / 4, 2.5], [3.5, 4.5]])
 
 
+def test_a_profile_has_crosses_on_lines_of_numbers() -> None:
+    both = wendel_rows(n=[10, 20], d=[5], replicates=5, noise=[0.0, 0.5])
+    claim = {**CLAIM, "axis": "n", "values": {"10": [1.0, 2.0], "20": [3.0, 4.0]}}
+    analysis = analysed(both, claims=[claim], report={"value": "max_deviation", "x": "noise", "y": "n"})
+    crosses = [line.get_ydata() for line in PROFILE.draw(analysis).axes[0].lines if line.get_marker() == "x"]
+    np.testing.assert_array_equal(crosses, [[1.0, 2.0], [3.0, 4.0]])
+
+
 def test_a_profile_has_crosses_only_in_the_panels_of_a_claim():
     """A claim about other trials, columns or axes leaves medians."""
     both = wendel_rows(n=[10, 20], d=[5], replicates=5, noise=[0.0, 0.5], ensemble=["gaussian", "haar"])

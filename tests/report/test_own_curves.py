@@ -52,7 +52,7 @@ def sweep(folder: Path, *curves: Any, n: tuple[int, ...] = (10, 20, 30), **repor
 
 def drawn(*curves: Any, **report: Any) -> list[Any]:
     shown = {"x": "n", "y": "d", "curves": list(curves), **report}
-    return lines(Diagram.of(grid(wendel_rows([10, 20, 30], [5, 10]), report=shown)))
+    return lines(Diagram.of(grid(wendel_rows([10, 20, 30], [5, 10]), report=shown)), 0)
 
 
 def test_functions_are_stored_as_points(folder: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_curve_reaches_the_border_of_a_log_axis() -> None:
     sizes = [10, 100, 1000, 10_000]
     for x, y in (("n", "d"), ("d", "n")):
         stored = grid(wendel_rows(sizes, sizes), report={"x": x, "y": y, "curves": [{"ratio": 2.0}]})
-        (line,) = lines(Diagram.of(stored))
+        (line,) = lines(Diagram.of(stored), 0)
         n, d = line.points.T if x == "n" else line.points.T[::-1]
         np.testing.assert_allclose(n, 2 * d, rtol=1e-6)
         border = 1000 * 10**1.5

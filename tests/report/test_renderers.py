@@ -107,7 +107,7 @@ def test_figure_states_failed_missing_undecided_and_unmeasured_trials() -> None:
 
 
 def test_wendel_line_lies_where_the_law_is_one_half() -> None:
-    found = lines(Diagram.of(grid(wendel_rows(n=range(10, 401, 10), d=range(10, 101, 10), replicates=1))))
+    found = lines(Diagram.of(grid(wendel_rows(n=range(10, 401, 10), d=range(10, 101, 10), replicates=1))), 0)
     half = next(line for line in found if not line.secondary and line.label != "n = 2d")
     n, d = half.points.T
     assert np.abs(CURVES["wendel"].function(n, d) - 0.5).max() < 5e-3
@@ -117,7 +117,7 @@ def test_wendel_line_lies_where_the_law_is_one_half() -> None:
 
 def test_no_curves_where_the_axes_are_not_n_and_d() -> None:
     rows = wendel_rows(n=[60], d=[10], noise=np.linspace(0, 1, 5))
-    assert lines(Diagram.of(grid(rows, report={"curves": ["wendel"]}))) == []
+    assert lines(Diagram.of(grid(rows, report={"curves": ["wendel"]})), 0) == []
 
 
 def test_distances_state_the_limits_of_their_log_scale() -> None:

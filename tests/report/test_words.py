@@ -18,7 +18,7 @@ from recovery.store import read
 from .grids import analysed, drawn, wendel_rows
 
 ROOT = Path(__file__).parents[2]
-GRIDS = ["p1-fig06", "p1-fig07", "p1-fig12", "p1-fig17", "p1-prop06", "p3-table1", "p4-start"]
+GRIDS = ["p1-fig04", "p1-fig06", "p1-fig07", "p1-fig12", "p1-fig17", "p1-prop06", "p3-table1", "p4-start"]
 """Figures of every kind: maps over n and d and over other axes, fractions over n/d, theory, lines of words."""
 Json = dict[str, Any]
 

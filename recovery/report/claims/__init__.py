@@ -1,4 +1,8 @@
 """The claims of a config, tested on its grid."""
 
-from recovery.report.claims.analysis import Analysis as Analysis, contour as contour
+from recovery.report.claims.analysis import (
+    Analysis as Analysis,
+    contour as contour,
+    half_crossings as half_crossings,
+)
 from recovery.report.claims.lines import Line as Line

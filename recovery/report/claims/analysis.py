@@ -25,6 +25,7 @@ from recovery.config.claims import (
     ValueClaim,
 )
 from recovery.errors import ReportError
+from recovery.interval import Interval
 from recovery.report.claims.cell_claims import (
     judge_bound,
     judge_table,
@@ -148,6 +149,13 @@ class Analysis(Estimates):
         """Return the pooled threshold of panel i for its corner; empty without one."""
         return Line.of(self.pooled[i]).caption if self.pooled else ""
 
+    def band(self, i: int) -> Interval | None:
+        """Return the interval of the pooled ratio n/d of panel i; None if it is open or excludes a slice's."""
+        if self.diagram.along.pool != "n/d" or not self.pooled or not self.pooled[i].interval.bounded:
+            return None
+        found, slices = self.pooled[i].interval, [one.interval for one in self.pooled[i].each]
+        return found if all(one.low <= found.high and one.high >= found.low for one in slices) else None
+
     @property
     def answer(self) -> str:
         """The thresholds and the verdicts in one line: `n/d at 50 % = 1.993, ...; 3 claims: 2 supported, ...`."""
@@ -176,16 +184,29 @@ def _record(one: Threshold, panel: str, in_x: bool) -> dict[str, Any]:
     return record | {"method": one.method, "words": Line.of(one, in_x=in_x).sentence}
 
 
+def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
+    """Return where each slice of panel i crosses the probability: its position, and the crossing.
+
+    Crossings without an estimate, and intervals open at both ends, are left out.
+    """
+    along, panel = analysis.diagram.along, analysis.diagram.panels[i]
+    if not analysis.slices or along.by is None:
+        return []
+    values = list(panel.x if along.transposed else panel.y)
+    found = [(values.index(one.y), one.along_x) for one in analysis.slices[i]]
+    return [(k, half) for k, half in found if half.known and np.isfinite([half.low, half.high]).any()]
+
+
 def contour(analysis: Analysis, i: int) -> list[Array]:
-    """Return the contour of the thresholds of a panel with a numeric y axis, as polylines of shape (k, 2).
+    """Return the contour of the thresholds of a panel along a numeric axis, as polylines of points (x, y).
 
     Each joins the crossings of neighbouring slices, and ends at a slice without a crossing. Empty if slices are pooled.
     """
-    layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
-    if analysis.pooled or not analysis.slices or layout.y is None or Axis(panel.y).kind == "even":
+    along, panel = analysis.diagram.along, analysis.diagram.panels[i]
+    slices, crossings = Axis(panel.x if along.transposed else panel.y), dict(half_crossings(analysis, i))
+    if analysis.pooled or slices.kind == "even":
         return []
-    known = {one.y: one.along_x.estimate for one in analysis.slices[i]}
-    points = np.array([[known.get(y, np.nan), at] for y, at in zip(panel.y, Axis(panel.y).at, strict=True)])
-    crossed = np.flatnonzero(np.isfinite(points[:, 0]))
+    crossed = np.array(sorted(crossings), dtype=int)
     runs = np.split(crossed, np.flatnonzero(np.diff(crossed) > 1) + 1)
-    return [points[run] for run in runs if len(run) > 1]
+    lines = [np.array([(crossings[k].estimate, slices.at[k]) for k in run]) for run in runs if len(run) > 1]
+    return [line[:, ::-1] if along.transposed else line for line in lines]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.config.claims import TableClaim
-from recovery.report.diagram import Diagram, Panel, has, rows_where
+from recovery.report.diagram import Diagram, Panel, has, is_same, rows_where
 from recovery.report.diagram.quantity import Quantity
 from recovery.report.statistics.samples import SAMPLES, Sample
 from recovery.theory.normal import normal_reach
@@ -115,6 +115,7 @@ def means_of(diagram: Diagram, cells: pd.DataFrame) -> tuple[Array, Array]:
 
 def printed_numbers(diagram: Diagram, panel: Panel, y: Any, cells: pd.DataFrame) -> list[list[float]]:
     """Return what each shown table prints for these grid cells of a panel with this y; NaN where it prints nothing."""
-    claims = [one for one in shown_tables(diagram) if y in one.values and diagram.matching([panel], one.where)]
-    rows = [dict(zip(claim.at, claim.values[y], strict=True)) for claim in claims]
-    return [[stated.get(panel.x[k], np.nan) for k in cells["ix"]] for stated in rows]
+    claims = [one for one in shown_tables(diagram) if diagram.matching([panel], one.where)]
+    rows = [zip(one.at, one.values[row], strict=True) for one in claims for row in one.values if is_same(y, row)]
+    stated = [{x: number for at, number in row for x in panel.x if is_same(x, at)} for row in rows]
+    return [[row.get(panel.x[k], np.nan) for k in cells["ix"]] for row in stated]

@@ -7,6 +7,7 @@ from recovery.report.diagram.grid_cells import (
     Cells as Cells,
     Panel as Panel,
     has as has,
+    is_same as is_same,
     rows_where as rows_where,
     unknown as unknown,
 )

@@ -115,7 +115,7 @@ class Panel:
         """Return whether the panel, which may have no rows, has these coordinates."""
         short = {name.split(".")[-1]: value for name, value in self.where.items()}
         pairs = [(short.get(name.split(".")[-1], value), value) for name, value in where.items()]
-        return all(_same(value, wanted) for value, wanted in pairs)
+        return all(is_same(value, wanted) for value, wanted in pairs)
 
     def matrix(self, name: str) -> Array:
         """Return a column of the cells as floats of shape (len(y), len(x)); NaN without a cell."""
@@ -134,7 +134,7 @@ def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
     name = next((name for name in (path, path.split(".")[-1]) if name in frame), None)
     if name is None:
         return np.zeros(len(frame), dtype=np.bool_)
-    same = [value for value in frame[name].unique() if _same(value, wanted)]
+    same = [value for value in frame[name].unique() if is_same(value, wanted)]
     result: Mask = frame[name].isin(same).to_numpy(dtype=np.bool_)
     return result
 
@@ -145,7 +145,8 @@ def rows_where(frame: pd.DataFrame, where: Mapping[str, Any]) -> Mask:
     return result
 
 
-def _same(value: Any, wanted: Any) -> bool:
+def is_same(value: Any, wanted: Any) -> bool:
+    """Return whether a coordinate has the value that a config states, which may be text."""
     if str(value) == str(wanted) or (isinstance(wanted, bool) and str(value) == str(wanted).lower()):
         return True
     try:

@@ -40,7 +40,7 @@ class TheoryLine:
     secondary: bool = False
 
 
-def lines(diagram: Diagram, i: int = 0) -> list[TheoryLine]:
+def lines(diagram: Diagram, i: int) -> list[TheoryLine]:
     """Return the lines of the config's `report.curves` in the plane of panel i; named curves are over n and d."""
     layout, panel = diagram.layout, diagram.panels[i]
     result: list[TheoryLine] = []

@@ -165,5 +165,7 @@ def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
         page.add([Line2D([], [], **STATED, label="stated number")])
     if any(np.isfinite(line.limits).any() and line.limits[0] < line.limits[1] for line in lines):
         page.add([Line2D([], [], **LIMITS, label="limits of the claim")])
-    if unmeasured := [panel.title for panel in analysis.diagram.panels if panel.note and not analysis.diagram.beside]:
+    if unmeasured := [
+        panel.title for panel in analysis.diagram.panels if panel.undefined and not analysis.diagram.beside
+    ]:
         page.add([Line2D([], [], linestyle="none", label=plain(f"not measured: {'; '.join(unmeasured)}"))])

@@ -1,10 +1,10 @@
 """Line plots: a quantity along one coordinate, or success fractions against the ratio n/d.
 
-A profile shows the quantity along x with one line per value of y. It is drawn if the config requests a theory curve
-over other axes than (n, d), which is no curve in the plane of n and d; if the rows store their own prediction (columns
-`predicted`, `bound`); or if only one axis varies. Grids whose n are multiples of d leave most of a map empty, so
-their fractions are drawn against n/d. If the config claims a table of the quantity over x and y, its numbers are drawn
-as crosses beside the means of the cells.
+A profile shows the quantity along x with one line per value of y. It is drawn if the config requests a theory curve of
+x that is no curve in the plane of n and d; for a frequency along another axis than n and d; if y is text and x a
+number; or if only one axis varies. Grids whose n are multiples of d leave most of a map empty, so their fractions are
+drawn against n/d. If the config claims a table of the quantity over x and y, its numbers are drawn as crosses beside
+the means of the cells.
 """
 
 from dataclasses import replace
@@ -211,10 +211,9 @@ def _ratios(analysis: Analysis) -> Draw:
     draw_lines = _profile(Analysis(by_ratio(analysis.diagram)))
 
     def draw(ax: Axes, i: int) -> Drawn:
-        drawn, pooled = draw_lines(ax, i), analysis.pooled[i]
-        handles, interval = list(drawn.handles), pooled.interval
-        apart = any(one.interval.low > interval.high or one.interval.high < interval.low for one in pooled.each)
-        if interval.known and interval.bounded and pooled.along.what == "n/d" and not apart:
+        drawn = draw_lines(ax, i)
+        handles = list(drawn.handles)
+        if interval := analysis.band(i):
             handles.append(ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=band))
         return replace(drawn, handles=handles, text=analysis.caption(i))
 

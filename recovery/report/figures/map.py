@@ -12,9 +12,9 @@ from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
-from recovery.interval import Interval, interval_words
-from recovery.report.claims import Analysis, contour
-from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, Script, lines, scale_of
+from recovery.interval import interval_words
+from recovery.report.claims import Analysis, contour, half_crossings
+from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, Script, TheoryLine, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
@@ -30,7 +30,7 @@ STUB = 0.05
 def _map(analysis: Analysis) -> Draw:
     """Draw cells, marks, theory and thresholds."""
     diagram = analysis.diagram
-    scale = scale_of(diagram)
+    scale, theory = scale_of(diagram), [lines(diagram, k) for k in range(len(diagram.panels))]
 
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
@@ -38,7 +38,7 @@ def _map(analysis: Analysis) -> Draw:
         mesh = draw_cells(ax, panel, scale.clipped(values), scale, script_of(diagram))
         write_note(ax, panel)
         marks = _draw_marks(ax, diagram, panel)
-        handles = [*_draw_theory(ax, diagram, i), *_draw_thresholds(ax, analysis, i), *marks, *_blank_key(values)]
+        handles = [*_draw_theory(ax, theory, i), *_draw_thresholds(ax, analysis, i), *marks, *_blank_key(values)]
         return Drawn(handles, mesh=mesh, scale=scale, text=analysis.caption(i))
 
     return draw
@@ -78,7 +78,7 @@ def _blank_key(values: Array) -> list[Artist]:
 
 
 def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:
-    """Draw a stroke on cells with unfinished trials, a cross if none finished, a diamond if some are undecided."""
+    """Draw a stroke on cells with unfinished trials, a cross if none finished, a diamond if some values are unknown."""
     x, y, handles = Axis(panel.x), Axis(panel.y), list[Line2D]()
     box = ax.get_window_extent()
     cell = min(box.width / len(x.values), box.height / len(y.values)) * 72 / ax.figure.dpi
@@ -90,19 +90,6 @@ def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:
         handles += ax.plot(x.at[at["ix"]], y.at[at["iy"]], marker=marker, label=mark.words, zorder=3, **style)
         handles[-1].set_path_effects([Stroke(linewidth=1.6, foreground="white"), Normal()])
     return handles
-
-
-def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
-    """Return where each slice of panel i crosses the probability: its position, and the crossing.
-
-    Crossings without an estimate, and intervals open at both ends, are left out.
-    """
-    along, panel = analysis.diagram.along, analysis.diagram.panels[i]
-    if not analysis.slices or along.by is None:
-        return []
-    values = list(panel.x if along.transposed else panel.y)
-    found = [(values.index(one.y), one.along_x) for one in analysis.slices[i]]
-    return [(k, half) for k, half in found if half.known and np.isfinite([half.low, half.high]).any()]
 
 
 def crossing_label(analysis: Analysis, i: int) -> str:
@@ -159,13 +146,12 @@ def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool)
         ax.plot(*points, marker=marker, scalex=False, scaley=False, **style)
 
 
-def _draw_theory(ax: Axes, diagram: Diagram, i: int) -> list[Artist]:
-    """Draw the theory curves of panel i, and return one legend entry per label."""
-    handles, theory = dict[str, Artist](), lines(diagram, i)
-    every = [line for k in range(len(diagram.panels)) for line in lines(diagram, k)]  # one look in all panels
-    looks = theory_looks([(line.label, line.secondary) for line in every])
+def _draw_theory(ax: Axes, theory: list[list[TheoryLine]], i: int) -> list[Artist]:
+    """Draw the theory curves of panel i, with one look per label in all panels; return one legend entry per label."""
+    handles = dict[str, Artist]()
+    looks = theory_looks([(line.label, line.secondary) for panel in theory for line in panel])
     factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9
-    for k, line in enumerate(theory):
+    for k, line in enumerate(theory[i]):
         look = looks[line.label] | {"linewidth": factor * looks[line.label]["linewidth"], "zorder": 4 + k / 99}
         (artist,) = ax.plot(*line.points.T, **look, label=line.label, scalex=False, scaley=False)
         if not line.secondary:  # a white halo keeps the main curves visible on dark cells

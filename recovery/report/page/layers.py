@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from recovery.report.claims import Analysis, contour
+from recovery.report.claims import Analysis, contour, half_crossings
 from recovery.report.claims.mean_tables import printed_numbers
 from recovery.report.diagram import (
     PLAIN,
@@ -20,7 +20,7 @@ from recovery.report.diagram import (
     pooled_words,
     theory_along,
 )
-from recovery.report.figures.map import crossing_label, half_crossings
+from recovery.report.figures.map import crossing_label
 from recovery.report.page.encodings import HALO, KEY, POINT_KEY, Json, rounded, strokes
 
 SYMBOLS = {"stroke": "M-0.7,0.7L0.7,-0.7", "cross": "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7", "diamond": "diamond"}
@@ -62,9 +62,10 @@ def map_layers(
     if theory:
         strokes_, path = strokes(theory), {**_at(look), **PATH}
         # the halo has the dashes of its line, because a solid one would show between the dashes
-        dashed, halo = {**path, "strokeDash": strokes_["strokeDash"]}, _stored("lines", {"filter": "!datum.secondary"})
-        result.append(_layer(halo, "line", dashed, stroke=HALO, strokeWidth=4))
-        result.append(_layer(_stored("lines"), "line", {**path, **strokes_}, strokeWidth=2))
+        dashed, in_panel = {**path, "strokeDash": strokes_["strokeDash"]}, {"filter": f"datum.panel === {i}"}
+        main = _stored("lines", in_panel, {"filter": "!datum.secondary"})
+        result.append(_layer(main, "line", dashed, stroke=HALO, strokeWidth=4))
+        result.append(_layer(_stored("lines", in_panel), "line", {**path, **strokes_}, strokeWidth=2))
     points, shapes = list[Json](), {mark.words: SYMBOLS[mark.shape] for mark in shown.marks}
     for mark in shown.marks:
         here = panel.cells[mark.cells.loc[panel.cells.index]]
@@ -82,7 +83,7 @@ def map_layers(
 
 
 def _thresholds(analysis: Analysis, i: int) -> tuple[list[Json], list[Json], list[Json]]:
-    """Return contour, intervals and crossings of panel i; an open end of an interval is drawn to the axis' end."""
+    """Return contour, intervals and crossings of panel i; an open interval ends at the first or last value."""
     panel, across = analysis.diagram.panels[i], not analysis.diagram.along.transposed
     axes = {"x": Axis(panel.x), "y": Axis(panel.y)}
     along, other = ("x", "y") if across else ("y", "x")
@@ -109,10 +110,12 @@ def line_layers(
     cells, colours, result = _stored("cells", *known), {"color": look["color"]}, list[Json]()
     point, key = {**_at(look, "v"), **colours}, POINT_KEY | {"symbolType": "M0,-1L0,1"}
     faint = {"field": "bar", "type": "ordinal", "legend": key, "scale": {"type": "ordinal", "range": [0.6]}}
-    if pooled and (band := _band(pooled, i)):
+    if pooled and (interval := pooled.band(i)):
+        label = PLAIN.marked(pooled_words(pooled.diagram.along, pooled.levels))
         grey = {"field": "label", "type": "nominal", "legend": KEY, "scale": {"range": ["#9a9a9a"]}}
         span = {"x": {"field": "x", **look["x"]}, "x2": {"field": "x2"}, "fill": grey}
-        result.append(_layer(band, "rect", span, opacity=0.4))
+        band = {"x": interval.low, "x2": interval.high, "label": label}
+        result.append(_layer([band], "rect", span, opacity=0.4))
     if shown and (theory := _theory(shown, shown.panels[i], look["y"]["scale"]["domain"])):
         looks = strokes([(row["label"], False) for row in theory])
         result.append(_layer(theory, "line", {**_at(look), **PATH, **looks}, strokeWidth=1.4))
@@ -125,15 +128,6 @@ def line_layers(
         where = {**_at(look), **colours, "shape": cross}
         result.append(_layer(printed, "point", where, size=50, strokeWidth=1.4, opacity=1))
     return result
-
-
-def _band(analysis: Analysis, i: int) -> list[Json]:
-    """Return the interval of the pooled threshold n/d of panel i as one row; empty without an estimate."""
-    along = analysis.diagram.along
-    if along.pool != "n/d" or not analysis.pooled or not analysis.pooled[i].interval.bounded:
-        return []
-    interval, label = analysis.pooled[i].interval, PLAIN.marked(pooled_words(along, analysis.levels))
-    return [{"x": interval.low, "x2": interval.high, "label": label}]
 
 
 def _theory(diagram: Diagram, panel: Panel, reach: Sequence[float]) -> list[Json]:

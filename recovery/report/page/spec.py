@@ -94,24 +94,19 @@ class Chart:
         }
 
     @cached_property
-    def _lines(self) -> list[TheoryLine]:
-        return lines(self.diagram) if self.form == "map" else []
+    def _lines(self) -> list[list[TheoryLine]]:
+        """The theory lines of each panel of a map."""
+        return [lines(self.diagram, i) for i in range(len(self.diagram.panels))] if self.form == "map" else []
 
     @property
     def datasets(self) -> Json:
         """The tables that the views share besides the grid cells: the theory lines of a map."""
-        rows = [
-            {
-                "x": rounded(x, 6),
-                "y": rounded(y, 6),
-                "k": k,
-                "part": part,
-                "label": one.label,
-                "secondary": one.secondary,
-            }
-            for part, one in enumerate(self._lines)
-            for k, (x, y) in enumerate(one.points[np.isfinite(one.points).all(axis=1)].tolist())
-        ]
+        rows = list[Json]()
+        for i, theory in enumerate(self._lines):
+            for part, line in enumerate(theory):
+                about = {"panel": i, "part": part, "label": line.label, "secondary": line.secondary}
+                points = line.points[np.isfinite(line.points).all(axis=1)].tolist()
+                rows += [about | {"k": k, "x": rounded(x, 6), "y": rounded(y, 6)} for k, (x, y) in enumerate(points)]
         return {"lines": rows}
 
     @cached_property
@@ -158,7 +153,7 @@ class Chart:
         facts |= {"ok": "finished", "failed": "failed", "missing": "missing", "replay": "repeat a trial"}
         look = self._plane | {"tooltip": [{"field": name, "title": words} for name, words in facts.items()]}
         if self.form == "map":
-            theory = [(line.label, line.secondary) for line in self._lines]
+            theory = [(line.label, line.secondary) for panel in self._lines for line in panel]
             look |= {"fill": colour(scale_of(shown))}
             layers = [map_layers(shown, own, panel, i, look, theory) for i, panel in enumerate(panels)]
         else:
