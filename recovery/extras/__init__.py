@@ -1,1 +1,1 @@
-"""Features beyond phase diagrams: each module belongs to one command, which alone imports it."""
+"""Features beyond phase diagrams: nothing below a command or a public function imports them."""

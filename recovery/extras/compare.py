@@ -1,4 +1,4 @@
-"""`recover compare`: two results folders, or the values of an axis of one, as one table of differences with intervals.
+"""`recover compare`: results folders, or the values of an axis of one, as a table of differences with intervals.
 
 Trials with the same draws are compared pair by pair. False discoveries among grid cells are controlled.
 """

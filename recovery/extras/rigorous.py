@@ -1,8 +1,8 @@
 """Proofs of stored rows in ball arithmetic, for `recover verify --rigorous`: verdicts of minimum-norm trials, and
 optima of trials with noise or a penalty.
 
-Approximate duals and interpolants come from the same search and solvers as the verdicts, or are those of the row. The
-proofs in `recovery.extras.proofs` do not rely on their accuracy.
+Approximate duals and interpolants come from the same search and solvers as the verdicts, which run again. The proofs
+in `recovery.extras.proofs` do not rely on their accuracy.
 """
 
 import csv

@@ -65,8 +65,9 @@ BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "p
 """Coordinates whose values need no name."""
 UNFINISHED = "no trial finished"
 INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
+"""Legend texts of the error bars of a fraction, and of a median."""
 STANDARD_ERROR, PRINTED = "mean, standard error", "number printed in the source"
-"""The error bars of a fraction, and of a number."""
+"""Legend texts of the error bars of a mean, and of stated numbers."""
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
 _MATHEMATICS = re.compile(r"\$([^$]*)\$")

@@ -35,8 +35,8 @@ class Bars:
 
     @classmethod
     def of(cls, diagram: Diagram, cells: pd.DataFrame, means: bool = True) -> "Bars":
-        """Return fractions with exact intervals, or medians with quartiles; one trial per cell has no bar. means: where
-        the config claims a table of means, means with standard errors instead of medians."""
+        """Return fractions with exact intervals, or medians with quartiles. A cell of one trial has a bar only for a
+        frequency of known draws. means: where the config claims a table, means with standard errors."""
         value = cells["value"].to_numpy(dtype=float)
         if means and shown_tables(diagram):
             value, error = means_of(diagram, cells)

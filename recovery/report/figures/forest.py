@@ -1,7 +1,6 @@
 """The forest plot: one row per threshold with its interval, what a source states, the verdict and the trials.
 
-It replaces small multiples that nobody can read: many panels, or panels of few grid cells. Of a value without a
-threshold, it has one row per grid cell.
+It replaces many small panels that nobody can read. A value without a threshold has one row per grid cell.
 """
 
 from collections.abc import Iterator

@@ -38,7 +38,7 @@ HIGHEST = 9.0
 Share = bool | Literal["col"]
 """Which panels share an axis: all, none, or those of a column."""
 FEW_TICKS = 4
-"""Number of labels on a log scale that fit below a panel."""
+"""Number of labels of a colour bar that fit below a panel."""
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """Figures of training records: loss curves, paths of neurons, pairs of neurons, the loss landscape, fitted networks.
 
-A record has `epoch`, `loss`, `gradient_norm` and `sum_norm`, shape (T,); `inner` (T, k, p + 1), the coordinates of the
-k neurons along p planted directions and one orthogonal direction; and `outer` (T, k, r). The records are made by
-`recovery.methods.trained.observer`.
+A record of training has `epoch`, `loss`, `gradient_norm` and `sum_norm`, shape (T,); `inner` (T, k, p + 1), the
+coordinates of the k neurons along p planted directions and one orthogonal direction; and `outer` (T, k, r). The record
+of a fitted network has the arrays of `FITTED`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

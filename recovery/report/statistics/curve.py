@@ -18,7 +18,7 @@ from recovery.report.statistics.counts import Counts
 from recovery.types import Array
 
 WINDOW = 2.5
-"""Half width of the window in probits: cells further away hold 4 % of a probit's information."""
+"""Half width of the window in probits: cells further away hold 2 % of a probit's information."""
 SPACING = 0.7
 """Distance of knots in probits; half of it changes no interval by more than 2 %."""
 KNOTS = SPACING * np.arange(-3, 4)

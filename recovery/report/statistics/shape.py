@@ -16,7 +16,7 @@ REJECTED = 0.01
 """Level of the tests of a constant threshold and of monotone success."""
 
 DRAWN = 400
-"""Binomial samples for a p-value; they give 0.01 to a third of it."""
+"""Binomial samples for a p-value; they give 0.01 with a standard error of 0.005."""
 JUMP = 3.0
 """Bayes factor at which a jump at the threshold is preferred to a smooth curve: an error rate of at most 1/3 by
 Markov's inequality, and of 0.02 on smooth laws."""

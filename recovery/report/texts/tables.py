@@ -1,4 +1,4 @@
-"""Reports as CSV and JSON, with every measured column of the grid, and as LaTeX tables.
+"""Reports as CSV, as JSON with every measured column of the grid, and as LaTeX tables.
 
 The terminal shares the rows of the last: thresholds with claims, means with a source's numbers, and chosen columns.
 """
@@ -128,7 +128,7 @@ def as_json(analyses: list[Analysis]) -> str:
     claims, the content of `sweep.json`, and the grid cells as one list per column.
 
     A threshold has the keys estimate, low, high and level; other intervals have their name before `_low` and `_high`,
-    as in `change_low`.
+    as in `factor_low`.
     """
     return json.dumps([_document(analysis) for analysis in analyses], allow_nan=False, default=str) + "\n"
 

@@ -1,4 +1,4 @@
-"""A diagram as text: one or two characters per grid cell, coloured on a terminal and plain elsewhere."""
+"""A diagram as text: one or more characters per grid cell, coloured on a terminal and plain elsewhere."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -138,7 +138,7 @@ def _blocks(values: Array, up: int, across: int, how: str) -> Array:
 
 
 def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, colours: str) -> Text:
-    """Return a coloured block or a ramp character: `!` with failed or missing trials, `x` without finished trials."""
+    """Return a coloured block or a ramp character: `!` with failed or missing trials, `x` without a known value."""
     if not present:
         return Text(" " * wide)
     if np.isnan(unit):
