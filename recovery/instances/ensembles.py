@@ -204,3 +204,6 @@ SIGN_SYMMETRIC = (
     *(Correlated, Standard, StandardCorrelated),
 )
 """Ensembles whose law does not change under signs of rows."""
+
+SINGULAR_TIES = (Haar, WhitenedCubic, Rademacher)
+"""Ensembles whose singular values can be equal, so that the last singular vector is not a function of X^T X."""

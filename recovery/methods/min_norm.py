@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
-from recovery.instances.ensembles import SIGN_SYMMETRIC
+from recovery.instances.ensembles import SIGN_SYMMETRIC, SINGULAR_TIES
 from recovery.methods.cascade import BEFORE_SOLVING, State, decide, undecided
 from recovery.methods.columns import SOLUTION, SOLVED, Columns, select
 from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind
@@ -157,12 +157,14 @@ class MinNorm(ConvexMethod):
         super().check(setting, architecture)
         if self.failure_bound and (
             (self.program, architecture.name) != ("exact", "relu_skip")
-            or getattr(setting.planted, "direction", "nonnegative") == "nonnegative"
+            or (direction := getattr(setting.planted, "direction", "nonnegative")) == "nonnegative"
             or not isinstance(setting.ensemble, SIGN_SYMMETRIC)
+            or (direction == "smallest_singular" and isinstance(setting.ensemble, SINGULAR_TIES))
         ):
             raise ParameterError(
-                "failure_bound: needs program exact, architecture relu_skip, a linear neuron in another direction than "
-                "nonnegative, and data whose law signs of rows keep"
+                "failure_bound: needs program exact, architecture relu_skip, a linear neuron in a direction that signs "
+                "of rows keep (not nonnegative; smallest_singular only without equal singular values), and data whose "
+                "law they keep"
             )
         if self.beam is not None and (self.program != "gated" or architecture.normalizes_after):
             raise ParameterError(

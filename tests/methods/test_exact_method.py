@@ -12,7 +12,7 @@ from recovery.conditions.ascent import ascend
 from recovery.config import load
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
-from recovery.instances.ensembles import Mixture
+from recovery.instances.ensembles import Haar, Mixture, Rademacher
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.convex import PlantedProgram
@@ -116,14 +116,22 @@ def test_the_failure_bound_of_a_draw_is_stored_where_the_config_asks_for_it() ->
 
 @pytest.mark.parametrize(
     "setting",
-    [Setting(40, 3, ensemble=Mixture()), Setting(40, 3, planted=Linear("nonnegative")), Setting(40, 3, planted=Relu())],
-    ids=["law", "direction", "neuron"],
+    [
+        Setting(40, 3, ensemble=Mixture()),
+        Setting(40, 3, planted=Linear("nonnegative")),
+        Setting(40, 3, planted=Relu()),
+        Setting(40, 3, planted=Linear("smallest_singular"), ensemble=Haar()),
+        Setting(40, 3, planted=Linear("smallest_singular"), ensemble=Rademacher()),
+    ],
+    ids=["law", "direction", "neuron", "equal", "sometimes equal"],
 )
 def test_a_failure_bound_is_refused_where_theorem_a_does_not_hold(setting: Setting) -> None:
     with pytest.raises(ParameterError, match="failure_bound: needs"):
         MinNorm(program="exact", failure_bound=True).check(setting, SKIP)
     with pytest.raises(ParameterError, match="failure_bound: needs"):
         MinNorm(failure_bound=True).check(Setting(40, 3), SKIP)
+    allowed = replace(setting, planted=Linear(), ensemble=Haar())
+    MinNorm(program="exact", failure_bound=True).check(allowed, SKIP)
 
 
 def test_smooth_ascents_find_what_ascents_on_the_ratio_miss() -> None:
