@@ -1,9 +1,10 @@
 """Rows from which the network itself recovers a planted linear neuron: the theorems of docs/network-threshold.md.
 
 The exact program with a skip connection, over all activation patterns and without noise, recovers a unit weight w if
-    T(X) = min over X^T lam = w of max over |u| = 1 of (|w.u| + |lam^T |X u||)
-is below 2; w is not optimal if T(X) > 2. Theorem A bounds the probability of failure of one matrix up to the signs of
-its rows. Theorems B and C are limits for Gaussian rows as d grows.
+    T(X) = inf over X^T lam = w of max over |u| = 1 of (|w.u| + |lam^T |X u||)
+is below 2. If T(X) > 2, w is not optimal. If T(X) = 2, w is optimal, but perhaps not the only optimum. Theorem A bounds
+the probability of failure of one matrix up to the signs of its rows. Theorems B and C are limits for Gaussian rows as d
+grows.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ FAILURE_GAUSSIAN = 1.007
 def failure_bound(X: Array, w: Array) -> float:
     """Return Theorem A's bound on the probability that w is not recovered, given X up to the signs of its rows.
 
-    X: shape (n, d). w: shape (d,), a direction that the signs of rows do not change.
+    X: shape (n, d). w: shape (d,), fixed or a function of X^T X, so that signs of rows do not change it.
     With rows scaled to length 1, lam = X (X^T X)^{-1} w/|w|, q = |lam|^2 and L = ||diag(lam) X||, the bound is
     2 exp(-(2 - sqrt(1 + q))^2 / (8 L^2)) if q < 3, and otherwise 1. It is 1 too if X has a rank below d.
     Source: docs/network-threshold.md, Theorem A.
@@ -40,7 +41,7 @@ def network_sufficient(n: ArrayLike, d: ArrayLike) -> Array:
     """Return a lower bound on P(recovered) for Gaussian rows and a fixed direction; 0 where it says nothing.
 
     n, d: broadcast together. It is Theorem A with q and L at quantiles of their bounds, so it has explicit constants,
-    and is above 0 only for thousands of rows. Source: docs/network-threshold.md, "With explicit constants".
+    and is above 0 only for hundreds to thousands of rows. Source: docs/network-threshold.md, "With explicit constants".
     """
     n, d = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(d, dtype=np.float64))
     best = np.zeros(n.shape)
@@ -55,7 +56,8 @@ def network_recovery(n: ArrayLike, d: ArrayLike, kappa: float = 0.277) -> Array:
     """Return P(chi^2_{n - d + 1} > kappa d), a description of P(recovered) for Gaussian rows; 0 for n < d.
 
     1/|lam|^2 of the least-norm dual has this chi-squared law. That recovery is nearly 1/|lam|^2 > kappa d is an
-    observation; the default is a replica-symmetric value, a heuristic. Source: docs/network-threshold.md.
+    observation; the default is a replica-symmetric value, a heuristic that is not derived here. Source:
+    docs/network-threshold.md, "The law of one draw".
     """
     n, d = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(d, dtype=np.float64))
     return np.where(n >= d, scipy.special.chdtrc(np.maximum(n - d + 1, 1.0), kappa * d), 0.0)
