@@ -42,10 +42,11 @@ HEADER = (*names_of(Header), "sampling", "claims", "report", "axes")
 
 @dataclass(frozen=True)
 class RatioCurve:
-    """The line y = x / ratio: {ratio: 2.0} is n = 2d in a diagram with n on the x axis and d on the y axis. where: the
-    coordinates of the panels that it is about, by default all."""
+    """The line y = x / ratio: {ratio: 2.0} is n = 2d in a diagram with n on the x axis and d on the y axis. label: in
+    the key, by default `n = 2d`. where: the coordinates of the panels that it is about, by default all."""
 
     ratio: Annotated[float, Gt(0)]
+    label: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -47,6 +47,11 @@ class Curve:
     contour: str = ""
     interval: bool = False
 
+    @property
+    def ratio(self) -> float | None:
+        """The ratio n/d that the contour is by definition, or None for other curves."""
+        return self.level if self.function is np.divide else None
+
 
 def _at_angle(limit: Callable[..., Array], degrees: ArrayLike) -> Array:
     return limit(np.cos(np.deg2rad(degrees)))

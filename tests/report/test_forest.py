@@ -9,6 +9,7 @@ from recovery.report.claims import Analysis
 from recovery.report.figures import main_figure, main_kind
 from recovery.report.figures.forest import rows_of
 from recovery.report.page.spec import Chart
+from recovery.theory.network import SUFFICIENT_GAUSSIAN
 
 from .grids import analysed, wendel_rows
 from .text_faults import faults
@@ -48,6 +49,34 @@ def test_a_panel_without_a_trial_is_not_called_unmeasured() -> None:
     figure = main_figure(analysed(rows, axes=axes))[1].draw()
     words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
     assert [one for one in words if "not measured" in one] == ["not measured: σ = 0.5"]
+
+
+def test_curves_of_a_constant_ratio_are_lines_over_their_rows_and_panels() -> None:
+    """A named curve by its level and label; a ratio outside the axis is left out."""
+    curves = [
+        {"name": "network_recovers", "where": {"noise": 0.1}},
+        {"ratio": 2.0, "label": "twice"},
+        {"ratio": 90.0},
+        "network_recovery",  # depends on d, too
+    ]
+    report = {"x": "n", "y": "d", "curves": curves, "labels": {"network_recovers": "enough"}}
+    figure = main_figure(many(report=report))[1].draw()
+    (ax,) = figure.axes
+    theory = {label: [line for line in ax.lines if line.get_label() == label] for label in ("enough", "twice")}
+    (enough,) = theory["enough"]
+    assert set(enough.get_xdata()) == {SUFFICIENT_GAUSSIAN}
+    assert min(enough.get_ydata()) < ax.get_yticks()[1] < max(enough.get_ydata())
+    assert len(theory["twice"]) == len(NOISE)
+    assert faults(figure) == []
+    key = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [label for label in key if label in ("enough", "twice", "n = 90d")] == ["twice", "enough"]
+    two = wendel_rows(n=range(10, 81, 10), d=[10, 20], noise=[0.0, 0.1], replicates=10)
+    panels = main_figure(analysed(two, report=report | {"figure": "ratios"}))[1].draw().axes
+    for panel, expected in zip(panels, ([2.0], [SUFFICIENT_GAUSSIAN, 2.0]), strict=True):
+        drawn = [line for line in panel.lines if line.get_label() in ("enough", "twice")]
+        assert sorted({line.get_xdata()[0] for line in drawn}) == expected
+    colours = {line.get_label(): line.get_color() for panel in panels for line in panel.lines}
+    assert {name: colours[name] for name in theory} == {name: theory[name][0].get_color() for name in theory}
 
 
 def test_where_the_threshold_changes_no_pooled_number_and_no_band_is_drawn() -> None:

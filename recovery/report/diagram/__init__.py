@@ -25,9 +25,11 @@ from recovery.report.diagram.quantity import (
 )
 from recovery.report.diagram.summary import summary as summary
 from recovery.report.diagram.theory_lines import (
+    Along as Along,
     TheoryLine as TheoryLine,
     lines as lines,
     named_curves as named_curves,
+    ratios_of as ratios_of,
     theory_along as theory_along,
 )
 from recovery.report.diagram.vocabulary import (

@@ -14,14 +14,7 @@ from recovery.config import ReportSpec, Sweep, Until, from_document, refined
 from recovery.errors import ReportError
 from recovery.methods.columns import FIXED
 from recovery.report.diagram.grid_cells import Cells, Panel, rows_where, unknown
-from recovery.report.diagram.layout import (
-    Layout,
-    ThresholdAxis,
-    joint_values,
-    lay_out,
-    levels,
-    with_expressions,
-)
+from recovery.report.diagram.layout import Layout, ThresholdAxis, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured, undefined
 from recovery.report.diagram.vocabulary import (
     PLAIN,
@@ -147,11 +140,8 @@ class Diagram:
     @property
     def measured(self) -> list[Quantity]:
         """The shown quantity, then every other column that some trial measured."""
-        names = [
-            name
-            for name in self.frame.columns
-            if name not in self.layout.keys and is_measured(self.frame, name, self.grid.columns)
-        ]
+        columns = (name for name in self.frame.columns if name not in self.layout.keys)
+        names = [name for name in columns if is_measured(self.frame, name, self.grid.columns)]
         names.sort(key=lambda name: name in RUNNING)
         others = (Quantity(name).labelled(self.sweep.report.labels) for name in names)
         return [self.quantity, *(quantity for quantity in others if quantity != self.quantity)]
@@ -171,9 +161,8 @@ class Diagram:
         sweep = replace(self.sweep, report=replace(report, interval=self.sweep.report.interval))
         frame = with_expressions(self.frame, sweep)
         layout = lay_out(frame, sweep, self.grid.columns)
-        return replace(
-            self, sweep=sweep, frame=frame, layout=layout, cells=Cells.of(frame, layout.keys, sweep.replicates)
-        )
+        cells = Cells.of(frame, layout.keys, sweep.replicates)
+        return replace(self, sweep=sweep, frame=frame, layout=layout, cells=cells)
 
     @property
     def along(self) -> ThresholdAxis:
@@ -225,16 +214,10 @@ class Diagram:
         keys = table[list(names)].astype(object)
         rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), combined)
         wheres = [dict(zip(names, values, strict=True)) for values in combined]
+        titles = map(PLAIN.labelled(self.sweep.report.labels, {}).where, wheres)
         return [
-            Panel(
-                PLAIN.labelled(self.sweep.report.labels, {}).where(where),
-                where,
-                table[rank == i],
-                x,
-                y,
-                unstarted.get(values, ()),
-            )
-            for i, (values, where) in enumerate(zip(combined, wheres, strict=True))
+            Panel(title, where, table[rank == i], x, y, unstarted.get(values, ()))
+            for i, (values, where, title) in enumerate(zip(combined, wheres, titles, strict=True))
         ]
 
     def _unstarted(self) -> list[tuple[Any, ...]]:

@@ -154,8 +154,5 @@ def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) 
 def is_measured(frame: pd.DataFrame, name: str, columns: Columns) -> bool:
     """Return whether a measured column, or the time, holds numbers or truth values of some trial."""
     column = frame[name]
-    if name not in columns and name != "seconds":
-        return False
-    if not (is_boolean(column) or pd.api.types.is_numeric_dtype(column.dtype)):
-        return False
-    return bool(column.notna().any())
+    numbers = is_boolean(column) or pd.api.types.is_numeric_dtype(column.dtype)
+    return bool(name in (*columns, "seconds") and numbers and column.notna().any())

@@ -1,7 +1,7 @@
 """Theory in a diagram: the config's `curves` as lines in the plane of n and d, and theory along the x axis for diagrams
 drawn as lines, with one line per y of a panel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -63,13 +63,21 @@ def lines(diagram: Diagram, i: int) -> list[TheoryLine]:
 
 
 def curves_of(diagram: Diagram, panel: Panel) -> list[Line]:
-    """Return the config's curves that are about this panel."""
-    return [spec for spec in diagram.sweep.report.lines if panel.agrees(getattr(spec, "where", {}))]
+    """Return the config's curves that are about this panel; a named curve of a constant n/d becomes its ratio."""
+    return [spec for spec in _specs(diagram) if panel.agrees(getattr(spec, "where", {}))]
+
+
+def _specs(diagram: Diagram) -> Iterator[Line]:
+    for spec in diagram.sweep.report.lines:
+        if isinstance(spec, NamedCurve) and (curve := CURVES.get(spec.name)) and curve.ratio:
+            yield RatioCurve(spec.level or curve.ratio, _labelled(diagram, curve).label, spec.where)
+        else:
+            yield spec
 
 
 def ratio_label(spec: RatioCurve) -> str:
-    """Return the label of the line of a ratio n/d: `n = 2d`."""
-    return "n = d" if spec.ratio == 1 else f"n = {spec.ratio:g}d"
+    """Return the label of the line of a ratio n/d, by default `n = 2d`."""
+    return spec.label or ("n = d" if spec.ratio == 1 else f"n = {spec.ratio:g}d")
 
 
 def _mesh(values: Any, size: int) -> Array:
@@ -138,7 +146,7 @@ def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) ->
     rows = _rows(diagram, panel, y)
     along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
     specs = curves_of(diagram, panel)
-    return [*_own(diagram, rows, along), *_named(diagram, specs, rows, along), *_ratios(diagram, specs, rows)]
+    return [*_own(diagram, rows, along), *_named(diagram, specs, rows, along), *_ratios(diagram, panel, rows)]
 
 
 def named_curves(diagram: Diagram, specs: Sequence[Line]) -> list[Curve]:
@@ -182,18 +190,23 @@ def _named(diagram: Diagram, specs: Sequence[Line], rows: pd.DataFrame, along: A
     return predictions
 
 
-def _ratios(diagram: Diagram, specs: Sequence[Line], rows: pd.DataFrame) -> list[Along]:
+def ratios_of(diagram: Diagram, panel: Panel) -> list[Along]:
+    """Return the curves about this panel that are a constant n/d, along an axis of n/d."""
+    return [
+        Along(ratio_label(spec), np.array([[spec.ratio, np.nan]]), "ratio", rank)
+        for rank, spec in enumerate(_specs(diagram))
+        if isinstance(spec, RatioCurve) and panel.agrees(spec.where)
+    ]
+
+
+def _ratios(diagram: Diagram, panel: Panel, rows: pd.DataFrame) -> list[Along]:
     """Return the values of x at which the config's ratios of n and d are reached in a slice."""
-    predictions, x = list[Along](), diagram.layout.x
+    x, found = diagram.layout.x, ratios_of(diagram, panel)
     other = {"n": "d", "d": "n"}.get(x)
     if x != "n/d" and (other is None or rows[other].nunique() != 1):
-        return predictions
+        return []
     size = float(rows[other].iloc[0]) if other else 1.0
-    for rank, spec in enumerate(specs):
-        if isinstance(spec, RatioCurve):
-            at = size / spec.ratio if x == "d" else size * spec.ratio
-            predictions.append(Along(ratio_label(spec), np.array([[at, np.nan]]), "ratio", rank))
-    return predictions
+    return [replace(line, points=size / line.points if x == "d" else size * line.points) for line in found]
 
 
 def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:

@@ -43,14 +43,12 @@ class Bars:
             heads = ("mean - standard error", "mean + standard error")
             label = f"mean {diagram.quantity.label}"
             return cls(value, value - error, value + error, label, STANDARD_ERROR, heads)
-        if diagram.proportion:
-            heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
-            ends = exact_interval(cells["yes"], cells["no"], unknown(cells))
-            return cls(value, *ends, diagram.measured_label, INTERVAL, heads)
+        counts: list[Any] = [cells["yes"], cells["no"], unknown(cells)] if diagram.proportion else []
         if str(diagram.quantity) == "frequency" and diagram.single and (draws := _draws(diagram, cells)) is not None:
+            counts = [np.round(value * draws), np.round((1 - value) * draws)]
+        if counts:
             heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")
-            ends = exact_interval(np.round(value * draws), np.round((1 - value) * draws))
-            return cls(value, *ends, diagram.measured_label, INTERVAL, heads)
+            return cls(value, *exact_interval(*counts), diagram.measured_label, INTERVAL, heads)
         if diagram.single:
             return cls(value, value, value, diagram.measured_label, "", ("", ""))
         low, high = (cells[name].to_numpy(dtype=float) for name in ("lower", "upper"))

@@ -16,8 +16,9 @@ from recovery.config.claims import ValueClaim
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, Line
 from recovery.report.claims.mean_tables import printed_numbers
-from recovery.report.diagram import Diagram, rows_where
+from recovery.report.diagram import Along, Diagram, ratios_of, rows_where
 from recovery.report.figures.bars import Bars
+from recovery.report.figures.line_plots import theory_style
 from recovery.report.figures.sheet import Sheet, interval_handle, sheet
 from recovery.report.figures.style import LINES, font_size, label_log, plain, style_of, wrapped
 from recovery.text import many
@@ -84,10 +85,14 @@ def draw_forest(analysis: Analysis) -> Figure:
         heights = [max(len(name), len(some)) for name, some in zip(names, words, strict=True)]
         at = -(np.cumsum(heights) - np.array(heights) / 2)
         for ax, one, part in zip(page.axes, shown, parts, strict=True):
-            rows = list(part.values())
+            rows, theory = list(part.values()), _theory(one)
             ends = _set_width(ax, rows)
             ax.set_ylim(at[-1] - heights[-1] / 2, 0.0)
-            for y, panel, texts in zip(at, panels, words, strict=True):
+            for y, height, panel, texts in zip(at, heights, panels, words, strict=True):
+                for line in theory.get(panel, ()):
+                    if ends[0] <= line.points[0, 0] <= ends[1]:
+                        span = [y - height / 2, y + height / 2]
+                        page.add(ax.plot(line.points[[0, 0], 0], span, **theory_style(line), zorder=1))
                 if panel in part:
                     _draw_row(ax, y, part[panel], ends)
                 beside: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": size}
@@ -100,6 +105,12 @@ def draw_forest(analysis: Analysis) -> Figure:
         page.axes[0].set_yticks(at, ["\n".join(name) for name in names])
         page.figure.set_figheight(0.5 + ROW * style.magnification * sum(heights))
     return page.figure
+
+
+def _theory(analysis: Analysis) -> dict[str, list[Along]]:
+    """Return the curves of a constant n/d by the title of their panel, if n/d is what the rows estimate."""
+    diagram, along = analysis.diagram, [one.along.what for one in analysis.all_thresholds[:1]]
+    return {panel.title: ratios_of(diagram, panel) for panel in diagram.panels} if along == ["n/d"] else {}
 
 
 def _set_width(ax: Axes, rows: list[list[Line]]) -> tuple[float, float]:
@@ -150,13 +161,9 @@ def _draw_row(ax: Axes, y: float, some: list[Line], ends: tuple[float, float]) -
 
 def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
     """Add the entries of the legend for what the rows draw."""
-    lines = [line for some in rows for line in some]
-    thresholds = bool(_thresholds(analysis))
-    words = (
-        f"estimate, {interval_words(analysis.levels)}"
-        if thresholds
-        else Bars.of(analysis.diagram, analysis.diagram.table).words
-    )
+    lines, diagram = [line for some in rows for line in some], analysis.diagram
+    estimate = f"estimate, {interval_words(analysis.levels)}"
+    words = estimate if _thresholds(analysis) else Bars.of(diagram, diagram.table).words
     page.add([interval_handle(words)] if words else [])
     if any(line.changes for line in lines):
         page.add([Line2D([], [], **RANGE, label="range over the slices: no common value")])
@@ -164,7 +171,5 @@ def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
         page.add([Line2D([], [], **STATED, label="stated number")])
     if any(np.isfinite(line.limits).any() and line.limits[0] < line.limits[1] for line in lines):
         page.add([Line2D([], [], **LIMITS, label="limits of the claim")])
-    if unmeasured := [
-        panel.title for panel in analysis.diagram.panels if panel.undefined and not analysis.diagram.beside
-    ]:
+    if unmeasured := [panel.title for panel in diagram.panels if panel.undefined and not diagram.beside]:
         page.add([Line2D([], [], linestyle="none", label=plain(f"not measured: {'; '.join(unmeasured)}"))])

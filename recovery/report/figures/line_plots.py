@@ -19,6 +19,7 @@ from recovery.report.claims import Analysis
 from recovery.report.claims.mean_tables import printed_numbers, shown_tables
 from recovery.report.diagram import (
     PRINTED,
+    Along,
     Axis,
     Diagram,
     Panel,
@@ -65,7 +66,7 @@ def _profile(analysis: Analysis) -> Draw:
     diagram = analysis.diagram
     words = Bars.of(diagram, diagram.table).words
     bars = [interval_handle(words)] if words else []
-    printed_key = [Line2D([], [], marker="x", ms=4.5, mew=1.1, color="black", linestyle="none", label=PRINTED)]
+    printed_key = [Line2D([], [], **CROSS, color="black", label=PRINTED)]
 
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
@@ -168,26 +169,30 @@ def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, 
     intervals as grey bands. Returns the legend entries."""
     handles: list[Any] = []
     for line in theory_along(diagram, panel, y, x, ax.get_xscale() == "log"):
-        dash, ink, width = {
-            "rows": (DASHES[1 + line.rank], colour, 0.9),
-            "curve": (DASHES[line.rank % 4], "black", 0.9),
-            "interval": (DASHES[0], "0.85", 4.0),
-            "ratio": (DASHES[1], CURVES[line.rank % 4], 0.9),
-        }[line.source]
-        style: dict[str, Any] = {"linestyle": dash, "lw": width, "color": ink, "label": line.label}
-        at, values = line.points.T
-        key = "black" if line.source == "rows" and len(panel.y) > 1 else ink
+        style, (at, values) = theory_style(line, colour), line.points.T
+        key = "black" if line.source == "rows" and len(panel.y) > 1 else style["color"]
         if line.source == "ratio":
             if not ax.get_xlim()[0] <= at[0] <= ax.get_xlim()[1]:
                 continue
             ax.axvline(float(at[0]), **style)
         elif line.source == "interval":
             if (inside := at[values == 1.0]).size:
-                ax.axvspan(inside[0], inside[-1], color=ink, zorder=0)
+                ax.axvspan(inside[0], inside[-1], color=key, zorder=0)
         else:
             ax.plot(at, values, **style)
         handles.append(Line2D([], [], **style | {"color": key}))
     return handles
+
+
+def theory_style(line: Along, colour: str = "black") -> dict[str, Any]:
+    """Return the style and the label of a theory line; `colour` is that of the predictions of rows."""
+    dash, ink, width = {
+        "rows": (DASHES[1 + line.rank], colour, 0.9),
+        "curve": (DASHES[line.rank % 4], "black", 0.9),
+        "interval": (DASHES[0], "0.85", 4.0),
+        "ratio": (DASHES[1], CURVES[line.rank % 4], 0.9),
+    }[line.source]
+    return {"linestyle": dash, "lw": width, "color": ink, "label": line.label}
 
 
 def is_ragged(diagram: Diagram) -> bool:

@@ -115,8 +115,7 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
                 kept = np.where(run.record[name] >= FLOOR, run.record[name], np.nan)
                 ax.plot(run.record["epoch"], kept, linewidth=0.8, **styles[run.cell])
             ax.set_yscale("log")
-            low, high = ax.get_ylim()
-            label_log(ax.yaxis, low, high)
+            label_log(ax.yaxis, *ax.get_ylim())
             if max(ends) > 20 * min(ends):
                 ax.set_xscale("symlog", linthresh=1)
                 ax.set_xlim(left=0)
@@ -150,9 +149,7 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
     key = [
         Line2D([], [], color=CURVES[0], linewidth=0.9, marker="o", markersize=3, label="$v$ > 0"),
         Line2D([], [], color=LINES[0], linewidth=0.9, marker="o", markersize=3, label="$v$ < 0"),
-        Line2D(
-            [], [], color="black", linestyle="none", marker="D", markerfacecolor="none", ms=4, label="sum of $|v| w$"
-        ),
+        Line2D([], [], color="black", linestyle="none", marker="D", mfc="none", ms=4, label="sum of $|v| w$"),
         Line2D([], [], color="black", linestyle="none", marker="x", markersize=5, label="planted"),
     ]
     return _panels(runs, title, style, panel, "along $a$", "orthogonal to $a$", key)
@@ -182,12 +179,9 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
                 ax.set_aspect("equal", adjustable="datalim")
                 ax.locator_params(nbins=5)
         page.label("coordinate 1", "coordinate 2")
-        page.add(
-            [
-                Line2D([], [], color="black", lw=0.7, marker="*", ms=5, label="path of a neuron and its end point"),
-                Line2D([], [], color="black", lw=0.7, linestyle=DASHES[1], label="line between the two of a pair"),
-            ]
-        )
+        path = Line2D([], [], color="black", lw=0.7, marker="*", ms=5, label="path of a neuron and its end point")
+        pair_line = Line2D([], [], color="black", lw=0.7, linestyle=DASHES[1], label="line between the two of a pair")
+        page.add([path, pair_line])
     return page.figure
 
 
@@ -208,9 +202,7 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style) -> Figure:
         ax.plot(*path.T, color=CURVES[0], linewidth=1.2)
         ax.plot(1.0, -1.0, "x", color="white", markersize=5)
         ax.plot(*path[-1], "o", color=CURVES[0], markersize=4)
-        ax.set_aspect("equal")
-        ax.set_xlim(low, high)
-        ax.set_ylim(low, high)
+        ax.set(aspect="equal", xlim=(low, high), ylim=(low, high))
 
     optimum = r"$\alpha_1 - \alpha_2$ = 1"
     key = [
@@ -262,9 +254,7 @@ def draw_surface(ax: Axes, record: Mapping[str, Array], most: float, reach: floa
     halo = [Stroke(linewidth=3.2, foreground="white"), Normal()]
     marks: dict[str, Any] = {"edgecolors": "black", "linewidths": 1.1, "s": 36, "zorder": 3, "path_effects": halo}
     ax.scatter(X[:, 0], X[:, 1], c=y, cmap=DIVERGING, vmin=-most, vmax=most, **marks)
-    ax.set_xlim(-reach, reach)
-    ax.set_ylim(-reach, reach)
-    ax.set_aspect("equal")
+    ax.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
 
 
 def _panels(
