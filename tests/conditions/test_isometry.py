@@ -109,27 +109,6 @@ def test_nnic(seed: int, k: int) -> None:
         assert found.value == pytest.approx(max(values))
 
 
-def test_the_printed_pseudo_inverse_alone_promises_too_much() -> None:
-    """Two planted patterns one row apart: (NIC-k) as printed is 0.906 < 1, but other weights are cheaper."""
-    X, W, signs, patterns = draw(1, 2)
-    planted = [X @ w >= 0 for w in W.T]
-    assert (planted[0] != planted[1]).sum() == 1
-    stack = np.vstack([X.T * p for p in planted])
-    lam = np.linalg.pinv(stack) @ (W * signs).T.ravel()
-    others = [D for D in patterns.T if not any(np.array_equal(D, p) for p in planted)]
-    assert max(np.linalg.norm(X.T @ (D * lam)) for D in others) == pytest.approx(0.906, abs=1e-3)
-    assert not neural_isometry(RELU, X, W, signs, patterns, linear=False).identified
-
-    y = np.maximum(X @ W, 0) @ signs
-    A = np.hstack([X * p[:, None] for p in patterns.T if p.any()])
-    w = np.linalg.lstsq(A, y, rcond=None)[0]
-    for _ in range(200):  # reweighted least squares: its cost bounds the optimum from above
-        scale = np.repeat(np.sqrt(np.linalg.norm(w.reshape(-1, DIM), axis=1)) + 1e-9, DIM)
-        w = scale * np.linalg.lstsq(A * scale, y, rcond=None)[0]
-    assert np.allclose(A @ w, y)
-    assert np.linalg.norm(w.reshape(-1, DIM), axis=1).sum() < 1.9  # the planted weights cost 2
-
-
 def test_a_relu_neuron_next_to_a_skip_connection_competes_with_it() -> None:
     X, W, _, patterns = draw(1, 1)
     with_skip = neural_isometry(SKIP, X, W, np.ones(1), patterns, linear=False)

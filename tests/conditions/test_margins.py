@@ -155,7 +155,7 @@ def test_no_verdict_at_a_small_margin_is_false(family: str) -> None:
     assert counts["false"] == counts["undecided"] == counts["off"] == 0
 
 
-@pytest.mark.parametrize(("n", "draws"), [(160, 4), (640, 2)])
+@pytest.mark.parametrize(("n", "draws"), [(160, 4), (640, 2), (1600, 1)])
 @pytest.mark.parametrize("geometry", ["opposite", "basis"])
 def test_no_verdict_on_two_neurons_is_a_false_negative(
     geometry: Literal["opposite", "basis"], n: int, draws: int

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
+from recovery.conditions.neural_isometry import neural_isometry
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.moments import half_space_moment, opposite_limit
 from recovery.types import Array
 
@@ -44,6 +46,44 @@ def orthonormal(A: Array) -> tuple[Array, Array, Array]:
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     r = int((s > 1e-9).sum())
     return U[:, :r], s[:r], Vt[:r]
+
+
+def test_the_pseudo_inverse_of_nic_k_promises_too_much() -> None:
+    """Signs 1 and -1, patterns that differ in the third row. The printed (NIC-2) is 1/180^(1/2) < 1; z = (1, 1), which
+    is on the wall of that row, taken from both neurons leaves the labels and costs 2 * 13^(1/2) in place of 10."""
+    X, W, signs, z = ((-1, 0), (-1, 2), (2, -2), (2, -1)), ((3, 4), (4, 3)), (1, -1), (1, 1)
+
+    def images(neurons: tuple[Row, ...]) -> list[list[int]]:
+        return [[sum(a * b for a, b in zip(x, w, strict=True)) for x in X] for w in neurons]
+
+    def labels(neurons: tuple[Row, ...]) -> list[int]:
+        return [max(a, 0) - max(b, 0) for a, b in zip(*images(neurons), strict=True)]
+
+    on = [tuple(int(a > 0) for a in image) for image in images(W)]
+    assert on == [(0, 1, 0, 1), (0, 1, 1, 1)]
+    dual = (0, Fraction(1, 30), 0, Fraction(-1, 30))
+    equations = [[p * x[k] for p, x in zip(pattern, X, strict=True)] for pattern in on for k in (0, 1)]
+    right = [Fraction(sign * a, 5) for w, sign in zip(W, signs, strict=True) for a in w]  # 5 is the length of both
+    left = [sum(a * b for a, b in zip(row, dual, strict=True)) - c for row, c in zip(equations, right, strict=True)]
+    # least squares of least norm: the pseudo-inverse, because three columns are independent and the first is zero
+    assert all(sum(row[i] * a for row, a in zip(equations, left, strict=True)) == 0 for i in range(4))
+    assert np.linalg.matrix_rank(np.array(equations)) == 3
+    assert {abs(a) for a in left} == {Fraction(7, 10)}, "no dual has the planted directions"
+    squares = {
+        p: sum(sum(a * b * x[k] for a, b, x in zip(p, dual, X, strict=True)) ** 2 for k in (0, 1))
+        for p in patterns_of(X) - {*on}
+    }
+    assert max(squares.values()) == Fraction(1, 180)
+
+    cheaper = tuple(tuple(a - b for a, b in zip(w, z, strict=True)) for w in W)
+    assert cheaper == ((2, 3), (3, 2))
+    assert [tuple(int(a > 0) for a in image) for image in images(cheaper)] == on
+    assert labels(cheaper) == labels(W) == [0, 3, -2, -3]
+    assert 4 * 13 < 10**2  # (2 * 13^(1/2))^2
+
+    patterns = np.array(sorted(patterns_of(X)), dtype=bool).T
+    X_, units, signs_ = (np.array(of, dtype=float) for of in (X, np.transpose(W) / 5, signs))
+    assert not neural_isometry(ARCHITECTURES["relu"], X_, units, signs_, patterns, linear=False).identified
 
 
 def test_the_pseudo_inverse_of_nnic_k_promises_too_much() -> None:
