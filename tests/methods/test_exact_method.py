@@ -22,7 +22,9 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.norms import L2
+from recovery.runner.rerun import find_trial, replay
 from recovery.solvers.conic import solve_conic
+from recovery.store import read
 
 SKIP = ARCHITECTURES["relu_skip"]
 
@@ -146,6 +148,16 @@ def test_smooth_ascents_find_what_ascents_on_the_ratio_miss() -> None:
     plain, smooth = (ascend(groups, lam, starts, smooth=choice)[1] for choice in (False, True))
     assert np.median(smooth) > np.quantile(plain, 0.9)
     assert smooth.max() >= plain.max()
+
+
+@pytest.mark.deep
+def test_a_search_with_wide_starting_points_finds_a_failure_at_160_dimensions() -> None:
+    """n = 208: a network that costs 3e-5 less than the planted neuron, which the search of release 0.3 missed."""
+    grid = read(Path("results/papers/all-large"))
+    trial = find_trial(grid, "a1e219668ae853d2", trust=False)
+    row = next(replay(grid, [trial])).again
+    assert row["verdict"] == "not_optimal"
+    assert row["objective"] + row["primal_residual"] < 1 - 1e-5
 
 
 def test_a_noisy_row_has_its_certificate_and_says_what_solved_it() -> None:
