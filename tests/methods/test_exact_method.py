@@ -152,7 +152,11 @@ def test_smooth_ascents_find_what_ascents_on_the_ratio_miss() -> None:
 
 @pytest.mark.deep
 def test_a_search_with_wide_starting_points_finds_a_failure_at_160_dimensions() -> None:
-    """n = 208: a network that costs 3e-5 less than the planted neuron, which the search of release 0.3 missed."""
+    """n = 208: a network that costs 3e-5 less than the planted neuron, which the search of release 0.3 missed.
+
+    Of the draws of all-large that it recovered, today's search proves such a network for 2 of 251 at d = 80 and for
+    14 of 139 at d = 160, and leaves 3 and 4 open. A longer one refutes none of 28 drawn from those that it recovers.
+    """
     grid = read(Path("results/papers/all-large"))
     trial = find_trial(grid, "a1e219668ae853d2", trust=False)
     row = next(replay(grid, [trial])).again
