@@ -54,7 +54,7 @@ def test_neighbours_of_ordered_lines_are_told_apart(where: str, count: int, eyes
 def test_lines_are_visible_on_their_background(where: str) -> None:
     background = BACKGROUNDS.get(where, "#ffffff")
     contrasts = [Color(colour).contrast(background, method="wcag21") for colour in UNORDERED[where]]
-    assert min(contrasts) >= 1.5
+    assert min(contrasts) >= 3
     assert min(Color(colour).contrast(background, method="wcag21") for colour in SHADED[where, 10]) >= 3
 
 

@@ -20,7 +20,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import INTERVAL, Axis, Diagram
 from recovery.report.figures import main_figure
 from recovery.report.figures.line_plots import PROFILE, RATIOS
-from recovery.report.figures.style import Style, wrapped
+from recovery.report.figures.style import MARKERS, Style, wrapped
 from recovery.report.figures.training_plots import (
     Run,
     draw_landscape,
@@ -83,8 +83,8 @@ def test_a_half_run_sweep_of_ratios_keeps_its_sizes_colours_and_probabilities() 
     figure = RATIOS.draw(half)
     ax = figure.axes[0]
     assert ax.get_ylim()[1] <= 1.1
-    lines = [line for line in ax.lines if line.get_marker() == "o"]
-    assert len({(str(line.get_color()), str(line.get_linestyle())) for line in lines}) == len(lines) == 2
+    lines = [line for line in ax.lines if str(line.get_marker()) in MARKERS]
+    assert len({(str(line.get_color()), str(line.get_marker())) for line in lines}) == len(lines) == 2
     assert set(key_of(figure)) >= {"$d$ = 10", "$d$ = 20"}
 
 
@@ -280,6 +280,15 @@ def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_
     ax = drawn(analysis).axes[0]
     (marks,) = [line for line in ax.lines if line.get_marker() == "o"]
     assert np.asarray(marks.get_ydata()).tolist() == [20]
+
+
+def test_where_success_rises_and_falls_the_crossings_are_drawn_without_an_interval() -> None:
+    rows = wendel_rows(n=range(10, 121, 10), d=[10, 20], replicates=20)
+    rows.loc[rows["d"] == 10, "recovered"] = rows["n"].between(40, 80)
+    ax = drawn(analysed(rows, report={"x": "n", "y": "d", "figure": "map"})).axes[0]
+    ((diamonds,), (circles,)) = ([line for line in ax.lines if line.get_marker() == marker] for marker in "do")
+    assert np.asarray(diamonds.get_data()).tolist() == [[35, 85], [10, 10]]
+    assert np.asarray(circles.get_ydata()).tolist() == [20]
 
 
 # the terminal

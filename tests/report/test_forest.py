@@ -118,6 +118,18 @@ def test_a_value_without_a_threshold_has_a_row_for_each_cell_beside_its_claim() 
     assert faults(figure) == []
 
 
+def test_values_that_no_row_has_both_of_share_one_column() -> None:
+    rows = wendel_rows(method=["min_norm", "isometry"], replicates=20)
+    rows["holds"] = rows["recovered"].where(rows["method"] == "isometry")
+    rows["recovered"] = rows["recovered"].where(rows["method"] == "min_norm")
+    analysis = analysed(rows, report={"value": ["recovered", "holds"], "x": "n", "y": "d", "figure": "forest"})
+    figure = main_figure(analysis)[1].draw()
+    (ax,) = figure.axes
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["recovered: minimal norm", "condition holds: isometry"]
+    assert faults(figure) == []
+
+
 def test_a_band_holds_what_the_intervals_of_all_slices_share() -> None:
     for seed in range(4):
         analysis = analysed(

@@ -68,6 +68,31 @@ def test_labels_of_narrow_panels_with_large_text_stand_clear_of_each_other() -> 
     assert faults(drawn(analysed(wendel_rows(n=range(10, 401, 10), ensemble=FOUR), report={"style": style}))) == []
 
 
+COLUMN = {"width": "column"}
+NAMES = [f"method of the {i}th kind" for i in range(40)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, pytest.param(6, marks=pytest.mark.deep)])
+def test_panels_in_a_column_stand_clear_of_each_other(count: int) -> None:
+    rows = wendel_rows(n=range(10, 101, 10), d=[5, 10], noise=[0.05 * i for i in range(count)], replicates=2)
+    figure = drawn(analysed(rows, report={"x": "n", "y": "d", "figure": "map", "style": COLUMN}))
+    assert len([ax for ax in figure.axes if ax.axison]) == count + 1
+    assert faults(figure) == []
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "figure", "count"),
+    [("method", "d", "map", 30), ("n", "method", "map", 30), ("n", "method", "profile", 40)],
+)
+def test_many_names_in_a_column_stand_clear_of_each_other(x: str, y: str, figure: str, count: int) -> None:
+    rows = wendel_rows(n=[10, 20] if x == "n" else [20], d=[5, 10] if y == "d" else [5], method=NAMES[:count])
+    labels = dict.fromkeys(("recovered", "n", "d"), "recovery of one linear neuron, planted in data of any kind")
+    report = {"x": x, "y": y, "figure": figure, "labels": labels, "style": COLUMN}
+    picture = drawn(analysed(rows, report=report))
+    assert figure != "profile" or len(picture.axes[0].lines) >= count
+    assert faults(picture) == []
+
+
 def test_the_measure_of_texts_can_fail() -> None:
     figure = one_axis()
     figure.text(0.99, 0.5, "cut off at the right")
@@ -123,6 +148,7 @@ def test_a_half_run_sweep_keeps_its_axes_and_panels_and_says_how_much_there_is()
     assert list(panels[0].x) == list(range(10, 101, 10))
     assert list(panels[0].y) == [5, 10, 15, 20, 25, 30]
     figure = drawn(analysis)
+    assert [[text.get_text() for text in ax.texts] for ax in figure.axes[:4]] == [[], [], *[["no trials yet"]] * 2]
     assert figure.axes[0].get_xlim() == pytest.approx((5, 105))
     assert f"({len(half) / len(rows):.0%} of the trials)" in figure.get_suptitle()
     assert faults(figure) == []

@@ -187,14 +187,21 @@ def _record(one: Threshold, panel: str, in_x: bool) -> dict[str, Any]:
 def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
     """Return where each slice of panel i crosses the probability: its position, and the crossing.
 
-    Crossings without an estimate, and intervals open at both ends, are left out.
+    Crossings without an estimate, intervals open at both ends, and slices of several crossings are left out.
     """
+    return [(k, one.along_x) for k, one in _slices(analysis, i) if one.crosses_once]
+
+
+def lone_crossings(analysis: Analysis, i: int) -> list[tuple[int, float]]:
+    """Return where each other slice of panel i passes the probability: its position, and each x, without intervals."""
+    return [(k, x) for k, one in _slices(analysis, i) if not one.crosses_once for x in one.crossings[0][1]]
+
+
+def _slices(analysis: Analysis, i: int) -> list[tuple[int, Threshold]]:
+    """Return the position and the threshold of each slice of panel i."""
     along, panel = analysis.diagram.along, analysis.diagram.panels[i]
-    if not analysis.slices or along.by is None:
-        return []
     values = list(panel.x if along.transposed else panel.y)
-    found = [(values.index(one.y), one.along_x) for one in analysis.slices[i]]
-    return [(k, half) for k, half in found if half.known and np.isfinite([half.low, half.high]).any()]
+    return [(values.index(one.y), one) for one in analysis.slices[i]] if analysis.slices and along.by else []
 
 
 def contour(analysis: Analysis, i: int) -> list[Array]:

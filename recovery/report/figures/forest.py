@@ -4,6 +4,7 @@ It replaces many small panels that nobody can read. A value without a threshold 
 """
 
 from collections.abc import Iterator
+from dataclasses import astuple
 from itertools import groupby
 from typing import Any
 
@@ -16,7 +17,7 @@ from recovery.config.claims import ValueClaim
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, Line
 from recovery.report.claims.mean_tables import printed_numbers
-from recovery.report.diagram import Along, Diagram, ratios_of, rows_where
+from recovery.report.diagram import NOT_MEASURED, Along, Diagram, ratios_of, rows_where
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import theory_style
 from recovery.report.figures.sheet import Sheet, interval_handle, sheet
@@ -31,7 +32,7 @@ ROW = 0.17
 """Height of a line of text in inches."""
 STATED: dict[str, Any] = {"color": LINES[1], "marker": "D", "ms": 3.5, "mfc": "none", "linestyle": "none", "zorder": 4}
 LIMITS: dict[str, Any] = STATED | {"marker": "|", "ms": 7, "mew": 1.2}
-RANGE: dict[str, Any] = {"color": "0.6", "lw": 2.5, "solid_capstyle": "butt"}
+RANGE: dict[str, Any] = {"color": "0.5", "lw": 2.5, "solid_capstyle": "butt"}
 VERDICTS = {"contradicted": LINES[1], "inconclusive": "0.4"}
 
 
@@ -67,7 +68,8 @@ def values_of(diagram: Diagram) -> Iterator[Line]:
                 limits = [(one[i], one[i]) for one in printed]
                 limits += [one.limits for one in claims if rows_where(rows, one.where).all()]
                 found = Interval(float(bars.value[i]), float(bars.low[i]), float(bars.high[i]))
-                words, trials = (diagram.script.where(where), bars.label, f"{found.estimate:.3g}", ""), len(rows)
+                one_value = f"{found.estimate:.3g}" if found.known else NOT_MEASURED
+                words, trials = (diagram.script.where(where), bars.label, one_value, ""), len(rows)
                 yield Line("", *words, found=found, trials=trials, limits=(*limits, (-np.inf, np.inf))[0])
 
 
@@ -77,7 +79,13 @@ def draw_forest(analysis: Analysis) -> Figure:
     shown = [analysis, *(Analysis(one) for one in diagram.one_by_one[1:])]
     parts, style = [{some[0].panel: some for some in rows_of(one)} for one in shown], style_of(diagram)
     panels = list(dict.fromkeys(panel for part in parts for panel in part))
-    with sheet(len(shown), diagram.heading, style, columns=len(shown), share=(False, True)) as page:
+    alike = len({some[0].what for part in parts for some in part.values()}) == 1
+    if alike and len(shown) > 1 and len(panels) == sum(map(len, parts)):  # no row has two values: one column holds all
+        labels = [one.diagram.quantity.label for one in shown]
+        pairs = zip(labels, parts, strict=True)
+        parts = [{f"{label}: {panel}": some for label, part in pairs for panel, some in part.items()}]
+        panels, shown = list(parts[0]), shown[:1]
+    with sheet(len(shown), diagram.heading, style, columns=len(shown), share=(alike, True)) as page:
         size, wide = font_size("ytick.labelsize"), style.width(2)
         page.figure.set_figwidth(wide)
         names = [wrapped(plain(panel or diagram.title), size, 0.4 * wide) for panel in panels]
@@ -86,10 +94,10 @@ def draw_forest(analysis: Analysis) -> Figure:
         at = -(np.cumsum(heights) - np.array(heights) / 2)
         for ax, one, part in zip(page.axes, shown, parts, strict=True):
             rows, theory = list(part.values()), _theory(one)
-            ends = _set_width(ax, rows)
+            ends = _set_width(ax, [some for part in parts for some in part.values()] if alike else rows)
             ax.set_ylim(at[-1] - heights[-1] / 2, 0.0)
             for y, height, panel, texts in zip(at, heights, panels, words, strict=True):
-                for line in theory.get(panel, ()):
+                for line in theory.get(part[panel][0].panel if panel in part else panel, ()):
                     if ends[0] <= line.points[0, 0] <= ends[1]:
                         span = [y - height / 2, y + height / 2]
                         page.add(ax.plot(line.points[[0, 0], 0], span, **theory_style(line), zorder=1))
@@ -103,7 +111,7 @@ def draw_forest(analysis: Analysis) -> Figure:
             ax.set_xlabel(", ".join(filter(None, [above, rows[0][0].what])))
             _add_key(page, analysis, rows)
         page.axes[0].set_yticks(at, ["\n".join(name) for name in names])
-        page.figure.set_figheight(0.5 + ROW * style.magnification * sum(heights))
+        page.figure.set_figheight(0.5 + ROW * style.magnification * max(sum(heights), 4))
     return page.figure
 
 
@@ -115,7 +123,8 @@ def _theory(analysis: Analysis) -> dict[str, list[Along]]:
 
 def _set_width(ax: Axes, rows: list[list[Line]]) -> tuple[float, float]:
     """Set the x axis to what the rows draw, and return its ends."""
-    numbers = np.array([number for some in rows for number in _numbers(some) if np.isfinite(number)])
+    drawn = [one for some in rows for line in some for one in (*line.limits, *astuple(line.found)[:3])]
+    numbers = np.array([number for number in drawn if np.isfinite(number)])
     span = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 1.0)
     log = span[0] > 0 and span[1] / span[0] > LOG
     room = 0.06 * (np.log(span[1] / span[0]) if log else span[1] - span[0]) or 0.5
@@ -126,12 +135,6 @@ def _set_width(ax: Axes, rows: list[list[Line]]) -> tuple[float, float]:
     if log:
         label_log(ax.xaxis, *ends)
     return ends
-
-
-def _numbers(some: list[Line]) -> list[float]:
-    """Return what a row draws: the estimate with its interval, and the numbers that claims state."""
-    found = some[0].found
-    return [found.estimate, found.low, found.high, *(limit for line in some for limit in line.limits)]
 
 
 def _words(some: list[Line]) -> list[str]:

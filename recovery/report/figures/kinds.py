@@ -15,7 +15,7 @@ from recovery.report.figures.line_plots import PROFILE, RATIOS, is_profile, is_r
 from recovery.report.figures.map import MAP
 from recovery.report.figures.panels import Panels, draw_panels
 from recovery.report.figures.style import style_of
-from recovery.report.figures.training_plots import RECORD_KINDS, runs_of
+from recovery.report.figures.training_plots import RECORD_KINDS, records_beside, runs_of
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,9 @@ def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
 def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
     """Return name -> figure of training records, for the kinds that the rows have."""
     diagram, runs = analysis.diagram, runs_of(analysis.diagram.grid)
-    chosen = {name: [run for run in runs if shows(run)] for name, (_, shows, _) in RECORD_KINDS.items()}
-    return {
-        name: Drawing(words, partial(draw, chosen[name], diagram.heading, style_of(diagram)))
-        for name, (words, _, draw) in RECORD_KINDS.items()
-        if chosen[name]
-    }
+    rest = (diagram.heading, style_of(diagram), len({run.cell for run in runs}))
+    found = {name: (*RECORD_KINDS[name], some) for name, some in records_beside(runs).items()}
+    return {name: Drawing(words, partial(draw, some, *rest)) for name, (words, _, draw, some) in found.items()}
 
 
 def is_told(analysis: Analysis) -> bool:

@@ -41,8 +41,8 @@ from recovery.types import Array
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 4.5, "mew": 1.1, "linestyle": "none"}
-OFFSET = 0.012
-SPREAD = 0.08
+OFFSET = 0.02
+SPREAD = 0.06
 """Shift along x between the lines of neighbouring text values of y, and at most between the first and the last, as
 parts of the length of the axis, whose margins are a twentieth."""
 
@@ -94,6 +94,9 @@ def _profile(analysis: Analysis) -> Draw:
             if axis.kind != "even" and len(x) > 1:
                 theory += _draw_theory(ax, diagram, panel, y, style["color"], exact)
             found += _draw_values_beyond(ax, line)
+            if 0 < (blank := int(cells["value"].isna().sum())) < len(cells):
+                words = f"{label or diagram.quantity.label}: no value at {blank} of {len(cells)} points"
+                found.append(Line2D([], [], linestyle="none", label=words))
             for printed in printed_numbers(diagram, panel, y, cells):
                 ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
         return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines)
@@ -108,8 +111,9 @@ def _set_height(ax: Axes, diagram: Diagram) -> None:
         ax.set_ylim(-0.04, 1.04)
     elif scale_of(diagram).logarithmic and (diagram.table["value"].dropna() > 0).all():
         ax.set_yscale("log")
-        if diagram.table["value"].notna().any():
-            label_log(ax.yaxis, *(limits or _positive_range(diagram)))
+        if diagram.table["value"].notna().any():  # the least positive quartile, or a cell's median
+            lower = diagram.table["lower"].where(lambda of: of > 0, diagram.table["value"])
+            label_log(ax.yaxis, *(limits or (float(lower.min()), float(diagram.table["upper"].max()))))
     if limits and not diagram.proportion:
         ax.set_ylim(scale_of(diagram).limits)
 
@@ -121,7 +125,7 @@ def _draw_line(
     and the legend entry of the latter, if any."""
     bars = Bars.of(diagram, cells)
     (line,) = ax.plot(x, bars.value, ms=2.2, label=label, **style)
-    ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6, alpha=0.6)
+    ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6)
     if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():
         return line, []
     yes, no, more = (part.to_numpy(dtype=float)[some] for part in (cells["yes"], cells["no"], unknown(cells)))
@@ -135,12 +139,6 @@ def _values_across(diagram: Diagram, panel: Panel) -> list[Any]:
     cells = joint_values(diagram.frame, diagram.sweep, (*panel.where, diagram.layout.x))
     here = {x for *where, x in cells if where == list(panel.where.values())}
     return [x for x in panel.x if x in here]
-
-
-def _positive_range(diagram: Diagram) -> tuple[float, float]:
-    """Return the least positive lower quartile (a cell's median if not positive) and the largest upper quartile."""
-    lower = diagram.table["lower"]
-    return float(lower.where(lower > 0, diagram.table["value"]).min()), float(diagram.table["upper"].max())
 
 
 def _shifted(axis: Axis, x: Array, i: int, count: int) -> Array:

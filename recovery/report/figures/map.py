@@ -4,6 +4,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
@@ -13,11 +14,12 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.interval import interval_words
-from recovery.report.claims import Analysis, contour, half_crossings
+from recovery.report.claims import Analysis, contour, half_crossings, lone_crossings
 from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, Script, TheoryLine, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
+from recovery.store.round_files import added
 from recovery.types import Array
 
 MOST_AREAS = 10_000
@@ -35,6 +37,9 @@ def _map(analysis: Analysis) -> Draw:
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
         values = panel.matrix("value")
+        if added(diagram.grid.rounds):  # rounds added values to single slices: measured cells reach to the next ones
+            frame = pd.DataFrame(values, Axis(panel.y).at, Axis(panel.x).at)
+            values = frame.interpolate("nearest", axis=0 if diagram.along.transposed else 1).to_numpy()
         mesh = draw_cells(ax, panel, scale.clipped(values), scale, script_of(diagram))
         write_note(ax, panel)
         marks = _draw_marks(ax, diagram, panel)
@@ -44,12 +49,7 @@ def _map(analysis: Analysis) -> Draw:
     return draw
 
 
-def _plane(diagram: Diagram) -> tuple[str, str]:
-    script = script_of(diagram)
-    return script.axis(diagram.layout.x), script.axis(diagram.layout.y)
-
-
-MAP = Panels(_map, _plane)
+MAP = Panels(_map, lambda shown: (script_of(shown).axis(shown.layout.x), script_of(shown).axis(shown.layout.y)))
 
 
 def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale, script: Script) -> Any:
@@ -102,13 +102,17 @@ def crossing_label(analysis: Analysis, i: int) -> str:
 
 
 def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
-    """Draw the threshold crossings of the slices of panel i with their intervals, and return the legend entry."""
+    """Draw the crossings of the slices of panel i with their intervals, or as diamonds; return the legend entries."""
     crossings, panel = half_crossings(analysis, i), analysis.diagram.panels[i]
-    if not crossings:
-        return []
     across = not analysis.diagram.along.transposed
-    view = (ax.get_xlim(), ax.get_ylim())
-    at = Axis(panel.y if across else panel.x).at[[k for k, _ in crossings]]
+    view, places = (ax.get_xlim(), ax.get_ylim()), Axis(panel.y if across else panel.x).at
+    entries: list[Any] = []
+    if alone := lone_crossings(analysis, i):
+        points, words = np.array([(x, places[k]) for k, x in alone]).T, f"{analysis.diagram.along.percent}, no interval"
+        entries = ax.plot(*(points if across else points[::-1]), "d", mfc="white", mec="black", ms=4.5, label=words)
+    if not crossings:
+        return entries
+    at = places[[k for k, _ in crossings]]
     middle = np.array([half.estimate for _, half in crossings])
     ends = np.array([[half.low, half.high] for _, half in crossings])
     reach = Axis(panel.x if across else panel.y)
@@ -124,7 +128,7 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         artist.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
     _draw_open_ends(ax, at, ends, seen, across)
     ax.set(xlim=view[0], ylim=view[1])
-    return [entry]
+    return [entry, *entries]
 
 
 def _shortened(ends: Array, middle: Array, axis: Axis) -> Array:

@@ -33,7 +33,9 @@ LEGEND_MARK = 5.0
 """Width of a legend entry without its text, in font sizes: matplotlib's handlelength, handletextpad and spacing."""
 MOST_COLUMNS = 5
 """Columns of a legend."""
-HIGHEST = 9.0
+NARROWEST = 1.6
+"""Width of a panel in inches with its labels, at least, unless the config says how many are in a row."""
+HIGHEST = 8.0
 """Largest height of all panels in inches: a page. More rows of panels are less high."""
 Share = bool | Literal["col"]
 """Which panels share an axis: all, none, or those of a column."""
@@ -58,6 +60,11 @@ class Sheet:
         """Width of a panel in inches, including its labels."""
         return float(self.figure.get_figwidth()) / self.columns
 
+    @property
+    def text_room(self) -> float:
+        """Width in inches of a text above or below a panel."""
+        return self.panel_width - AROUND_PANELS * self.style.magnification / self.columns - 0.1
+
     def first(self, i: int) -> bool:
         """Return whether panel i is the first of its row."""
         return i % self.columns == 0
@@ -73,12 +80,11 @@ class Sheet:
     def write_titles(self) -> float:
         """Write the titles and, below them at the right, the other texts; return the number of lines of all rows."""
         size, small = font_size("axes.titlesize"), 6.5 * self.style.magnification
-        room = self.panel_width - AROUND_PANELS * self.style.magnification / self.columns - 0.1
         heights = [0]
         for i, ax in enumerate(self.axes):
             title, right = self.titles.get(i, ("", ""))
-            above = wrapped(title, size, room) if title else []
-            below = wrapped(re.sub("(?<!,) ", NO_BREAK_SPACE, right), small, room) if right else []
+            above = wrapped(title, size, self.text_room) if title else []
+            below = wrapped(re.sub("(?<!,) ", NO_BREAK_SPACE, right), small, self.text_room) if right else []
             ax.set_title("\n".join(above + [""] * len(below)), loc="left")
             ax.set_title("\n".join(below), loc="right", fontsize=small)
             heights += [0] if self.first(i) else []
@@ -94,7 +100,7 @@ class Sheet:
         """Label the axes of panel i; an empty name leaves its axis unlabelled."""
         lines = wrapped(y, font_size("axes.labelsize"), 0.85 * self.panel_width * self.aspect)
         if x:
-            self.axes[i].set_xlabel(x)
+            self.axes[i].set_xlabel("\n".join(wrapped(x, font_size("axes.labelsize"), self.text_room)))
             self.axes[i].tick_params(labelbottom=True)
         if y:
             self.axes[i].set_ylabel("\n".join(lines))
@@ -138,9 +144,10 @@ def sheet(
     Titles and legend are written when the context ends. share: which panels share x, and which share y.
     """
     across = columns or (1 if count == 1 else 2 if count in (2, 4) else 3 if count <= 9 else 4)
-    up = ceil(count / across)
     with matplotlib.rc_context(style.rc):
         wide = style.width(across)
+        across = columns or min(across, max(1, int(wide / NARROWEST)))
+        up = ceil(count / across)
         aspect = min(aspect, HIGHEST * across / (up * wide))
         figure = Figure(figsize=(wide, wide / across * aspect * up + 0.35), layout="constrained")
         FigureCanvasAgg(figure)
@@ -151,11 +158,15 @@ def sheet(
         drawn = Sheet(figure, panels[:count], across, style, aspect)
         yield drawn
         lines = _draw_legend(drawn) + drawn.write_titles() - 1.0
+        ticks = [
+            (label, np.sin(np.deg2rad(label.get_rotation()))) for ax in drawn.axes for label in ax.get_xticklabels()
+        ]
+        rise = max(text_width(label.get_text(), font_size("xtick.labelsize")) * sine for label, sine in ticks)
         if title and style.titled:
             title_lines = wrapped(plain(title), font_size("figure.titlesize"), 0.94 * float(figure.get_figwidth()))
             figure.suptitle("\n".join(title_lines))
             lines += 1.3 * len(title_lines)
-        figure.set_figheight(float(figure.get_figheight()) + 0.15 * style.magnification * lines)
+        figure.set_figheight(float(figure.get_figheight()) + rise + 0.15 * style.magnification * lines)
 
 
 def _draw_legend(drawn: Sheet) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
+from itertools import cycle
 from math import ceil
 from numbers import Real
 from typing import Any, Literal
@@ -26,9 +27,12 @@ from recovery.errors import ReportError
 from recovery.report.diagram import Axis, Diagram, Script, shared_parts
 
 FEWEST_TICKS, MOST_TICKS = 3, 7
+ROUND = MaxNLocator(MOST_TICKS - 1, steps=[1, 2, 5, 10])
 NO_BREAK_SPACE = "\u00a0"
 WIDEST_LABELS = 1.7
 """Names below an x axis that take more inches than this in total are rotated; of numbers, some are left out."""
+LINE = 1.3
+"""Distance of two lines of text in font sizes."""
 LABEL_GAP = 0.04
 """Inches between two neighbouring tick labels, at least: the width of a blank."""
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
@@ -69,9 +73,9 @@ FILES: Any = {
 }
 """Text stays text: TrueType in PDF, text elements in SVG."""
 
-LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Colours of measured lines whose coordinate has no order: those of Okabe and Ito without yellow and black, told apart
-by readers who confuse red and green."""
+LINES = ("#005a9c", "#d55e00", "#009070", "#c9659a", "#6b4700", "#4398d0")
+"""Colours of measured lines whose coordinate has no order: close to those of Okabe and Ito, told apart by readers who
+confuse red and green, with a contrast of at least 3 on white."""
 MARKERS = "os^DvPX"
 ORDERED = ("magma", 0.02, 0.67)
 """Colour map, and its part, for lines of a coordinate that has an order: without yellow, which white paper hides."""
@@ -134,11 +138,12 @@ def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
     Other values differ in colour and marker; from the seventh on the colours repeat, dashed.
     """
     if ordered(values):
-        return [{"color": shade, "linestyle": "-", "marker": "o"} for shade in shades(len(values), *ORDERED)]
-    k = len(LINES)
+        looks = [(shade, "-") for shade in shades(len(values), *ORDERED)]
+    else:
+        looks = [(LINES[i % len(LINES)], DASHES[i // len(LINES) % len(DASHES)]) for i in range(len(values))]
     return [
-        {"color": LINES[i % k], "linestyle": DASHES[i // k % len(DASHES)], "marker": MARKERS[i % len(MARKERS)]}
-        for i in range(len(values))
+        {"color": colour, "linestyle": dash, "marker": marker}
+        for (colour, dash), marker in zip(looks, cycle(MARKERS), strict=False)
     ]
 
 
@@ -217,28 +222,33 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MA
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     shared = shared_parts(axis.values)
     ticks = [] if list(axis.values) == [None] else [(at, script.value(value, shared)) for at, value in ticks_of(axis)]
-    if which == "x":
-        size = font_size("xtick.labelsize")
-        if axis.kind != "even":
-            # labels and a colour bar leave a panel less room than it has before the layout
-            ticks = _without_overlap(ticks, axis, 0.8 * ax.get_window_extent().width / ax.figure.dpi, size)
-        elif sum(text_width(label, size) for _, label in ticks) > WIDEST_LABELS:
-            ax.tick_params(axis="x", rotation=30)
+    size, box = font_size("xtick.labelsize"), ax.get_window_extent()
+    # labels and a colour bar leave a panel less room than it has before the layout
+    room = 0.8 * (box.width if which == "x" else box.height) / ax.figure.dpi
+    high, flat = len(ticks) * LINE * size / 72, sum(text_width(label, size) for _, label in ticks) <= WIDEST_LABELS
+    if axis.kind == "even" and (which == "y" or not flat):
+        if which == "x":
+            ax.tick_params(axis="x", rotation=30 if 2 * high < room else 90)
+        ticks = [(at, label if i % max(ceil(high / room), 1) == 0 else "") for i, (at, label) in enumerate(ticks)]
+    elif axis.kind != "even" and which == "x":
+        ticks = _without_overlap(ticks, axis, room, size)
     drawn.set_ticks([at for at, _ in ticks], [label for _, label in ticks])
     drawn.set_ticks([], minor=True)
 
 
 def _without_overlap(ticks: list[tuple[float, str]], axis: Axis, room: float, size: float) -> list[tuple[float, str]]:
-    """Drop, from left to right, each label that would touch the previous one on an axis `room` inches long."""
-    scale = np.log if axis.kind == "log" else np.asarray
-    low, high = scale(axis.reach)
-    kept, end = list[tuple[float, str]](), -np.inf
-    for at, label in sorted(ticks):
-        middle, half = room * (float(scale(at)) - low) / (high - low), text_width(label, size) / 2
-        if middle - half >= end + LABEL_GAP:
-            kept.append((at, label))
-            end = middle + half
-    return kept
+    """Empty each label that would touch another on an axis `room` inches long: powers of ten of a log axis come first,
+    then both ends, then the others from left to right."""
+    log, kept = axis.kind == "log", dict[float, tuple[float, float]]()
+    scale = np.log if log else np.asarray
+    (low, high), ends = scale(axis.reach), (ticks[0][0], ticks[-1][0]) if ticks else ()
+    for at, label in sorted(
+        ticks, key=lambda one: (log and f"{one[0]:e}"[:8] != "1.000000", one[0] not in ends, one[0])
+    ):
+        middle, half = room * (float(scale(at)) - low) / (high - low), (text_width(label, size) + LABEL_GAP) / 2
+        if all(middle + half <= left or middle - half >= right for left, right in kept.values()):
+            kept[at] = middle - half, middle + half
+    return [(at, label if at in kept else "") for at, label in ticks]
 
 
 def ticks_of(axis: Axis) -> list[tuple[float, Any]]:
@@ -247,20 +257,16 @@ def ticks_of(axis: Axis) -> list[tuple[float, Any]]:
     if len(axis.values) <= MOST_TICKS or axis.kind == "even":
         return list(zip(axis.at.tolist(), axis.values, strict=True))
     low, high = float(axis.at.min()), float(axis.at.max())
-    found = log_ticks(low, high) if axis.kind == "log" else _inside(_round_steps(), low, high)
+    found = log_ticks(low, high) if axis.kind == "log" else _inside(ROUND, low, high)
     return [(tick, tick) for tick in found]
 
 
 def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> list[float]:
     """Return ticks between two positive numbers: powers of ten, with 1, 2 and 5 of each, or round steps if need be."""
-    for locator in (LogLocator(), LogLocator(subs=(1, 2, 5)), _round_steps()):
+    for locator in (LogLocator(), LogLocator(subs=(1, 2, 5)), ROUND):
         if len(ticks := _inside(locator, low, high)) >= FEWEST_TICKS:
             break
     return ticks[:: ceil(len(ticks) / most)] or [low, high]
-
-
-def _round_steps() -> MaxNLocator:
-    return MaxNLocator(MOST_TICKS - 1, steps=[1, 2, 5, 10])
 
 
 def _inside(locator: Locator, low: float, high: float) -> list[float]:
@@ -278,7 +284,7 @@ def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS)
 def number_ends(drawn: DrawnAxis, norm: Normalize, most: int) -> None:
     """Set about `most` ticks on the axis of a colour bar: both ends, and round numbers between them."""
     low, high = float(norm.vmin or 0.0), float(norm.vmax or 1.0)
-    within = log_ticks(low, high, most) if isinstance(norm, LogNorm) else _inside(_round_steps(), low, high)
+    within = log_ticks(low, high, most) if isinstance(norm, LogNorm) else _inside(ROUND, low, high)
     apart = (0.9 if isinstance(norm, LogNorm) else 0.5) / most
     ticks = [low, *(tick for tick in within if apart < float(norm(tick)) < 1 - apart), high]
     drawn.set_ticks(ticks, [MATH.number(float(f"{tick:.2g}")) for tick in ticks])

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
@@ -29,10 +28,11 @@ from recovery.training.trained_neurons import pairing
 from recovery.types import Array
 
 MOST_PANELS = 9
-MOST_LINES = 400
 MOST_NAMED = 14
 """Largest number of grid cells drawn with their own colour and dash."""
-PAIR_COLOURS = (*LINES, *CURVES[::2], "#b8a000", "#008b8b")
+PAIR_COLOURS = (*LINES, *CURVES[1:3], "#7a8000", "#7f7f7f")
+HALO = [Stroke(linewidth=2.6, foreground="white"), Normal()]
+"""Rim of lines and marks on a coloured surface."""
 FAR = 10.0
 """Weights of diverged runs beyond this do not extend the axes of the landscape."""
 SURFACE_POINTS = 121
@@ -91,44 +91,50 @@ def firsts(runs: Sequence[Run], most: int = MOST_PANELS) -> list[Run]:
     return list(first.values())[:: ceil(len(first) / most)]
 
 
-def _left_out(runs: Sequence[Run], shown: Sequence[Run]) -> list[Line2D]:
-    """Return the legend entry that says how many grid cells are drawn, if not all are."""
-    count, every = len(shown), len({run.cell for run in runs})
-    return [Line2D([], [], linestyle="none", label=f"{count} of {every} grid cells")] if count < every else []
+def _entry(label: str, **look: Any) -> Line2D:
+    """Return a legend entry, by default without a line."""
+    return Line2D([], [], **{"linestyle": "none", "color": "black", **look}, label=label)
 
 
-def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
-    """Draw the loss and ||sum_i ||v_i|| w_i|| over the epochs on log axes, one colour per grid cell."""
+def _left_out(runs: Sequence[Run], shown: Sequence[Run], cells: int = 0) -> list[Line2D]:
+    """Return the legend entry that says how many grid cells are drawn, if not all are: of these runs, or of `cells`."""
+    count, every = len(shown), max(cells, len({run.cell for run in runs}))
+    return [_entry(f"{count} of {every} grid cells")] if count < every else []
+
+
+def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
+    """Draw the loss and ||sum_i ||v_i|| w_i|| over the epochs on log axes, one colour per grid cell; of more cells than
+    there are colours, one run each."""
     chosen = firsts(runs, MOST_NAMED)
-    cells = [run.cell for run in chosen]
-    drawn = [run for run in runs if run.cell in cells][:MOST_LINES]
+    looks = line_styles([next(iter(run.where.values())) if len(run.where) == 1 else run.cell for run in chosen])
+    styles = {run.cell: look | {"marker": "", "lw": 0.8} for run, look in zip(chosen, looks, strict=True)}
+    alone = len(chosen) > len(LINES) and len(runs) > len(chosen)
+    drawn = chosen if alone else [run for run in runs if run.cell in styles]
     ends = [float(run.record["epoch"][-1]) for run in drawn]
-    values = [tuple(run.where.values()) for run in chosen]
-    looks = line_styles([value[0] for value in values] if len(values[0]) == 1 else values)
-    styles = {
-        cell: {name: look[name] for name in ("color", "linestyle")} for cell, look in zip(cells, looks, strict=True)
-    }
     with sheet(2, title, style, aspect=0.74, share=(False, False)) as page:
         for i, (name, words) in enumerate((("loss", "loss"), ("sum_norm", "norm of the neurons' sum"))):
             ax = page.axes[i]
             for run in drawn:
                 kept = np.where(run.record[name] >= FLOOR, run.record[name], np.nan)
-                ax.plot(run.record["epoch"], kept, linewidth=0.8, **styles[run.cell])
+                ax.plot(run.record["epoch"], kept, **styles[run.cell])
             ax.set_yscale("log")
             label_log(ax.yaxis, *ax.get_ylim())
             if max(ends) > 20 * min(ends):
-                ax.set_xscale("symlog", linthresh=1)
-                ax.set_xlim(left=0)
+                first = min(float(run.record["epoch"][1]) for run in drawn)
+                ax.set_xscale("log", nonpositive="mask")
+                ax.set_xlim(first, max(ends))
+                label_log(ax.xaxis, first, max(ends))
             ax.set_xlabel("epoch")
             page.name(i, words)
-        page.add(Line2D([], [], label=cell, **styles[cell]) for cell in cells if cell)
+        page.add(_entry(cell, **look) for cell, look in styles.items() if cell)
         if any((run.record["loss"] < FLOOR).any() for run in drawn):
-            page.add([Line2D([], [], linestyle="none", label=f"below {MATH.number(FLOOR)}: rounding, not drawn")])
-        page.add(_left_out(runs, chosen))
+            page.add([_entry(f"below {MATH.number(FLOOR)}: rounding, not drawn")])
+        page.add([_entry("the first run of each")] if alone else [])
+        page.add(_left_out(runs, chosen, cells))
     return page.figure
 
 
-def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
+def draw_paths(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
     """Draw neurons in the plane of the planted direction and an orthogonal one, coloured by sign of v (P2, Figure 2).
 
     Dots are end points, diamonds the sums of |v_i| w_i over the neurons of one sign, crosses the planted +-a.
@@ -139,7 +145,7 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
         for sign, colour in ((1.0, CURVES[0]), (-1.0, LINES[0])):
             chosen = run.signs == sign
             for i in np.flatnonzero(chosen):
-                ax.plot(inner[:, i, 0], inner[:, i, -1], color=colour, linewidth=0.7, alpha=0.8)
+                ax.plot(inner[:, i, 0], inner[:, i, -1], color=colour, linewidth=0.7)
                 ax.plot(*inner[-1, i, [0, -1]], "o", color=colour, markersize=3)
             if chosen.any():
                 total = np.abs(outer[-1, chosen, 0]) @ inner[-1, chosen]
@@ -147,15 +153,15 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
         ax.plot([1.0, -1.0], [0.0, 0.0], "x", color="black", markersize=5)
 
     key = [
-        Line2D([], [], color=CURVES[0], linewidth=0.9, marker="o", markersize=3, label="$v$ > 0"),
-        Line2D([], [], color=LINES[0], linewidth=0.9, marker="o", markersize=3, label="$v$ < 0"),
-        Line2D([], [], color="black", linestyle="none", marker="D", mfc="none", ms=4, label="sum of $|v| w$"),
-        Line2D([], [], color="black", linestyle="none", marker="x", markersize=5, label="planted"),
+        _entry("$v$ > 0", color=CURVES[0], linestyle="-", marker="o", ms=3),
+        _entry("$v$ < 0", color=LINES[0], linestyle="-", marker="o", ms=3),
+        _entry("sum of $|v| w$", marker="D", mfc="none", ms=4),
+        _entry("planted", marker="x", ms=5),
     ]
-    return _panels(runs, title, style, panel, "along $a$", "orthogonal to $a$", key)
+    return _panels(runs, title, style, panel, ("along $a$", "orthogonal to $a$"), key, cells)
 
 
-def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
+def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
     """Draw the paths of outer and inner weights in their first two coordinates, one colour per pair of trained neurons.
 
     Paired are neurons that nearly cancel (`pairing`; P2, Figure 3).
@@ -179,57 +185,55 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
                 ax.set_aspect("equal", adjustable="datalim")
                 ax.locator_params(nbins=5)
         page.label("coordinate 1", "coordinate 2")
-        path = Line2D([], [], color="black", lw=0.7, marker="*", ms=5, label="path of a neuron and its end point")
-        pair_line = Line2D([], [], color="black", lw=0.7, linestyle=DASHES[1], label="line between the two of a pair")
-        page.add([path, pair_line])
+        page.add([_entry("path of a neuron and its end point", linestyle="-", lw=0.7, marker="*", ms=5)])
+        page.add([_entry("line between the two of a pair", lw=0.7, linestyle=DASHES[1])])
+        page.add(_left_out(runs, chosen, cells))
     return page.figure
 
 
-def draw_landscape(runs: Sequence[Run], title: str, style: Style) -> Figure:
+def draw_landscape(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
     """Draw the population loss at w_i = alpha_i a, v = (1, -1), and the runs projected onto it (P2, Figure 1)."""
     ends = np.concatenate([run.record["inner"][:, :, 0].ravel() for run in runs])
     ends = ends[np.abs(ends) < FAR]
     low, high = min(-1.5, float(ends.min()) - 0.2), max(2.5, float(ends.max()) + 0.2)
     grid = np.linspace(low, high, SURFACE_POINTS)
     loss = landscape(grid)
+    shades = ScalarMappable(LogNorm(1e-3, float(loss.max())), SHADES)
 
     def panel(ax: Axes, run: Run) -> None:
-        levels = np.geomspace(1e-3, loss.max(), 18)
-        ax.contourf(grid, grid, np.maximum(loss.T, 1e-3), levels=levels, cmap=SHADES, norm="log")
-        ax.plot(grid, grid - 1.0, color="white", linewidth=0.7, linestyle=DASHES[1])
-        order = np.argsort(-run.signs)
-        path = run.record["inner"][:, order, 0]
-        ax.plot(*path.T, color=CURVES[0], linewidth=1.2)
-        ax.plot(1.0, -1.0, "x", color="white", markersize=5)
-        ax.plot(*path[-1], "o", color=CURVES[0], markersize=4)
-        ax.set(aspect="equal", xlim=(low, high), ylim=(low, high))
+        _draw_surface(ax, grid, loss.T, shades)
+        ax.plot(grid, grid - 1.0, color="black", linewidth=0.9, linestyle=DASHES[1], path_effects=HALO)
+        path = run.record["inner"][:, np.argsort(-run.signs), 0]
+        ax.plot(*path.T, color=CURVES[0], linewidth=1.2, path_effects=HALO)
+        ax.plot(1.0, -1.0, "x", color="black", markersize=5, path_effects=HALO)
+        ax.plot(*path[-1], "o", color=CURVES[0], markersize=4, path_effects=HALO)
+        ax.set(xlim=(low, high), ylim=(low, high))
 
-    optimum = r"$\alpha_1 - \alpha_2$ = 1"
     key = [
-        Line2D([], [], color=CURVES[0], linewidth=1.2, marker="o", markersize=4, label="run and its end point"),
-        Line2D([], [], color="0.5", linestyle="none", marker="x", markersize=5, label="optimum ($1, -1$)"),
-        Line2D([], [], color="0.5", linewidth=0.7, linestyle=DASHES[1], label=optimum),
+        _entry("run and its end point", color=CURVES[0], linestyle="-", lw=1.2, marker="o", ms=4),
+        _entry("optimum ($1, -1$)", marker="x", ms=5),
+        _entry(r"$\alpha_1 - \alpha_2$ = 1", linestyle=DASHES[1]),
     ]
-    shades = ScalarMappable(LogNorm(1e-3, float(loss.max())), SHADES)
     names = (r"$\alpha_1$", r"$\alpha_2$")
-    return _panels(runs, title, style, panel, *names, key, (shades, "population loss, log scale"))
+    return _panels(runs, title, style, panel, names, key, cells, (shades, "population loss, log scale", "min"))
 
 
-def draw_networks(runs: Sequence[Run], title: str, style: Style) -> Figure:
+def draw_networks(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
     """Draw fitted networks with two inputs as surfaces over their data (P1, Figure 3)."""
     key = [
-        Line2D([], [], color="0.5", linestyle="none", marker="o", mec="black", label="data, coloured by label"),
-        Line2D([], [], color="0.5", linewidth=0.9, linestyle=DASHES[1], label="activation boundary of a neuron"),
+        _entry("data, coloured by label", color="0.5", marker="o", mec="black"),
+        _entry("activation boundary of a neuron", color="0.3", linestyle=DASHES[1]),
     ]
     high, reach = (
         max(float(np.abs(run.record[name][-1]).max()) for run in firsts(runs)) for name in ("labels", "data")
     )
-    shades = ScalarMappable(matplotlib.colors.Normalize(-high, high), DIVERGING)
+    shades = ScalarMappable(Normalize(-high, high), DIVERGING)
 
     def panel(ax: Axes, run: Run) -> None:
         draw_surface(ax, run.record, high, SURFACE_MARGIN * reach)
 
-    return _panels(runs, title, style, panel, "$x_1$", "$x_2$", key, (shades, "output of the network"))
+    bar = (shades, "output of the network", "both")
+    return _panels(runs, title, style, panel, ("$x_1$", "$x_2$"), key, cells, bar)
 
 
 def fitted_surface(record: Mapping[str, Array], points: Array) -> Array:
@@ -245,16 +249,14 @@ def draw_surface(ax: Axes, record: Mapping[str, Array], most: float, reach: floa
     X, y = record["data"][-1], record["labels"][-1]
     axis = np.linspace(-reach, reach, SURFACE_POINTS)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    values = fitted_surface(record, grid).reshape(SURFACE_POINTS, SURFACE_POINTS)
-    levels = np.linspace(-most, max(most, 1e-12), 15)
-    ax.contourf(axis, axis, values, levels=levels, cmap=DIVERGING, extend="both")
+    shades = ScalarMappable(Normalize(-most, max(most, 1e-12)), DIVERGING)
+    _draw_surface(ax, axis, fitted_surface(record, grid).reshape(SURFACE_POINTS, SURFACE_POINTS), shades)
     for w in record["neurons"][-1].reshape(-1, 2):
         along = np.array([-w[1], w[0]]) / np.linalg.norm(w) * 2 * reach
         ax.plot([-along[0], along[0]], [-along[1], along[1]], color="0.3", linewidth=0.9, linestyle=DASHES[1])
-    halo = [Stroke(linewidth=3.2, foreground="white"), Normal()]
-    marks: dict[str, Any] = {"edgecolors": "black", "linewidths": 1.1, "s": 36, "zorder": 3, "path_effects": halo}
+    marks: dict[str, Any] = {"edgecolors": "black", "linewidths": 1.1, "s": 36, "zorder": 3, "path_effects": HALO}
     ax.scatter(X[:, 0], X[:, 1], c=y, cmap=DIVERGING, vmin=-most, vmax=most, **marks)
-    ax.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
 
 
 def _panels(
@@ -262,22 +264,30 @@ def _panels(
     title: str,
     style: Style,
     panel: Callable[[Axes, Run], None],
-    across: str,
-    up: str,
+    names: tuple[str, str],
     key: Sequence[Line2D],
-    bar: tuple[Any, str] | None = None,
+    cells: int,
+    bar: tuple[Any, str, str] | None = None,
 ) -> Figure:
     """Draw one panel for the first run of each grid cell."""
     chosen = firsts(runs)
-    with sheet(len(chosen), title, style, aspect=0.9) as page:
+    with sheet(len(chosen), title, style, aspect=0.9 if bar is None else 0.8) as page:
+        if bar is not None:  # whose panels are squares
+            page.figure.set_layout_engine("compressed")
         for i, run in enumerate(chosen):
             panel(page.axes[i], run)
             page.name(i, run.cell)
-        page.label(across, up)
-        page.add([*key, *_left_out(runs, chosen)])
+        page.label(*names)
+        page.add([*key, *_left_out(runs, chosen, cells)])
         if bar is not None:
-            page.bar(*bar, extend="both")
+            page.bar(*bar)
     return page.figure
+
+
+def _draw_surface(ax: Axes, axis: Array, values: Array, shades: ScalarMappable) -> None:
+    """Draw values over a square grid in the colours of a bar, without steps."""
+    look: dict[str, Any] = {"cmap": shades.cmap, "norm": shades.norm, "interpolation": "bilinear", "origin": "lower"}
+    ax.imshow(values, extent=(axis[0], axis[-1], axis[0], axis[-1]), **look)
 
 
 def _outputs(run: Run) -> int:
@@ -287,17 +297,22 @@ def _outputs(run: Run) -> int:
 
 def _two_opposite(run: Run) -> bool:
     """Return whether the network has two neurons whose outer weights are +1 and -1 throughout training."""
-    if _outputs(run) != 1:
-        return False
-    outer = run.record["outer"][:, :, 0]
-    return outer.shape[1] == 2 and bool(np.all(np.sort(outer, axis=1) == [-1.0, 1.0]))
+    outer = run.record["outer"] if _outputs(run) == 1 else np.zeros((1, 0, 1))
+    return outer.shape[1] == 2 and bool(np.all(np.sort(outer[:, :, 0], axis=1) == [-1.0, 1.0]))
 
 
-RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Callable[[Sequence[Run], str, Style], Figure]]] = {
+def records_beside(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return name -> the runs that each figure of records shows; no paths where the landscape shows all of them."""
+    chosen = {name: [run for run in runs if shows(run)] for name, (_, shows, _) in RECORD_KINDS.items()}
+    return {name: some for name, some in chosen.items() if some and (name != "paths" or some != chosen["landscape"])}
+
+
+Draw = Callable[[Sequence[Run], str, Style, int], Figure]
+RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Draw]] = {
     "loss": ("Loss and norm of the neurons' sum over the epochs of training", lambda run: _outputs(run) > 0, draw_loss),
     "paths": (
         "Paths of the neurons in the plane of the planted direction and one orthogonal to it",
-        lambda run: _outputs(run) == 1 and not _two_opposite(run),
+        lambda run: _outputs(run) == 1,
         draw_paths,
     ),
     "pairing": (
@@ -306,10 +321,6 @@ RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Callable[[Sequence[Run
         draw_pairing,
     ),
     "landscape": ("Population loss of two neurons, and the runs' paths across it", _two_opposite, draw_landscape),
-    "network": (
-        "Fitted networks of two inputs over their data",
-        lambda run: run.record.keys() >= FITTED,
-        draw_networks,
-    ),
+    "network": ("Fitted networks of two inputs over their data", lambda run: {*run.record} >= FITTED, draw_networks),
 }
 """Name of an additional figure -> its text alternative, which runs it shows, and the function that draws it."""

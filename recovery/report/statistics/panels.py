@@ -241,6 +241,12 @@ class Threshold:
             for part in self.parts
         )
 
+    @property
+    def crosses_once(self) -> bool:
+        """Whether a single slice has one crossing, with an estimate and an interval that ends on at least one side."""
+        at, ((_, places),) = self.along_x, self.crossings
+        return len(places) < 2 and at.known and bool(np.isfinite([at.low, at.high]).any())
+
 
 def _hull(found: Extremes, level: float) -> Interval:
     """Return the interval that holds those of an estimate and its extremes, which bound the estimate; without an
