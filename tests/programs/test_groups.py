@@ -140,17 +140,17 @@ def test_blocks_are_added_at_their_rows():
     assert (expected == K).all()
 
 
-def a_program(seed, beta=None):
+def a_program(seed, beta=None, architecture="relu_skip"):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((10, 3))
-    groups = ARCHITECTURES["relu_skip"].groups(X, unique_patterns(X, [X @ rng.standard_normal((3, 8)) >= 0]))
+    groups = ARCHITECTURES[architecture].groups(X, unique_patterns(X, [X @ rng.standard_normal((3, 8)) >= 0]))
     W = rng.standard_normal((groups.count, 3)) * (rng.random((groups.count, 1)) < 0.5)
     return rng, GatedProgram(groups, groups.forward(W), beta), W
 
 
-@given(st.integers(0, 500), st.sampled_from([None, 0.1, 10.0]))
-def test_weak_duality_holds_for_every_dual(seed, beta):
-    rng, program, W = a_program(seed, beta)
+@given(st.integers(0, 500), st.sampled_from([None, 0.1, 10.0]), st.sampled_from(["relu", "relu_skip"]))
+def test_weak_duality_holds_for_every_dual(seed, beta, architecture):
+    rng, program, W = a_program(seed, beta, architecture)
     lam = rng.standard_normal(10) * 10 ** rng.uniform(-3, 3)
     certificate = certify(program, Solution(W, lam))
     assert certificate.dual_objective <= certificate.objective * (1 + 1e-12)

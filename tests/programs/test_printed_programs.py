@@ -13,7 +13,7 @@ import pytest
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns, unique_patterns
-from recovery.instances.planted import Linear, NormalizedRelu
+from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.methods.representation import planted_neurons
@@ -29,6 +29,11 @@ TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 INSTANCES = 20
 Blocks = list[tuple[Array, Array | None]]
 """Each group's operator, and the matrix whose products with both copies must be >= 0; None for a single copy."""
+
+
+def _plain(X: Array, D: Mask, exact: bool) -> Blocks:
+    """(12), sum D_j X w_j."""
+    return _skip(X, D, exact)[1:]
 
 
 def _skip(X: Array, D: Mask, exact: bool) -> Blocks:
@@ -66,6 +71,7 @@ def _optimum(blocks: Blocks, y: Array, beta: float | None) -> float:
 
 
 PROGRAMS: dict[str, tuple[str, str, float | None, Callable[[Array, Mask, bool], Blocks]]] = {
+    "gated": ("relu", "gated", None, _plain),
     "gated skip": ("relu_skip", "gated", None, _skip),
     "exact skip": ("relu_skip", "exact", None, _skip),
     "regularised": ("relu_skip", "exact", 0.02, _skip),
@@ -78,7 +84,7 @@ PROGRAMS: dict[str, tuple[str, str, float | None, Callable[[Array, Mask, bool], 
 def _instance(architecture: str, seed: int) -> Instance:
     """Few rows per variable, so that D_j X often lacks full rank; half of the instances have noise."""
     n, d = [(6, 4), (8, 5), (9, 4), (12, 4), (7, 6)][seed % 5]
-    planted = Linear() if architecture == "relu_skip" else NormalizedRelu()
+    planted = {"relu": Relu(), "relu_skip": Linear(), "relu_norm": NormalizedRelu()}[architecture]
     setting = Setting(n, d, planted=planted, noise=[0.0, 0.2][seed % 2], patterns=Patterns(count=14))
     return draw(setting, np.random.default_rng(seed))
 

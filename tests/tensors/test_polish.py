@@ -10,7 +10,7 @@ from scipy.stats import norm
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import estimate, exact, powers
-from recovery.tensors.learner import learn
+from recovery.tensors.learner import LearnOptions, learn
 from recovery.tensors.polish import EXACT, LAST, flatten, jacobian, polish, random_starts, search, unflatten
 from recovery.tensors.printed_steps import truncated_regression
 from tests.tensors.networks import draw_network
@@ -109,16 +109,19 @@ def test_too_few_rows_no_evaluations_and_no_start_are_refused():
 # Statements of P4 whose constants are not given: the powers that they name, by exact laws and draws of these tests.
 
 
+@pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize(("d", "m"), [(2, 4), (3, 10)])
-def test_theorem_d1_at_order_3_finds_as_many_units_as_there_are_cubes(d: int, m: int) -> None:
-    """Cubes of vectors span C(d + 2, 3) dimensions: one unit more makes them dependent."""
+def test_theorem_d1_at_order_3_finds_as_many_units_as_there_are_cubes(d: int, m: int, joint: bool) -> None:
+    """Cubes of vectors span C(d + 2, 3) dimensions: one unit more makes them dependent. joint: all orders at once;
+    otherwise the two orders of Algorithm 4, decomposed one after the other."""
     assert m == comb(d + 2, 3)
+    options = LearnOptions(joint=joint)
     for seed in range(4):
         network = draw_network(seed, d, m)
-        found = learn(exact(network, 3, np.eye(d)), m, np.random.default_rng(0))
+        found = learn(exact(network, 3, np.eye(d)), m, np.random.default_rng(0), options=options)
         assert parameter_error(found.units, network) < 1e-4
         larger = draw_network(seed, d, m + 1)
-        found = learn(exact(larger, 3, np.eye(d)), m + 1, np.random.default_rng(0))
+        found = learn(exact(larger, 3, np.eye(d)), m + 1, np.random.default_rng(0), options=options)
         assert found.rank == m
 
 

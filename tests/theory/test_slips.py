@@ -160,6 +160,28 @@ def test_theorem_10_needs_the_proxy_of_the_rescaled_entries() -> None:
     assert n >= 4000 * log(54 * n)
     both = 1 - 2 * (1 - 1 / (2 * n)) ** n + (1 - 1 / n) ** n
     assert both < 0.16 < 0.26 < 1 - 4 * exp(-n / 8000) - 2 * exp(-1)
+    not_zero = 1 - (1 - 1 / n) ** n
+    assert both / not_zero < 0.25, "of the draws with X != 0, too"
+
+
+def test_theorem_10_fails_where_rows_lie_across_the_neuron() -> None:
+    """Theorem 8's rows and w, no noise. The pattern D of h = e_1 - e_2 leaves out rows with x.w = 0 only: D X w = X w.
+
+    So in (28), where U v = X w for v = S V^T w, the group D_j U can carry any share of the linear neuron's weight, at
+    the same labels and the same norm: the linear neuron alone is never strictly optimal.
+    """
+    for x in product((1, -1), repeat=2):
+        assert x[0] - x[1] >= 0 or x[0] + x[1] == 0
+    rng = np.random.default_rng(8)
+    X = rng.choice([-1.0, 1.0], size=(40, 3)) / sqrt(40)
+    U, S, Vt = np.linalg.svd(X, full_matrices=False)
+    w, active = np.array([1.0, 1.0, 0.0]), X[:, 0] - X[:, 1] >= 0
+    linear = 0.5 * S * (Vt @ w)  # of any length, so for any beta
+    assert not active.all()
+    np.testing.assert_allclose(np.where(active, U @ linear, 0), U @ linear, atol=1e-15)
+    n, d = 131_155, 2
+    assert n >= max(4000 * d * log(54 * n), 1024 * d)
+    assert 1 - 4 * exp(-n / 8000) - 2 * exp(-d) > 0.729
 
 
 @pytest.mark.parametrize("half", [True, False])

@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 from scipy.stats import norm
 
 from recovery.conditions.neural_isometry import neural_isometry
@@ -32,6 +32,27 @@ def test_theorem_6_where_the_planted_neuron_is_positive_on_every_row(seed: int) 
     row = MinNorm("exact")(instance, ARCHITECTURES["relu_skip"])
     assert row["all_ones"]
     assert row["recovered"] is False
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("seed", range(5))
+def test_corollary_1_the_linear_neuron_alone_is_never_the_only_optimum(seed: int, share: float) -> None:
+    """X w* >= 0 and a penalty: let v be the best linear neuron. A part t of it as a ReLU neuron costs as much, and adds
+    t (-X v)_+ to the outputs, on rows where the residual is positive. If X v >= 0, the fit is the same."""
+    X, planted = np.random.default_rng(seed).standard_normal((16, 12)) / 4, np.eye(12)[0]
+    X *= np.sign(X @ planted)[:, None]
+    y = X @ planted
+    values, axes = np.linalg.eigh(X.T @ X)
+    b = axes.T @ X.T @ y
+    beta = share * np.linalg.norm(b)
+    length = brentq(lambda t: np.linalg.norm(b / (t * values + beta)) - 1, 0.0, 1e3)
+    v = length * axes @ (b / (length * values + beta))
+    r, added = y - X @ v, np.maximum(-X @ v, 0)
+    np.testing.assert_allclose(X.T @ r, beta * v / np.linalg.norm(v), atol=1e-9)  # v is the best linear neuron
+    assert r @ added > 0 or not added.any()
+    t = min(1.0, r @ added / (added @ added)) if added.any() else 1.0
+    error = y - (1 - t) * X @ v - np.maximum(t * X @ v, 0)
+    assert error @ error < r @ r if added.any() else np.allclose(error, r, atol=1e-12)
 
 
 def test_lemma_5() -> None:
