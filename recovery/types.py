@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
+EPS = float(np.finfo(float).eps)
+"""Distance of 1 from the next float64."""
 Codes = NDArray[np.integer[Any]]
 """Codes of a categorical column: indices into its values, in a compact integer type."""
 Rng = np.random.Generator

@@ -62,7 +62,7 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
         for j in range(d):
             mu = max(mu, q[j] / tau * ABOVE + abs(turned[j]))
         # find mu with ||u|| = 1, where u_j = v_j / (mu - q_j / tau), by Newton's method on 1 / ||u||, which is nearly
-        # linear in mu
+        # linear in mu. A rough mu will do, because every larger mu gives a bound
         for _newton in range(6):
             square, slope = 0.0, 0.0
             for j in range(d):

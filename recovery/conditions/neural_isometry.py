@@ -25,24 +25,17 @@ from recovery.conditions.search import BestPattern, most_active, search_pattern,
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.groups import Groups
-from recovery.programs.integers import exact_rank, integer_rows
-from recovery.programs.orthonormal import projection_norms
+from recovery.programs.integers import MOST_ENTRIES, exact_rank, integer_rows
+from recovery.programs.orthonormal import CHUNK_BYTES, PROJECTED, projection_norms
 from recovery.programs.uniqueness import Candidate, planted_candidate
-from recovery.types import Array, Mask, Rng
+from recovery.types import EPS, Array, Mask, Rng
 
 SMALL = 1e-6
 """Margins below this are computed without cancellation, by ball arithmetic."""
-PROJECTION = 2e-10
-"""Rounding of the norm of a projection, relative to that of the dual (`recovery.programs.orthonormal`)."""
 UNSOLVED = 1e-6
 """A residual of the equations of the dual above this shows that they have no solution, if their rank is exact."""
-MOST_ENTRIES = 20_000
-"""Entries of a matrix whose rank may be computed in integers, which takes up to a tenth of a second."""
 VALUE_WIDTH = 1e-9
 """Largest distance of bounds that are stored as a value."""
-CHUNK_BYTES = 48 * 2**20
-"""Memory of the d x d matrices, and of their products, that are formed at a time."""
-EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -313,7 +306,7 @@ def _doubt(own: Groups, planted: Candidate) -> float:
         lengths = np.linalg.norm(own.coordinates, axis=0)
         s = np.linalg.svd(own.coordinates[:, lengths > 0] / lengths[lengths > 0], compute_uv=False)
         doubt += length * EPS * sum(own.base.shape) * float(s[0] / s[-1]) if s[-1] > 0 else np.inf
-    return doubt + (PROJECTION * length if own.orthonormal else 0.0)
+    return doubt + (PROJECTED * length if own.orthonormal else 0.0)
 
 
 def _among(patterns: Mask, own: Mask) -> Mask:

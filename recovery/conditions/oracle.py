@@ -23,7 +23,7 @@ from recovery.conditions.planes import planes_of, spreads
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.groups import Groups
-from recovery.programs.orthonormal import projection_norms
+from recovery.programs.orthonormal import PROJECTED, projection_norms
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-8
@@ -32,8 +32,6 @@ ROUNDING = 1e-11
 """Rounding of a bound, relative to the same sum."""
 LEAF_ROUNDING = 1e-12
 """Rounding of the bounds and sums of a leaf, relative to the same sum."""
-PROJECTED = 1e-10
-"""Error of norms from a Cholesky factor, relative to the norm of lam (`recovery.programs.orthonormal`)."""
 RANK = 1e-12
 """Entries of lam below this, relative to its norm, count as zero for neurons normalised after the ReLU."""
 TINY = 1e-30
@@ -96,7 +94,7 @@ def _largest_projection(groups: Groups, lam: Array, known: Mask | None, nodes: i
     best = int(np.argmax(values))
     value, point = float(values[best]), points[:, best] / np.linalg.norm(points[:, best])
     # where rounding might decide the rank of D U, the projection may be as long as lam
-    upper = scale if unsure.any() else value + 2 * PROJECTED * scale
+    upper = scale if unsure.any() else value + PROJECTED * scale
     return Bounds(value, upper, point, cells.shape[1])
 
 
@@ -109,7 +107,7 @@ def _cells(base: bytes, rank: int) -> tuple[Mask, Array]:
 def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None, nodes: int, stop: bool) -> Bounds:
     scale = float(np.linalg.norm(lam))
     # set entries of lam that are zero up to rounding to 0, because the search would split at them. Values change by
-    # less than the sum of these entries
+    # less than the norm of these entries, at most sqrt(n) RANK of the norm of lam
     lam = np.where((np.abs(lam) > RANK * scale) & base.any(axis=1), lam, 0.0)
     if not lam.any():
         return Bounds(0.0, 0.0, np.zeros(base.shape[1]), 0)

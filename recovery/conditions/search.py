@@ -140,7 +140,10 @@ def _delete(X: Array, weights: Array) -> BestPattern:
 
 
 def _hinge_fit(X: Array, weights: Array, h: Array) -> Array:
-    """Return the h that minimises 1/2 sum c_i (1 - x_i.h)_+^2, by damped Newton steps from h with a small ridge."""
+    """Return the h that minimises 1/2 sum c_i (1 - x_i.h)_+^2, by damped Newton steps from h with a small ridge.
+
+    Where its limits end it early, `most_active` may delete or leave out a row too many; what it returns still holds.
+    """
     slack: Array = 1.0 - X @ h
     value = 0.5 * float(weights @ np.maximum(slack, 0.0) ** 2)
     for _ in range(30):
@@ -170,11 +173,13 @@ def _hinge_fit(X: Array, weights: Array, h: Array) -> Array:
 
 
 STEPS = 800
+"""Steps of each ascent."""
 SCORED = 20
 """Steps from one exact score to the next, in the last two thirds of the steps."""
 FIRST_TAU, LAST_TAU = 1.0, 0.01
 """Widths of the logistic function, in mean lengths of rows divided by sqrt(d)."""
 FIRST_STEP, LAST_STEP, MOMENTUM = 0.15, 0.0075, 0.9
+"""First and last length of a step on the unit sphere, and the share of the last velocity that is kept."""
 
 
 def smoothed_search(

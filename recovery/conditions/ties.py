@@ -16,9 +16,7 @@ import scipy
 from flint import arb
 
 from recovery.conditions.balls import Unproved, at_rising_precision, column, matrix, middle, nearest_solution
-from recovery.types import Array, Index, Mask
-
-EPS = float(np.finfo(float).eps)
+from recovery.types import EPS, Array, Index, Mask
 
 
 def exact_signs(F: Array, w: Array) -> Array:

@@ -15,7 +15,7 @@ import scipy
 
 from recovery.instances.hulls import separate
 from recovery.instances.patterns import live_rows
-from recovery.types import Array
+from recovery.types import EPS, Array
 
 NEGLIGIBLE = 1e-9
 """Entries of u below this fraction of the largest count as zero."""
@@ -24,6 +24,7 @@ MOST_STEPS = 50
 MANY_ROWS = 2.5
 """Rows per variable from which a draw usually has no all-ones pattern, which projections usually prove."""
 MOST_PROJECTIONS = 8
+"""Limit of projections, after which Newton's method goes on."""
 LEAST = 0.2
 """Fraction of the mean of u at which small entries are reflected: Gaussian draws then take 5 projections at 3 rows per
 variable, 3 at 4, 2 at 6, and none at 20."""
@@ -37,7 +38,6 @@ WELL_CONDITIONED = 1e10
 """Largest ||S||^2 tr (S^T S)^-1 at which rounding changes this trace by less than a factor of two."""
 EXTREME = 300
 """Largest exponent of two of the largest entry of a row that needs no scaling."""
-EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from recovery.text import did_you_mean, printable
 from recovery.types import Array, Mask, Rng
 
 LARGEST = 1e100
-"""Larger numbers overflow when squared, and their reciprocals underflow."""
+"""Products of three numbers up to this do not overflow, and those of three reciprocals do not underflow."""
 FEWEST_NUMBERED = 5
 """With fewer rows, a column may number them by chance."""
 
@@ -33,8 +33,8 @@ def read_columns(path: str | Path) -> Columns:
 
     CSV is UTF-8, may have a header line, and `,`, `;` or tabs between entries, with decimal commas next to `;`. Parquet
     columns must be numeric; .npy must contain a 2-D array (pickles are refused). Raises `DataError` for a missing or
-    unreadable file; for two columns with the same name; for text, NaN or infinity, with their place; for numbers too
-    large or small to be squared; and for a first column without a name that numbers the rows.
+    unreadable file; for two columns with the same name; for text, NaN or infinity, with their place; for non-zero
+    numbers beyond 1e100 or below 1e-100; and for a first column without a name that numbers the rows.
     """
     path = Path(path)
     kind = path.suffix.lower()

@@ -12,8 +12,8 @@ from recovery.programs.integers import integer_rows
 from recovery.types import Array, Index
 
 SHARE = 4
-"""A direction is accepted if its least product is this share of its squared length: optimal for rows of equal length
-within this factor."""
+"""A direction is accepted if its squared length is at most this multiple of its least product: optimal within this
+factor for rows of equal length."""
 MOST_STEPS = 60
 """Limit of steps, per column; 2 or 3 are usual."""
 

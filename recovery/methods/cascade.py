@@ -3,8 +3,9 @@
 A stage takes the problem and the `State` of its trial, and returns a `Decision` or None. The stages before any solve
 are in order of cost:
 1. isometry: the least-norm dual is a certificate (one matrix product);
-2. duplicate: another group can hold a planted neuron at the same norm, so the planted weights are not unique;
-3. search: Newton's method finds a dual certificate, or a direction of descent.
+2. misfit: the planted weights do not have the labels, which leaves the verdict undecided;
+3. duplicate: another group can hold a planted neuron at the same norm, so the planted weights are not unique;
+4. search: Newton's method finds a dual certificate, or a direction of descent.
 A certificate for the gated program is one for the exact program. Off the planted rows the exact program constrains
 only projections on cones. What these leave open, a solve may settle. The row is written once, from the last state.
 """
@@ -29,6 +30,7 @@ from recovery.solvers.dual_search import DualSearch, search_dual, search_exact_d
 from recovery.types import Array
 
 SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
+"""Limits on the dual norms of the other groups, tried in turn."""
 NOT_PLANTED = "the planted weights are no weights of the program that have the labels"
 """Reason where labels were edited or rounded too far, or where a confined program cannot hold the planted neuron."""
 UNSOUGHT = "a cheaper interpolant was not looked for"
@@ -40,7 +42,8 @@ SEARCHED = "over all patterns it depends on which of them a search found"
 """Reasons why a row lacks a value."""
 OUTSIDE = 1e-6
 """A planted direction, of norm 1, with a component of this length outside the row space of its group is not optimal:
-without the component it costs less. Rounding is far smaller."""
+without the component it costs less. A row of a cone is tight if its product with the neuron is below this fraction of
+their norms. Rounding is far smaller."""
 
 
 @dataclass(frozen=True)

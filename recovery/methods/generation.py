@@ -40,8 +40,10 @@ draws need more, and minutes."""
 PATIENCE = 8
 """Rounds until the next margin is tried. That no dual keeps a margin is often not detected."""
 SEARCH_ROUNDS = 30
+"""Limit on the rounds of a search without proof."""
 MOST_ADDED = 0.5
-"""Largest number of patterns added in one round of a search without proof, as a share of those present."""
+"""Largest number of patterns added in one round of a search without proof, as a share of those present; 20 may
+always be added."""
 SEARCH_EXCESS = 1e-6
 """A search without proof ignores dual norms that exceed the penalty by less than this fraction of it."""
 ALLOWED = 0.1

@@ -24,9 +24,8 @@ from recovery.programs.integers import exact_rank, integer_rows
 from recovery.programs.program import Program
 from recovery.programs.range_factor import gram_factor
 from recovery.programs.uniqueness import MARGIN, Candidate
-from recovery.types import Array, Index
+from recovery.types import EPS, Array, Index
 
-EPS = float(np.finfo(float).eps)
 ROUNDS = 3
 """Number of times that the residual is interpolated. Only rounding remains after that."""
 SPARE = 8

@@ -212,6 +212,7 @@ class NeuronPricing(Pricing):
         scale = np.where(scale > 0, scale, 1.0)
         self.multipliers, distance = scipy.optimize.nnls(system / scale, target, maxiter=50 * system.shape[1])
         residual = system @ (self.multipliers / scale) - target
+        # at distance 0, up to the rounding of nnls, no dual keeps the limits
         if distance < 1e-7 or residual[-1] >= 0:
             return None
         lam: Array = first - residual[:-1] / residual[-1]

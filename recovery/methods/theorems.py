@@ -23,18 +23,15 @@ from recovery.methods.cascade import Decision
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.representation import planted_neurons
 from recovery.programs.certificate import Certified, certify
-from recovery.programs.integers import exact_rank, integer_rows
+from recovery.programs.integers import MOST_ENTRIES, exact_rank, integer_rows
 from recovery.programs.orthonormal import SURE
 from recovery.programs.solution import Solution
-from recovery.types import Array
+from recovery.types import EPS, Array
 
-EPS = float(np.finfo(float).eps)
 ORTHONORMAL = 1e-10
 """Largest ||B^T B - I|| at which B counts as orthonormal."""
 CERTAIN = 1e-9
 """Products x.w above this fraction of ||x|| ||w|| have a certain sign."""
-MOST_ENTRIES = 20_000
-"""Entries of a matrix whose rank may be computed in integers, which takes up to a tenth of a second."""
 
 
 def decide_by_theorem(problem: PlantedProgram) -> Decision | None:

@@ -14,9 +14,11 @@ from recovery.programs.solution import Solution
 from recovery.types import Array, Mask
 
 RESIDUAL_TOLERANCE = 1e-8
+"""Largest relative residual of weights that count as an interpolant."""
 CONE_TOLERANCE = 1e-8
+"""Largest distance from their cones of weights that count as inside."""
 ACTIVE_TOLERANCE = 1e-6
-"""A group is active if its norm exceeds this fraction of the largest."""
+"""A group, or a trained neuron, is active if its norm exceeds this fraction of the largest."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from recovery.programs.solution import Multipliers
 from recovery.types import Array, Index, Mask
 
 FIRST = 8
-"""Groups of the longest images, whose projections bound those of the other groups from below."""
+"""Groups of the longest images, projected first: projections of the others are completed only if they may be longer."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class ExactProgram(Program):
     """
 
     kind = "exact"
+    # looser than for gated programs, because projections leave such gaps at degenerate programs (`UNSEEN`)
     gap_tolerance = 1e-6
     has_cones = True
 

@@ -8,6 +8,8 @@ from recovery.types import Array
 
 Whole = tuple[int, ...]
 """A row, up to a positive factor: integers."""
+MOST_ENTRIES = 20_000
+"""Entries of a matrix whose rank may be computed in integers, which takes up to a tenth of a second."""
 
 
 def integer_rows(X: Array) -> list[Whole]:

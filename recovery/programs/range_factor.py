@@ -10,7 +10,8 @@ from recovery.types import Array
 WELL_CONDITIONED = 1e-8
 """Reciprocal condition number of A^T A up to which singular values of A are used instead of its Cholesky factor."""
 RANK_TOLERANCE = 1e-10
-"""Singular values below this fraction of the largest count as zero."""
+"""Singular values below this fraction of the largest count as zero; for rows of an orthonormal base, those below this
+number, because the largest is at most 1."""
 
 
 def gram_factor(gram: Array) -> tuple[Array, float] | None:

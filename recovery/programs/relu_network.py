@@ -17,7 +17,7 @@ FLAT = 1e-40
 
 
 MOST_FLIPPED = 16
-"""Largest number of units whose sets are all examined."""
+"""Largest number of units whose sets are all examined; one unit more doubles the number of sets."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array, Index, Mask
 
 KEPT = 2**24
-"""Maximum number of stored entries of projections, 8 bytes each; further projections are computed again in each sum."""
+"""Maximum number of stored entries of projections, 128 MiB; further projections are computed again in each sum."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
@@ -103,7 +103,7 @@ class ProjectionSums:
         self._weights, self._sum = np.zeros(p), np.zeros((n, n))
 
     def weighted(self, chosen: Index, c: Array, close: float = 0.0) -> Array:
-        """Return sum_g c_g A_g A_g^T over the chosen groups, c > 0; shape (n, n).
+        """Return sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n).
 
         A weight that differs from its last value by at most the fraction `close` may keep that value.
         """

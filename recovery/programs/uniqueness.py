@@ -18,7 +18,7 @@ from recovery.programs.solution import Multipliers
 from recovery.types import Array, Index, Mask
 
 EQUALITY_TOLERANCE = 1e-9
-"""Largest accepted ||A_S^T lam - u||; u has unit rows."""
+"""Largest accepted ||A_S^T lam - u||; u has unit rows. A hundredth of MARGIN."""
 MARGIN = 1e-7
 """Strict inequalities must hold by this margin: far above rounding, far below the resolution of a sample."""
 

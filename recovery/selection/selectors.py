@@ -83,6 +83,7 @@ def cut(importances: Array, cutoff: Cutoff, rng: Rng, count: int | None = None) 
 
 
 FOLDS = 5
+"""Parts of the rows in the cross-validation of lasso and OMP."""
 TREES = 100
 """scikit-learn's default; P3 does not state the number."""
 
@@ -93,7 +94,7 @@ SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
 def baseline(name: str, seed: int, columns: int, trees: int) -> Any:
     """Return an unfitted scikit-learn model of P3, section 4: lasso, OMP, random forest or gradient boosting.
 
-    Cross-validation over 5 shuffled parts chooses lasso and OMP. Forest and boosting have `trees` trees.
+    Cross-validation over `FOLDS` shuffled parts chooses lasso and OMP. Forest and boosting have `trees` trees.
     """
     from sklearn import ensemble, linear_model
     from sklearn.model_selection import KFold

@@ -18,6 +18,7 @@ from recovery.solvers.newton import solve_newton
 from recovery.types import Array
 
 TOLERANCE = 1e-8
+"""A hundredth of the gap that proves an optimum (`ExactProgram.gap_tolerance`)."""
 ROUGHLY, OUTSIDE, LEAVING = 1e-2, 0.1, 0.1
 """A gated solution that only serves as a start is solved to the gap ROUGHLY (measured: 5 to 20 % faster for 80 to 100
 rows, as fast for more). It leaves its cones if groups outside them, by more than the fraction OUTSIDE of their largest

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from recovery.programs.certificate import certify
+from recovery.programs.certificate import RESIDUAL_TOLERANCE, certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome, Solution
 from recovery.solvers.controls import GATED, Controls
@@ -13,6 +13,7 @@ from recovery.solvers.proximal_newton import DualProblem, JudgedPoint, Start, pr
 from recovery.types import Array, Index
 
 TOLERANCE = 1e-10
+"""A hundredth of the gap that proves an optimum (`GatedProgram.gap_tolerance`)."""
 STRONG, FITTED, OUTSIDE = 1e-2, 0.8, (1.3, 1.01)
 """If beta exceeds the fraction STRONG of the least beta without weights, s starts larger, by the root of the ratio: few
 groups stay active, and large steps exclude the others sooner (at a tenth, 12 steps become 9, measured). If the linear
@@ -58,7 +59,7 @@ class GatedProblem(DualProblem):
         K = groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))
         values, vectors = np.linalg.eigh(K)
         null = vectors[:, values <= 1e-13 * groups.n * values[-1]]
-        return float(np.linalg.norm(null.T @ y)) > 1e-8 * float(np.linalg.norm(y))
+        return float(np.linalg.norm(null.T @ y)) > RESIDUAL_TOLERANCE * float(np.linalg.norm(y))
 
 
 def solve_newton(

@@ -12,6 +12,7 @@ import scipy
 from recovery.types import Array, Rng
 
 RESTARTS = 10
+"""Most starts; they end sooner once the residual is rounding."""
 SWEEPS = 50
 """Upper limit; `refine` converges quadratically, in 5 to 15 sweeps from a Jennrich start."""
 STEP = 1e-14

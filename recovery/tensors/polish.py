@@ -18,6 +18,7 @@ PER_START = 60
 """Most evaluations per start. Exact fits of 5 and 8 neurons in 10 dimensions took 11 to 32; other starts end in local
 minima."""
 BLOCK = 4096
+"""Rows of the Jacobian that are formed at a time."""
 FIRST, LEAST = 1e-3, 1e-12
 """First and least damping, relative to the diagonal of J^T J, which is singular: (c w_i, a_i / c) has the same loss."""
 ROUNDING, SMALLEST = 1e-26, 1e-14

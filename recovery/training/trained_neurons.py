@@ -4,11 +4,10 @@ import numpy as np
 import scipy
 from scipy.optimize import lsq_linear
 
+from recovery.programs.certificate import ACTIVE_TOLERANCE
 from recovery.training.models import Empirical, Parameters, outputs
 from recovery.types import Array, Index
 
-NEGLIGIBLE = 1e-6
-"""A neuron counts when its weight exceeds this fraction of the largest."""
 COLINEAR = 1e-4
 """Two neurons with one activation pattern are merged when 1 - cos of their angle is below this (0.8 degrees)."""
 
@@ -71,7 +70,7 @@ def count_merged(parameters: Parameters, X: Array) -> int:
     sizes = np.linalg.norm(V, axis=1) * active.any(axis=0)
     if not parameters.normalized:
         sizes = sizes * np.linalg.norm(W, axis=1)
-    kept = np.flatnonzero(sizes > NEGLIGIBLE * sizes.max(initial=0.0))
+    kept = np.flatnonzero(sizes > ACTIVE_TOLERANCE * sizes.max(initial=0.0))
     if not kept.size:
         return 0
     W, V, patterns = W[kept], V[kept], np.packbits(active[:, kept], axis=0)

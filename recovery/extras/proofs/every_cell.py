@@ -28,13 +28,12 @@ from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.planes import spreads
 from recovery.extras.proofs.dual_sums import DualSums
-from recovery.extras.proofs.leaves import bounds_of_leaves
+from recovery.extras.proofs.leaves import ABOVE, bounds_of_leaves
 from recovery.programs.integers import integer_rows
 from recovery.types import Array, Codes, Index, Mask
 
 GOAL = 1.0 - 1e-10
 """Target of floating-point bounds: below 1 by far more than rounding, and far less than the margins of verdicts."""
-ABOVE = 1e-11
 Leaf = tuple[Codes, float, float]
 """Signs of the first rows, mu and tau."""
 

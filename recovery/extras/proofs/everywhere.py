@@ -20,11 +20,8 @@ from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.oracle import TOLERANCE, Difference, difference
 from recovery.conditions.planes import spreads
 from recovery.extras.proofs.dual_sums import DualSums, check_own, checked_sums
-from recovery.extras.proofs.leaves import bounds_of_leaves, check_search, grown_tree
+from recovery.extras.proofs.leaves import ABOVE, bounds_of_leaves, check_search, grown_tree
 from recovery.types import Array, Index, Mask
-
-ABOVE = 1e-11
-"""Added to mu, which is then certainly above max q / tau."""
 
 
 def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:

@@ -14,6 +14,9 @@ from recovery.conditions.balls import Unproved, cholesky, column, dot, length, m
 from recovery.conditions.branching import BOUND, KNOWN
 from recovery.types import Array, Index, Mask
 
+ABOVE = 1e-11
+"""Added to mu, which is then certainly above max q / tau."""
+
 
 def bounds_of_leaves(
     sums: Sequence[Sequence[arb]], opened: list[list[arb]], floats: Array, numbers: Sequence[tuple[float, float]]
