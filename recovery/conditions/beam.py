@@ -17,21 +17,13 @@ from recovery.types import Array, Mask
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
-def beam_search(
-    rows: Array, weights: Array, linear: Array | None = None, *, width: int, known: Mask | None = None
-) -> BestPattern | None:
-    """Return the best pattern found for rows (n, d), weights t (n,) and linear c (d,), known patterns (n, k) excluded.
-
-    None where all sums are zero, or where only known patterns were found.
-    """
-    met = beam_patterns(rows, weights, linear, width=width, known=known)
-    return met[0] if met else None
-
-
 def beam_patterns(
     rows: Array, weights: Array, linear: Array | None = None, *, width: int, known: Mask | None = None
 ) -> list[BestPattern]:
-    """Return all patterns at the end of the beam search, the best first; arguments as for `beam_search`."""
+    """Return the patterns at the end of the beam search, the best first, without the known patterns (n, k).
+
+    For rows (n, d), weights t (n,) and linear c (d,). None are found where all sums are zero.
+    """
     planes = planes_of(rows, weights, linear, known)
     if planes is None:
         return []

@@ -8,6 +8,9 @@ ReLU's length also the active rows of g must be independent. For one neuron all 
 rationals decide what balls leave open.
 """
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq, fmpq_mat
 
@@ -76,31 +79,26 @@ def _metric_times(balls: Balls, g: int, w: list[arb], chosen: Index) -> list[arb
     return [dot([row[j] for row in balls.rows], z) for j in chosen]
 
 
-class ExactMargins:
-    """The margins 1 - ||A_g^T lam|| of a model's groups g, for the least-norm dual lam; their signs are proved."""
+def exact_margins(model: Model) -> Callable[[int], float | None]:
+    """Return g -> 1 - ||A_g^T lam||, rounded, for the least-norm dual lam; None where its sign is not proved."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self._found: dict[int, tuple[Balls, list[arb]] | None] = {}
+    @cache
+    def dual(bits: int) -> tuple[Balls, list[arb]] | None:
+        del bits  # the key: at each precision the dual is computed once
+        try:
+            balls = Balls(model)
+            return balls, corrected(balls, np.zeros(len(model.X)))
+        except Unproved:
+            return None
 
-    def __call__(self, g: int) -> float | None:
-        """Return the margin of group g, rounded; None where its sign is not proved."""
+    def margin(g: int) -> float | None:
         for bits in PRECISIONS:
             with ctx.workprec(bits):
-                if (found := self._dual(bits)) is not None:
-                    margin = _margin(*found, g)
-                    if margin is not None:
-                        return margin
-        return _rational_margin(self.model, g)
+                if (found := dual(bits)) is not None and (proved := _margin(*found, g)) is not None:
+                    return proved
+        return _rational_margin(model, g)
 
-    def _dual(self, bits: int) -> tuple[Balls, list[arb]] | None:
-        if bits not in self._found:
-            try:
-                balls = Balls(self.model)
-                self._found[bits] = balls, corrected(balls, np.zeros(len(self.model.X)))
-            except Unproved:
-                self._found[bits] = None
-        return self._found[bits]
+    return margin
 
 
 def _margin(balls: Balls, dual: list[arb], g: int) -> float | None:

@@ -102,17 +102,14 @@ def model_of(instance: Instance, architecture: Architecture) -> Model:
     neurons = instance.planted
     assert isinstance(neurons, Neurons)
     F, W = architecture.features(instance.X), architecture.lift(neurons.directions, instance.X)
-    patterns = architecture.groups(instance.X, instance.patterns).patterns
-    owner = [0] * len(neurons.signs)
+    groups, owner = architecture.groups(instance.X, instance.patterns), [0] * len(neurons.signs)
     if not neurons.linear:
         # one product for all neurons, as in the draw of the patterns: a product of another shape may round to others
-        for i, own in enumerate(patterns_of(F, W).T):
-            same = (patterns == own[:, None]).all(axis=0)
-            same[: int(architecture.skip)] = False
-            if not same.any():
-                raise Unproved("a planted neuron has no pattern among those of the program")
-            owner[i] = int(np.argmax(same))
-    return Model(architecture, F, patterns, W, neurons.signs, tuple(owner), neurons.form == "normalized_relu")
+        try:
+            owner = [groups.find(own) for own in patterns_of(F, W).T]
+        except KeyError:
+            raise Unproved("a planted neuron has no pattern among those of the program") from None
+    return Model(architecture, F, groups.patterns, W, neurons.signs, tuple(owner), neurons.form == "normalized_relu")
 
 
 class Balls:
@@ -122,11 +119,6 @@ class Balls:
         self.model = model
         self.X = matrix(model.X)
         self.rows = self.X.tolist()
-
-    @cached_property
-    def gram(self) -> arb_mat:
-        """The Gram matrix X^T X."""
-        return self.X.transpose() * self.X
 
     @cached_property
     def base_columns(self) -> Index:

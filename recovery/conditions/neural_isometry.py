@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recovery.conditions.exact_dual import ExactMargins, uniform_margin
+from recovery.conditions.exact_dual import exact_margins, uniform_margin
 from recovery.conditions.exact_model import Model
 from recovery.conditions.oracle import dual_terms, gated_dual
 from recovery.conditions.search import BestPattern, most_active, search_pattern, smoothed_search
-from recovery.errors import ParameterError
-from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.programs.architecture import Architecture
 from recovery.programs.groups import Groups
 from recovery.programs.integers import MOST_ENTRIES, exact_rank, integer_rows
 from recovery.programs.orthonormal import CHUNK_BYTES, PROJECTED, projection_norms
@@ -133,7 +132,7 @@ class PlantedDual:
         together = np.hstack([self.own.patterns, patterns])
         first, k = int(self.own.linear), len(self.signs)
         owner = tuple(range(first, first + k)) if self.patterns.shape[1] else (0,)
-        exact = ExactMargins(Model(self.architecture, self.X, together, self.neurons, self.signs, owner))
+        exact = exact_margins(Model(self.architecture, self.X, together, self.neurons, self.signs, owner))
 
         def margin(j: int) -> float | None:
             return exact(0 if j == patterns.shape[1] else self.own.count + j)
@@ -153,8 +152,7 @@ def neural_isometry(
     """Evaluate the condition for recovering planted neurons over the patterns (n, p) that differ from theirs.
 
     directions (d, k) and signs (k,): of the neurons, which have the activation of the architecture, or with `linear` of
-    one linear neuron. Raises `ParameterError` for a linear neuron without a skip connection. Source: P1, Definitions 2
-    to 6.
+    one linear neuron beside a skip connection. Source: P1, Definitions 2 to 6.
     """
     name = architecture.condition(len(signs), linear=linear)
     planted = planted_dual(architecture, X, directions, signs, linear=linear)
@@ -243,14 +241,9 @@ def planted_dual(architecture: Architecture, X: Array, directions: Array, signs:
     """Return the dual of the planted neurons, given as in `neural_isometry`.
 
     In the coordinates of the base u_g = r_i w_i/||w_i||; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises
-    `ParameterError`.
+    `ParameterError` for an architecture without isometry conditions.
     """
     architecture.require("isometry")
-    if linear and not architecture.skip:
-        raise ParameterError(
-            f"architecture {architecture.name!r} has no skip connection, so no linear neuron to recover a planted "
-            f"linear model with; those that have one are {', '.join(a.name for a in ARCHITECTURES.values() if a.skip)}"
-        )
     F, neurons = architecture.features(X), architecture.lift(directions, X)
     own = architecture.groups(X, F @ neurons[:, : 0 if linear else None] >= 0)
     W, first = np.zeros((own.count, own.rank)), int(own.linear and not linear)

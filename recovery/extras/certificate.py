@@ -14,7 +14,7 @@ from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError, StoreError
 from recovery.instances.draw import Instance
 from recovery.methods.columns import checked
-from recovery.methods.convex import PlantedProgram
+from recovery.methods.convex import solve
 from recovery.methods.min_norm import ConvexMethod
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate
@@ -240,7 +240,7 @@ def certificate(results: str | Path, trial_id: str, *, trust: bool = False) -> T
     assert evidence is not None, "convex methods form a program"
     program, found = evidence.program, evidence.found
     if found is None:  # the verdict needed no weights, or no dual
-        found = PlantedProgram(instance, architecture, program).solve(method.solver)
+        found = solve(program, method.solver)
     row: Row = {"trial_id": trial.id, "status": "ok", **checked(result, method.columns)}
     stored, agrees = stored_rows(grid, [trial]).get(trial.id), True
     differences: Sequence[ColumnDifference] = ()

@@ -30,7 +30,7 @@ from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Instance
 from recovery.methods.cascade import descents, duals
-from recovery.methods.convex import PlantedProgram
+from recovery.methods.convex import PlantedProgram, solve
 from recovery.methods.generation import Generation, grown_program
 from recovery.methods.interpolant import interior_weights, interpolant_near
 from recovery.methods.min_norm import ConvexMethod, MinNorm
@@ -205,7 +205,7 @@ class _Case:
     @cached_property
     def solution(self) -> Solution:
         """The solution of the program by the default solver."""
-        return self.problem.solve("auto").solution
+        return solve(self.problem.program, "auto").solution
 
     def multipliers(self, lam: Array, groups: list[int], signs: list[int]) -> Array:
         """Return the multipliers of the cones of signed groups at the dual `lam`."""
@@ -218,7 +218,7 @@ class _Case:
         for W in (self.solution.W, *descents(problem)):
             near = interpolant_near(problem.program, problem.features, W, problem.planted)
             if near is not None:
-                yield raw_weights(problem.program, near.W)
+                yield raw_weights(problem.program, near[0])
             elif self.cones is None:
                 yield raw_weights(problem.program, W)
 

@@ -21,14 +21,14 @@ FEWEST_NUMBERED = 5
 
 
 @dataclass(frozen=True)
-class Columns:
+class Table:
     """A matrix (rows, columns) with the names of its columns; without a name, the position from 1."""
 
     X: Array
     names: tuple[str, ...]
 
 
-def read_columns(path: str | Path) -> Columns:
+def read_columns(path: str | Path) -> Table:
     """Read a numeric matrix, float64 and finite.
 
     CSV is UTF-8, may have a header line, and `,`, `;` or tabs between entries, with decimal commas next to `;`. Parquet
@@ -71,7 +71,7 @@ def read_columns(path: str | Path) -> Columns:
             f"{path}: its first column has no name and numbers the rows: an index that was saved with the data? Write "
             "the file without it"
         )
-    return Columns(np.ascontiguousarray(matrix), tuple(names))
+    return Table(np.ascontiguousarray(matrix), tuple(names))
 
 
 def _numbers(column: Any, name: str, path: Path) -> Array:
@@ -142,7 +142,7 @@ def _numbers_rows(column: Array) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _load(path: str, digest: str) -> Columns:
+def _load(path: str, digest: str) -> Table:
     if digest_of(path) != digest:
         raise DataError(f"{path}: the file changed: it is not the one with SHA-256 {digest[:12]}...")
     return read_columns(path)
@@ -177,7 +177,7 @@ class File:
         return rows, columns
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> Table:
         """The whole matrix, with the names of its columns."""
         return _load(self.path, self.digest)
 

@@ -7,16 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from recovery.conditions.ties import neighbours, reaches, twins
+from recovery.conditions.ties import exact_signs, neighbours, reaches, twins
 from recovery.instances.draw import Instance
+from recovery.instances.patterns import live_rows, patterns_of
 from recovery.methods.interpolant import interpolant_near
-from recovery.methods.representation import (
-    dead_neurons,
-    planted_groups,
-    planted_neurons,
-    planted_rows,
-    planted_weights,
-)
+from recovery.methods.representation import planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE, Certified, certify, relative
 from recovery.programs.exact import ExactProgram
@@ -36,6 +31,8 @@ UNSURE = "rows of very different norms: rounding decides the ranges of normalise
 BLANK = "the planted weights are zero on the data: there is nothing to recover"
 DEAD = "a planted neuron is active on no row: no program has a group for it"
 CANCELLED = "planted neurons cancel up to rounding: it decides what is left of them"
+ZERO = 1e-12
+"""Products x.w below this fraction of ||F|| ||w|| may be zero exactly; their signs are then computed in fractions."""
 CANCELLING = 1e-10
 """If the sum of the planted neurons of a group is smaller than their norms by this factor, rounding decides it."""
 LOWER = 1e-7
@@ -87,8 +84,59 @@ class PlantedProgram:
 
     @cached_property
     def planted(self) -> Array:
-        """The planted weights W* in the variables of the program."""
-        return planted_weights(self.program, self.instance, self.architecture)
+        """W* with F(W*) = the noiseless labels: the skip connection, or each neuron in the row of its pattern and sign.
+
+        Neurons that are active on no row are left out, because no program has a group for them (`dead`).
+        """
+        W = np.zeros((self.program.size, self.program.groups.rank))
+        for k, value in self._rows():
+            W[k] += value
+        return W
+
+    def _rows(self) -> Iterator[tuple[int, Array]]:
+        """Yield the row of W* and the weight that each planted neuron adds to it."""
+        neurons = planted_neurons(self.instance)
+        if neurons.linear:
+            yield 0, self.program.groups.coordinates @ (self.lifted @ neurons.signs)
+            return
+        sizes = neurons.sizes(self.instance.X)
+        for i, g in self.owners:
+            k, value = self.program.place(g, float(neurons.signs[i]), self.lifted[:, i], self.features)
+            yield k, value / sizes[i]
+
+    @cached_property
+    def lifted(self) -> Array:
+        """The planted neurons as they act on the features, (d', k)."""
+        return self.architecture.lift(planted_neurons(self.instance).directions, self.instance.X)
+
+    @cached_property
+    def owners(self) -> list[tuple[int, int]]:
+        """Each planted neuron that is active on some row, with the group of its pattern.
+
+        Rounding may decide the sign of a product that is nearly zero. All neurons are therefore multiplied at once, as
+        in the draw of the patterns: a product of another shape may round to another pattern, which no group has.
+        """
+        own = patterns_of(self.features, self.lifted)
+        return [(i, self.program.groups.find(own[:, i])) for i in range(own.shape[1]) if i not in self.dead]
+
+    @cached_property
+    def dead(self) -> list[int]:
+        """The planted neurons whose image is exactly zero or whose pattern is empty; no shipped model draws any.
+
+        A neuron that is orthogonal to some rows and negative on the others has a pattern, and its ReLU is zero on all
+        rows.
+        """
+        if planted_neurons(self.instance).linear:
+            return []
+        F, H = self.features, self.lifted
+        own, live = patterns_of(F, H), live_rows(F)
+        dead: Mask = np.asarray(~(own if live.all() else own[live]).any(axis=0))
+        # compute exact signs only for neurons whose products with all rows are at most zero up to rounding, because an
+        # exact sign costs more than a product
+        for i in np.flatnonzero(~dead & ((F @ H).max(axis=0) <= ZERO * np.linalg.norm(F) * np.linalg.norm(H, axis=0))):
+            signs = exact_signs(F, H[:, i])
+            dead[i] = not (signs > 0).any() and (self.architecture.slope == 0.0 or not signs.any())
+        return np.flatnonzero(dead).tolist()
 
     @cached_property
     def planted_cost(self) -> float:
@@ -111,7 +159,7 @@ class PlantedProgram:
         """Reason why recovery is ill-posed or undecidable in double precision, or None."""
         if not self.instance.y.any() and not self.planted.any():
             return BLANK
-        if dead_neurons(self.instance, self.architecture):
+        if self.dead:
             return DEAD
         normalised = self.architecture.normalized
         if normalised and not ranks_are_sure(self.features, self.instance.patterns):
@@ -119,7 +167,7 @@ class PlantedProgram:
         if planted_neurons(self.instance).directions.shape[1] == 1:
             return None
         whole = np.zeros(self.program.size)
-        for k, value in planted_rows(self.program, self.instance, self.architecture):
+        for k, value in self._rows():
             whole[k] += float(np.linalg.norm(value))
         left = np.linalg.norm(self.planted, axis=1)
         return CANCELLED if bool(((left > 0) & (left < CANCELLING * whole)).any()) else None
@@ -188,18 +236,13 @@ class PlantedProgram:
         """Yield features, patterns, and each planted neuron with its group; whether no other planted neuron shares the
         group, and whether the neuron may be in any cone. These are the arguments of `twins`."""
         neurons, patterns = planted_neurons(self.instance), self.program.groups.patterns
-        F, H = self.features, self.architecture.lift(neurons.directions, self.instance.X)
+        F, H = self.features, self.lifted
         if neurons.linear:
             yield F, patterns, H @ neurons.signs, 0, True, not self.program.has_cones
             return
-        planted = planted_groups(self.program, self.instance, self.architecture)
-        owners = [g for _, g in planted]
-        for i, g in planted:
+        owners = [g for _, g in self.owners]
+        for i, g in self.owners:
             yield F, patterns, H[:, i], g, owners.count(g) == 1, True
-
-    def solve(self, solver: str) -> Certified:
-        """Solve the program by the solver of this name, as `solve` does."""
-        return solve(self.program, solver)
 
     def is_cheaper(self, W: Array) -> bool:
         """Return whether some interpolant near W costs less than the planted weights."""
@@ -207,7 +250,7 @@ class PlantedProgram:
         if not float(self.program.norms(W).sum()) < limit:
             return False
         near = interpolant_near(self.program, self.features, W, self.planted)
-        return near is not None and near.cost < limit
+        return near is not None and near[1] < limit
 
 
 def solve(program: Program, solver: str) -> Certified:

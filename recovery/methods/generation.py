@@ -186,7 +186,7 @@ def over_searched_patterns(problem: PlantedProgram, judge: Judge) -> Measurement
         return replace(proved, bounds=None).row(grown)
     if found.lam is None and not grown.tied:
         state = State()
-        state.take(grown.solve("auto"))
+        state.take(solve(grown.program, "auto"))
         if decide(grown, (settle,), state).decision.verdict == "not_optimal":
             return state.row(grown)
     state = judge(grown)
@@ -196,17 +196,9 @@ def over_searched_patterns(problem: PlantedProgram, judge: Judge) -> Measurement
     return state.row(grown)
 
 
-@dataclass(frozen=True)
-class Grown:
-    """A program over the patterns (n, p) that a search ended with, and its solution.
-
-    bounds: on the dual norms over all patterns, which the certificate's dual respects; None without an oracle.
-    """
-
-    patterns: Mask
-    program: Program
-    found: Certified
-    bounds: Bounds | None = None
+Grown = tuple[Mask, Program, Certified, Bounds | None]
+"""The patterns (n, p) that a search ended with, the program over them, its solution, and bounds on the dual norms over
+all patterns, which the certificate's dual respects; None without an oracle."""
 
 
 def grow(
@@ -243,7 +235,7 @@ def grow(
         if grown.shape[1] == patterns.shape[1] or last:
             break
         patterns = grown
-    return Grown(patterns, program, found, bounds)
+    return patterns, program, found, bounds
 
 
 def searched_program(problem: PlantedProgram, beam: int | None = None) -> PlantedProgram:
@@ -254,7 +246,7 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
     if problem.instance.setting.patterns.kind != "searched" or not problem.instance.y.any():
         return problem
     solver = "auto" if problem.program.has_cones else "newton"
-    return problem.over(_grown(problem, solver, beam=beam).patterns)
+    return problem.over(_grown(problem, solver, beam=beam)[0])
 
 
 def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, State]:
@@ -263,9 +255,9 @@ def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgr
     Return the program over these patterns, and the state with its solution, whose certificate has a dual that is
     feasible for all patterns because of the bounds on the largest dual norm, and with the decision of `optimal`.
     """
-    grown, state = _grown(problem, solver, nodes=problem.instance.setting.patterns.nodes), State()
-    problem = problem.over(grown.patterns)
-    state.take(grown.found, grown.bounds)
+    patterns, _, found, bounds = _grown(problem, solver, nodes=problem.instance.setting.patterns.nodes)
+    problem, state = problem.over(patterns), State()
+    state.take(found, bounds)
     return problem, decide(problem, (optimal,), state)
 
 

@@ -144,21 +144,14 @@ def _rounding(groups: Groups, V: Array) -> Array:
     return np.asarray(2 * EPS * (groups.rank + np.count_nonzero(lengths) + 8) * float(lengths.sum()) * sizes)
 
 
-@dataclass(frozen=True)
-class Interpolant:
-    """Weights in their cones that interpolate up to rounding, and a bound on the cost of nearby exact interpolants."""
+def interpolant_near(program: Program, features: Array, W: Array, planted: Array) -> tuple[Array, float] | None:
+    """Return weights near W, and a bound on the cost of exact interpolants near them; None where none can be proved.
 
-    W: Array
-    cost: float
-
-
-def interpolant_near(program: Program, features: Array, W: Array, planted: Array) -> Interpolant | None:
-    """Return an interpolant near W of the exact labels of the planted weights, or None where none can be proved.
-
+    The weights are in their cones and have the labels of the planted weights up to rounding.
     planted: weights with the labels of the program up to rounding. features (n, d'): of the neurons.
     """
     if not features.any():
-        return Interpolant(np.zeros_like(W), 0.0)
+        return np.zeros_like(W), 0.0
     balanced = program.balanced()
     groups, p = balanced.groups, balanced.groups.count
     own = np.unique(np.flatnonzero(planted.any(axis=1)) % p)
@@ -191,7 +184,7 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
         moved = _moves(balanced, reach, W, inside, further)
         cost += float(balanced.norms(moved).sum())
         W += moved
-    return Interpolant(W, cost)
+    return W, cost
 
 
 def interior_weights(program: ExactProgram, chosen: Index) -> Array:

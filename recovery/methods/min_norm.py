@@ -18,7 +18,7 @@ from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import SIGN_SYMMETRIC, SINGULAR_TIES
 from recovery.methods.cascade import BEFORE_SOLVING, State, decide, undecided
 from recovery.methods.columns import SOLUTION, SOLVED, Columns, select
-from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind
+from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind, solve
 from recovery.methods.generation import (
     optimum_over_all,
     optimum_row,
@@ -208,13 +208,13 @@ class MinNorm(ConvexMethod):
         if problem.noiseless and problem.ill_posed is not None:
             return State(undecided(problem.ill_posed))
         if not problem.noiseless or self.solver != "auto" or problem.program.norm is not L2:
-            state.take(problem.solve(self.solver))
+            state.take(solve(problem.program, self.solver))
             return decide(problem, (judge if problem.noiseless else optimal,), state)
         verdict = decide(problem, BEFORE_SOLVING, state).decision.verdict
         unsettled = verdict == "undecided" or (verdict == "not_unique" and problem.small)
         if verdict == "recovered" or not (unsettled or self.distances):
             return state
-        state.take(problem.solve(self.solver))
+        state.take(solve(problem.program, self.solver))
         return decide(problem, AFTER_SOLVING, state)
 
 
@@ -227,7 +227,7 @@ class SolvedMinNorm(MinNorm):
         state = super()._judge(problem)
         brief = problem.instance.setting.patterns.kind == "all" or problem.ill_posed is not None
         if state.found is None and state.decision.proof is None and not brief:
-            state.found = problem.solve(self.solver)
+            state.found = solve(problem.program, self.solver)
         return state
 
     def setting_cost(self, setting: Setting) -> float:
@@ -293,7 +293,7 @@ class Regularized(ConvexMethod):
             problem, state = optimum_over_all(problem, self.solver)
             row = optimum_row(problem, state)
         else:
-            state.take(problem.solve(self.solver))
+            state.take(solve(problem.program, self.solver))
             row = decide(problem, (optimal,), state).row(problem)
         if row.certificate != "gap":
             row.unmeasured["support_recovered"] = "no optimum is proved"

@@ -13,7 +13,7 @@ import numpy as np
 from recovery.errors import ParameterError
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import solve
-from recovery.methods.generation import Grown, grow
+from recovery.methods.generation import grow
 from recovery.programs.architecture import Architecture, find_architecture
 from recovery.programs.certificate import Certificate
 from recovery.programs.exact import ExactProgram
@@ -84,19 +84,19 @@ def optimum(
         return ExactProgram(replace(kind.groups(X, chosen), confined=False), y, beta)
 
     if patterns == "sampled":
-        program = form(first)
-        found = Grown(first, program, solve(program, "auto"))
+        solved, program = first, form(first)
+        found = solve(program, "auto")
     else:
-        found = grow(form, features, first, rng, nodes=nodes if patterns == "all" else None)
-    certificate = found.found.certificate
+        solved, program, found, _ = grow(form, features, first, rng, nodes=nodes if patterns == "all" else None)
+    certificate = found.certificate
     if not certificate.feasible:
         raise ParameterError(
             f"no network of this architecture was found that interpolates y: the labels of the best one miss it by "
             f"{certificate.primal_residual:.2g} of its norm; give a beta"
         )
-    network = merge(network_of(found.program, found.found.solution.W, kind))
+    network = merge(network_of(program, found.solution.W, kind))
     lower = certificate.dual_objective
-    return OptimalNetwork(network, certificate.objective, lower, certificate, found.patterns, patterns)
+    return OptimalNetwork(network, certificate.objective, lower, certificate, solved, patterns)
 
 
 def _checked(X: Any, y: Any) -> tuple[Array, Array]:

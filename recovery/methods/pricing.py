@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from recovery.conditions.ascent import ascend
-from recovery.conditions.beam import beam_search
+from recovery.conditions.beam import beam_patterns
 from recovery.conditions.oracle import Bounds, dual_terms, exact_dual, gated_dual
 from recovery.conditions.search import circle_points
 from recovery.instances.patterns import unique_patterns
@@ -35,7 +35,7 @@ CELL_MARGINS = (*NEURON_MARGINS, 1.0 - 1e-6, 1.0 - 3e-7, 1.0 - 2.1e-7)
 `PROVED_BELOW`."""
 PROVED_BELOW = 1.0 - 2.0 * MARGIN
 """A proof bounds all dual norms by this. One MARGIN is required by the certificate over the patterns found. The other
-allows for the correction to A_S^T lam = u, which moves every dual norm by less (`planted_dual`)."""
+allows for the correction to A_S^T lam = u, which moves every dual norm by less (`safe_candidate`)."""
 EXCESS = 1e-9
 """Rounding that Newton's method leaves above a margin."""
 ADDED = 3
@@ -64,7 +64,7 @@ class Pricing(ABC):
     def __init__(self, problem: PlantedProgram) -> None:
         self.problem, self.program = problem, problem.program.balanced()
         self.groups, self.nodes = self.program.groups, problem.instance.setting.patterns.nodes
-        self.rng, self.planted = problem.instance.streams.training, planted_dual(problem, self.program)
+        self.rng, self.planted = problem.instance.streams.training, safe_candidate(problem, self.program)
 
     @abstractmethod
     def price(self, lam: Array, margin: float) -> Bounds | None:
@@ -79,7 +79,7 @@ class Pricing(ABC):
         """Return the patterns found, (n, k). infeasible: only those that exclude every dual point."""
 
 
-def planted_dual(problem: PlantedProgram, program: Program) -> Candidate | None:
+def safe_candidate(problem: PlantedProgram, program: Program) -> Candidate | None:
     """Return the planted weights with their least-norm dual for this program, the balanced one; None without a dual.
 
     None too where the correction to A_S^T lam = u may move a dual norm by more than MARGIN.
@@ -129,9 +129,9 @@ class CellPricing(Pricing):
         excluded = np.concatenate([support, self._duplicates])
         known = groups.patterns[:, excluded[excluded >= int(groups.linear)]]
         if self.beam is not None:
-            worst = beam_search(groups.base, *dual_terms(groups, lam), width=self.beam, known=known)
-            if worst is not None and worst.value > PROVED_BELOW:
-                return Bounds(worst.value, np.inf, worst.point, 0)
+            met = beam_patterns(groups.base, *dual_terms(groups, lam), width=self.beam, known=known)
+            if met and met[0].value > PROVED_BELOW:
+                return Bounds(met[0].value, np.inf, met[0].point, 0)
         bounds = gated_dual(groups, lam, known=known, nodes=self.nodes)
         skip = float(np.linalg.norm(groups.base.T @ lam)) if groups.linear and 0 not in support else 0.0
         return replace(bounds, lower=max(bounds.lower, skip), upper=max(bounds.upper, skip))

@@ -192,7 +192,7 @@ class Train:
         if self.outer == "signs":
             parameters["V"][...] = sign_halves(k)
         elif self.outer == "paired":
-            parameters["V"][...] = paired_outer(rng, k, r)
+            parameters["V"][...] = paired_outer(rng, r)
         elif self.outer != "trained":
             parameters["V"][...] = np.array(self.outer)[:, None]
         return parameters

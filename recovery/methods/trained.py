@@ -4,9 +4,8 @@ The columns `EXCESS` compare it with the global optimum. 1/2 ||f - y||^2 + beta/
 and all widths, is the optimum of the exact program over all patterns (P1, (9) and (11), Theorems 3 and 4).
 """
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable, prediction
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups
-from recovery.training.descent import Descent, Ending
+from recovery.training.descent import Descent
 from recovery.training.models import Empirical, Parameters, predict
 from recovery.training.passes import SMALLEST_NORM
 from recovery.training.population import Population
@@ -123,13 +122,13 @@ def measure(
     first = start["V"]
     known: dict[str, Any] = {
         "iterations": descent.epochs,
-        "stopped": descent.stop.name.lower(),
+        "stopped": descent.stop,
         "training_loss": _finite(descent.loss),
         "gradient_norm": _finite(descent.gradient_norm),
         "redraws": instance.planted.redraws,
         "equal_signs": bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
     }
-    if descent.stop is Ending.DIVERGED:
+    if descent.stop == "diverged":
         row = Measurement(known).recording(descent.record or None)
         row.unmeasured = dict.fromkeys(MEASURED.keys() - known.keys(), DIVERGED)
         return row
@@ -218,14 +217,7 @@ class Optimum:
     predicted: Array | None
 
 
-@dataclass(frozen=True)
-class _Draw:
-    """A cache key: an instance that equals another with the same data, architecture and penalty."""
-
-    key: Hashable
-    instance: Instance = field(compare=False, repr=False)
-    architecture: Architecture
-    beta: float
+_optima: dict[tuple[bytes, bytes, Architecture, float], Optimum] = {}
 
 
 def check_excess(setting: Setting, architecture: Architecture) -> None:
@@ -238,21 +230,21 @@ def check_excess(setting: Setting, architecture: Architecture) -> None:
 
 def optimum(instance: Instance, architecture: Architecture, beta: float) -> Optimum:
     """Return the optimum of the training problem of an instance; each draw is solved once per process."""
-    return _optimum(_Draw((instance.X.tobytes(), instance.y.tobytes()), instance, architecture, beta))
-
-
-@lru_cache(maxsize=KEPT)
-def _optimum(draw: _Draw) -> Optimum:
-    problem = PlantedProgram.of(draw.instance, draw.architecture, "exact", draw.beta)
-    problem, state = optimum_over_all(problem, "auto")
+    draw = instance.X.tobytes(), instance.y.tobytes(), architecture, beta
+    if draw in _optima:
+        return _optima[draw]
+    problem, state = optimum_over_all(PlantedProgram.of(instance, architecture, "exact", beta), "auto")
     assert state.found is not None
-    test, W, certificate = draw.instance.test, state.found.solution.W, state.found.certificate
-    return Optimum(
+    test, W, certificate = instance.test, state.found.solution.W, state.found.certificate
+    if len(_optima) == KEPT:
+        _optima.clear()
+    _optima[draw] = Optimum(
         certificate.objective,
         certificate.dual_objective,
         int(active_groups(problem.program.norms(W)[int(problem.program.groups.linear) :]).sum()),
-        None if test is None else prediction(problem.program, W, draw.architecture, test),
+        None if test is None else prediction(problem.program, W, architecture, test),
     )
+    return _optima[draw]
 
 
 def with_excess(

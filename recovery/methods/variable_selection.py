@@ -118,23 +118,23 @@ class Select:
         self.check(instance.setting, architecture)
         support = _support(instance.setting)
         count = None if support is None else int(support.sum())
-        selection = self._selector(count)(instance.streams.training, instance.X, instance.y)
-        row = Measurement(**selection.fitted.hyperparameters)
+        fitted, chosen = self._selector(count)(instance.streams.training, instance.X, instance.y)
+        row = Measurement(**fitted.hyperparameters)
         if support is not None:
-            row["true_positives"] = int((selection.chosen & support).sum())
-            row["false_positives"] = int((selection.chosen & ~support).sum())
-            row["support_recovered"] = bool((selection.chosen == support).all())
+            row["true_positives"] = int((chosen & support).sum())
+            row["false_positives"] = int((chosen & ~support).sum())
+            row["support_recovered"] = bool((chosen == support).all())
         test = self._test(instance)
         if test is not None:
-            row["test_mse"] = float(np.mean((selection.fitted.predict(test) - instance.planted.labels(test)) ** 2))
+            row["test_mse"] = float(np.mean((fitted.predict(test) - instance.planted.labels(test)) ** 2))
         law = instance.setting.planted
         if isinstance(law, FileColumn):
             names = law.inputs(instance.setting.ensemble, instance.setting.d)
-            order = np.argsort(-selection.importances, kind="stable")
-            row["chosen"] = ", ".join(names[i] for i in order if selection.chosen[i])
+            order = np.argsort(-fitted.importances, kind="stable")
+            row["chosen"] = ", ".join(names[i] for i in order if chosen[i])
             if test is not None:
                 row["test_rmse"] = float(np.sqrt(row.test_mse))
-        planted, network = instance.planted, selection.fitted.network
+        planted, network = instance.planted, fitted.network
         if isinstance(planted, PlantedNetwork):
             row["flip_margin"] = planted.network.flip_margin()
             row["weight_error"] = None if network is None else distance(network, planted.network)

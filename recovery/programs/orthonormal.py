@@ -36,7 +36,7 @@ PIVOT = 1e-3
 """Smallest accepted Cholesky pivot for a norm, whose relative error is then about 1e-10 (eps times the condition
 number). It may be smaller than for a basis, because a norm has no direction to lose."""
 PROJECTED = 2e-10
-"""Error of the norm of a projection, relative to the norm of the vector: twice that of PIVOT."""
+"""Error of the norm of a projection, relative to the norm of the vector: twice what PIVOT leaves."""
 CHUNK_BYTES = 48 * 2**20
 """Memory of the matrices, and of their products, that are formed at a time."""
 PAIRS = 512

@@ -163,15 +163,6 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Result of a selector: the fitted model, the importance of each variable, and which variables are chosen."""
-
-    fitted: Fitted
-    importances: Array
-    chosen: Mask
-
-
-@dataclass(frozen=True)
 class Selector:
     """A procedure that selects variables.
 
@@ -195,8 +186,11 @@ class Selector:
     standardize: bool | Literal["inputs"] = True
     trees: int = TREES
 
-    def __call__(self, rng: Rng, X: Array, y: Array) -> Selection:
-        """Select among the columns of X (n, p) by y (n,). Raises `DataError` for data that cannot be fitted."""
+    def __call__(self, rng: Rng, X: Array, y: Array) -> tuple[Fitted, Mask]:
+        """Return the model fitted to X (n, p) and y (n,), and which columns are chosen, (p,).
+
+        Raises `DataError` for data that cannot be fitted.
+        """
         if self.cutoff == "shadow":
             return self._among_shadows(rng, X, y)
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
@@ -211,17 +205,15 @@ class Selector:
         else:
             predict, shares = fit_baseline(self.name, fitting, inputs(X), labels(y), self.trees)
             fitted = Fitted(shares, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
-        shares = fitted.importances
-        return Selection(fitted, shares, cut(shares, self.cutoff, cutting, self.count))
+        return fitted, cut(fitted.importances, self.cutoff, cutting, self.count)
 
-    def _among_shadows(self, rng: Rng, X: Array, y: Array) -> Selection:
+    def _among_shadows(self, rng: Rng, X: Array, y: Array) -> tuple[Fitted, Mask]:
         fitting, shuffling = rng.spawn(2)
         p = X.shape[1]
         both = np.hstack([X, X[shuffling.permutation(len(X))]])
-        selection = replace(self, cutoff="none")(fitting, both, y)
-        own, shadows = np.split(selection.importances, [p])
-        mean, fitted = X.mean(axis=0), selection.fitted
-        network = fitted.network
+        fitted, _ = replace(self, cutoff="none")(fitting, both, y)
+        own, shadows = np.split(fitted.importances, [p])
+        mean, network = X.mean(axis=0), fitted.network
         if network is not None:  # drop the shadow inputs: fix them at their means, which adds a constant to each bias
             network = ReluNetwork(network.W[:, :p], network.b + network.W[:, p:] @ mean, network.a)
         alone = replace(
@@ -230,7 +222,7 @@ class Selector:
             predict=lambda rows: fitted.predict(np.hstack([rows, np.broadcast_to(mean, rows.shape)])),
             network=network,
         )
-        return Selection(alone, own, own > shadows.max())
+        return alone, own > shadows.max()
 
     def _network(self, rng: Rng, inputs: Standardization, labels: Standardization, X: Array, y: Array) -> Fitted:
         """Fit the network by `choose`; the importance of column i is ||W_.i||_2 at standardized inputs (P3, 3.4)."""

@@ -13,7 +13,7 @@ from recovery.programs.projections import UNSEEN, Projections
 from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.controls import CONES, Controls
 from recovery.solvers.families import ConeFamily
-from recovery.solvers.proximal_newton import DualProblem, JudgedPoint, Screening, Start, proximal_newton
+from recovery.solvers.proximal_newton import DualProblem, JudgedPoint, Start, near_rows, proximal_newton
 from recovery.types import Array, Index
 
 
@@ -67,7 +67,7 @@ class ConeProblem(DualProblem):
         # projections are shorter than the projected vectors, so scale the gated dual until the longest has norm b
         self.cones.scale(1.0 / largest)
         always = np.any(gated.W, axis=1)[self.whole.own] | self.pinned
-        near = Screening(self.controls).near(norms, always, np.inf, self.controls.first_share)
+        near = near_rows(self.controls, norms, always, np.inf, self.controls.first_share)
         # first s: the expected size of the weights, ||y|| / column, divided by b, the size of the norms of A^T lam
         column = float(np.sqrt(np.mean(np.square(base).sum(axis=0))))
         s = float(np.linalg.norm(self.y)) / (self.bound * column)

@@ -2,7 +2,7 @@
 
 A step minimises phi (`recovery.solvers.inner`) roughly, which moves the weights W and the dual lam; s grows from one
 step to the next and the proximal weight decays, as in augmented-Lagrangian methods, so that late steps are nearly exact
-dual steps. Only groups whose dual norm may pass its bound take part in a step (`Screening`). An inner problem that
+dual steps. Only groups whose dual norm may pass its bound take part in a step (`near_rows`). An inner problem that
 fails makes s fall (`StepControl`). The loop ends once the gap and the residual of W, lam are small: at any W and lam
 these are proved, so a rough step costs time but no truth. One Newton step costs a product with the groups that take
 part, their projections, and a factor of an n x n matrix. Source: Li, Sun and Toh (SIAM J. Optim. 28, 2018), applied to
@@ -102,26 +102,20 @@ class StepControl:
         return replace(self, s=self.s * (controls.retreat if failed > controls.patience else 1.0), failed=failed)
 
 
-@dataclass(frozen=True)
-class Screening:
-    """Which rows take part in a step: those with weights or pinned, and those whose norm may pass its bound."""
+def near_rows(controls: Controls, norms: Array, always: Mask, rise: float, share: float) -> Index:
+    """Return the rows that take part in a step: all of `always` (k,), and those whose norm (k,) may pass its bound.
 
-    controls: Controls
-
-    def near(self, norms: Array, always: Mask, rise: float, share: float) -> Index:
-        """Return, in order, the rows of the largest norms (k,), at most this share of them, and all of `always` (k,).
-
-        rise: how much a norm, relative to its bound, may rise within the step.
-        """
-        controls = self.controls
-        keys = np.where(always, np.inf, norms)
-        near = keys > 1.0 - max(controls.reach * rise, controls.least_reach)
-        if near.mean() > controls.few:
-            near[:] = True
-        count = max(controls.smallest, int(share * len(keys)), int(always.sum()))
-        if near.sum() > count:
-            near[np.argsort(-keys, kind="stable")[count:]] = False
-        return np.flatnonzero(near)
+    In all at most this share of the rows, those of the largest norms, unless `always` has more. rise: how much a norm,
+    relative to its bound, may rise within the step.
+    """
+    keys = np.where(always, np.inf, norms)
+    near = keys > 1.0 - max(controls.reach * rise, controls.least_reach)
+    if near.mean() > controls.few:
+        near[:] = True
+    count = max(controls.smallest, int(share * len(keys)), int(always.sum()))
+    if near.sum() > count:
+        near[np.argsort(-keys, kind="stable")[count:]] = False
+    return np.flatnonzero(near)
 
 
 def accuracy(
@@ -144,7 +138,7 @@ def proximal_newton(problem: DualProblem, start: Start, tolerance: float, contro
     """Solve to an error of at most `tolerance`, or return the best W and lam found."""
     y, size = problem.y, math.sqrt(problem.y @ problem.y)
     W, lam, At, near = start.W, start.lam, start.At, start.near
-    control, screening = StepControl.of(start, controls), Screening(controls)
+    control = StepControl.of(start, controls)
     error, objective, steps, solved, fraction = 1.0, 0.5 * size**2, 0, True, controls.inexactness
     best, outcome = (np.inf, W, lam), Outcome.ITERATION_LIMIT
     for outer in range(controls.outer_limit):
@@ -192,7 +186,7 @@ def proximal_newton(problem: DualProblem, start: Start, tolerance: float, contro
         fraction *= 1.0 if inner.steps else controls.tighter
         solved = point.size <= max(wanted, controls.digits) * size
         control = control.after(solved, inner.steps, controls)
-        near = screening.near(judged.norms, problem.pinned | W.any(axis=1), judged.rise, controls.share)
+        near = near_rows(controls, judged.norms, problem.pinned | W.any(axis=1), judged.rise, controls.share)
     if outcome is not Outcome.INFEASIBLE and best[0] <= controls.nearly:
         outcome = Outcome.NEARLY_SOLVED
     return problem.solution(best[1], best[2], outcome, steps)

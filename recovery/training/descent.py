@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -23,17 +22,10 @@ class Objective(Protocol):
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float: ...
 
 
-class Ending(Enum):
-    """Reason why the loop ended; the value is a sentence for the user."""
-
-    EPOCHS = "All epochs were run."
-    FLAT = "The loss stopped falling."
-    TARGET = "The loss reached its target."
-    STATIONARY = "The norm of the gradient fell below its tolerance."
-    DIVERGED = "The loss or the gradient grew beyond bounds or stopped being a number."
-
-
-ENDINGS = (None, Ending.EPOCHS, Ending.TARGET, Ending.STATIONARY, Ending.DIVERGED)
+Ending = Literal["epochs", "flat", "target", "stationary", "diverged"]
+"""Why the loop ended: all epochs were run; the loss stopped falling; the loss reached its target; the norm of the
+gradient fell below its tolerance; loss or gradient grew beyond bounds or stopped being a number."""
+ENDINGS: tuple[Ending | None, ...] = (None, "epochs", "target", "stationary", "diverged")
 """How a loop over the whole data ended (`recovery.training.passes.train`); None if it has not."""
 CHUNK = 10_000
 """Epochs whose rates are computed at a time."""
@@ -181,16 +173,16 @@ def _recorded(epoch: int, every: int) -> bool:
 
 def _stop(loss: float, size: float, first: float, epoch: int, limits: Budget) -> Ending | None:
     if not (isfinite(loss) and isfinite(size)) or loss > DIVERGED * first > 0:
-        return Ending.DIVERGED
+        return "diverged"
     return _limit_met(loss, size, epoch, limits)
 
 
 def _limit_met(loss: float, size: float, epoch: int, limits: Budget) -> Ending | None:
     if limits.target_loss is not None and loss <= limits.target_loss:
-        return Ending.TARGET
+        return "target"
     if limits.tolerance is not None and size <= limits.tolerance:
-        return Ending.STATIONARY
-    return Ending.EPOCHS if epoch >= limits.epochs else None
+        return "stationary"
+    return "epochs" if epoch >= limits.epochs else None
 
 
 LEAST_FALL = 1e-12
@@ -232,5 +224,5 @@ def lbfgs(objective: Objective, parameters: Parameters, limits: Budget) -> Desce
         end = minimize(fun, parameters.flat.copy(), jac=True, method="L-BFGS-B", callback=after_step, options=options)
         loss, _ = fun(end.x)
         if stop is None and not at_start - loss >= LEAST_FALL * loss:  # type: ignore[redundant-expr] # after_step sets it
-            stop = Ending.FLAT if np.isfinite(loss) else Ending.DIVERGED
+            stop = "flat" if np.isfinite(loss) else "diverged"
     return Descent(parameters, loss, float(np.linalg.norm(gradient.flat)), epochs, stop, {})

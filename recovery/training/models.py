@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recovery.errors import ParameterError
 from recovery.programs.architecture import Architecture
 from recovery.training.passes import SMALLEST_NORM, empirical, train
 from recovery.types import Array, Rng
@@ -206,16 +205,12 @@ def initialize(
 
 
 def sign_halves(k: int) -> Array:
-    """Return v = (1, .., 1, -1, .., -1), two equal halves, shape (k, 1). Raises `ParameterError` for odd k."""
-    if k % 2:
-        raise ParameterError(f"an outer layer of +1 and -1 halves needs an even number of neurons, found {k}")
+    """Return v = (1, .., 1, -1, .., -1), two equal halves, shape (k, 1), for even k."""
     return np.repeat([1.0, -1.0], k // 2)[:, None]
 
 
-def paired_outer(rng: Rng, k: int, r: int) -> Array:
-    """Draw V = [R; -R], (2r, r), R uniform orthogonal (P2, Theorem 6). Raises `ParameterError` unless k = 2r."""
-    if k != 2 * r:
-        raise ParameterError(f"a paired outer layer needs k = 2r neurons, found k = {k}, r = {r}")
+def paired_outer(rng: Rng, r: int) -> Array:
+    """Draw V = [R; -R], (2r, r), R uniform orthogonal (P2, Theorem 6)."""
     Q, upper = np.linalg.qr(rng.standard_normal((r, r)))
     R = Q * np.sign(np.diag(upper))
     return np.vstack([R, -R])

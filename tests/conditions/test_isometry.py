@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from recovery.conditions.neural_isometry import neural_isometry, orthogonal_uniform_isometry, uniform_isometry
-from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.architecture import ARCHITECTURES
 
@@ -140,12 +139,6 @@ def test_two_planted_neurons_of_one_pattern_are_not_identified() -> None:
     twin = np.hstack([W, W + 1e-6])
     assert np.array_equal(X @ twin[:, 0] >= 0, X @ twin[:, 1] >= 0)
     assert not neural_isometry(RELU, X, twin, np.ones(2), patterns, linear=False).identified
-
-
-def test_a_linear_neuron_needs_a_skip_connection() -> None:
-    X, W, _, patterns = draw(0, 1)
-    with pytest.raises(ParameterError, match="relu_skip"):
-        neural_isometry(RELU, X, W, np.ones(1), patterns, linear=True)
 
 
 @pytest.mark.parametrize("seed", range(3))

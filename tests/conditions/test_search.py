@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from recovery.conditions.beam import beam_search
+from recovery.conditions.beam import beam_patterns
 from recovery.conditions.neural_isometry import neural_isometry, search_isometry
 from recovery.conditions.oracle import largest_cell
 from recovery.conditions.search import circle_points, most_active, smoothed_search
@@ -138,12 +138,12 @@ def test_a_beam_wider_than_all_cells_meets_the_best_one(kind: str) -> None:
     looked_at = 0
     for seed, rng, X, weights, cells in arrangements(kind, 8):
         linear = rng.standard_normal(X.shape[1]) * (seed % 2)
-        best = beam_search(X, weights, linear, width=4 * cells.shape[1])
+        met = beam_patterns(X, weights, linear, width=4 * cells.shape[1])
         size = float(np.abs(weights) @ np.linalg.norm(X, axis=1)) + float(np.linalg.norm(linear))
-        if best is None:
+        if not met:
             assert size == 0.0
             continue
-        looked_at += 1
+        best, looked_at = met[0], looked_at + 1
         live = X.any(axis=1)
         assert ((X @ best.point > 0) == best.pattern).all()
         assert best.value == pytest.approx(norms(X, weights, linear, best.pattern[:, None])[0], abs=1e-12 * size)
@@ -161,8 +161,7 @@ def test_a_narrow_beam_ends_at_the_proved_value_of_larger_arrangements() -> None
         rng = np.random.default_rng([5, seed])
         X, w = rng.standard_normal((24, 8)), rng.standard_normal(8)
         lam = X @ np.linalg.solve(X.T @ X, w / np.linalg.norm(w))
-        true, best = largest_cell(X, lam), beam_search(X, lam, width=64)
-        assert best is not None
+        true, best = largest_cell(X, lam), beam_patterns(X, lam, width=64)[0]
         assert best.value <= true.upper
         reached += best.value >= true.lower - 1e-9
     assert reached >= 18
@@ -171,13 +170,11 @@ def test_a_narrow_beam_ends_at_the_proved_value_of_larger_arrangements() -> None
 def test_a_known_cell_is_left_out() -> None:
     rng = np.random.default_rng(3)
     X, weights = rng.standard_normal((8, 3)), rng.standard_normal(8)
-    first = beam_search(X, weights, width=500)
-    assert first is not None
-    second = beam_search(X, weights, width=500, known=first.pattern[:, None])
-    assert second is not None
+    first = beam_patterns(X, weights, width=500)[0]
+    second = beam_patterns(X, weights, width=500, known=first.pattern[:, None])[0]
     assert (second.pattern != first.pattern).any()
     values = np.sort(norms(X, weights, np.zeros(3), enumerate_cells(X)[0]))
     assert [first.value, second.value] == pytest.approx([values[-1], values[-2]], abs=1e-12)
     one = np.ones((1, 1))
-    assert beam_search(one, np.ones(1), width=1, known=np.ones((1, 1), dtype=np.bool_)) is None
-    assert beam_search(one, np.zeros(1), width=1) is None
+    assert beam_patterns(one, np.ones(1), width=1, known=np.ones((1, 1), dtype=np.bool_)) == []
+    assert beam_patterns(one, np.zeros(1), width=1) == []

@@ -10,7 +10,7 @@ from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
-from recovery.methods.convex import PlantedProgram
+from recovery.methods.convex import PlantedProgram, solve
 from recovery.methods.generation import ALLOWED, largest_dual, optimum_over_all, optimum_row
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES, Architecture
@@ -79,7 +79,7 @@ def test_bad_rows_give_a_bound_that_holds(kind: str, spoil: str) -> None:
     patterns, _ = enumerate_cells(X)
     spoiled = spoiled.with_patterns(patterns[:, :2])
     found = optimum_over_all(PlantedProgram.of(spoiled, SKIP, kind, 0.1), "auto")
-    every = PlantedProgram.of(spoiled.with_patterns(patterns), SKIP, kind, 0.1).solve("auto").certificate
+    every = solve(PlantedProgram.of(spoiled.with_patterns(patterns), SKIP, kind, 0.1).program, "auto").certificate
     assert found[1].found is not None
     certificate = found[1].found.certificate
     assert certificate.dual_objective <= every.objective * (1 + 1e-9)

@@ -16,7 +16,7 @@ from recovery.programs.projections import Projections
 from recovery.solvers.controls import CONES, GATED, Controls
 from recovery.solvers.families import ConeFamily, Family, GatedFamily
 from recovery.solvers.inner import Inner
-from recovery.solvers.proximal_newton import Screening, StepControl
+from recovery.solvers.proximal_newton import StepControl, near_rows
 from recovery.types import Array, Mask
 
 
@@ -99,11 +99,11 @@ def test_a_step_grows_after_a_success_and_falls_after_failures_in_a_row(controls
 def test_screening_keeps_weights_and_norms_near_the_bound() -> None:
     controls = replace(GATED, smallest=1, reach=1.0, few=1.0)
     norms, always = np.array([0.2, 0.95, 0.85, 1.02]), np.array([True, False, False, False])
-    assert Screening(controls).near(norms, always, 0.1, 1.0).tolist() == [0, 1, 3]
-    assert Screening(controls).near(norms, always, 0.1, 0.5).tolist() == [0, 3]
-    assert Screening(controls).near(norms, always, np.inf, 1.0).tolist() == [0, 1, 2, 3]
+    assert near_rows(controls, norms, always, 0.1, 1.0).tolist() == [0, 1, 3]
+    assert near_rows(controls, norms, always, 0.1, 0.5).tolist() == [0, 3]
+    assert near_rows(controls, norms, always, np.inf, 1.0).tolist() == [0, 1, 2, 3]
     everyone: Mask = np.ones(4, dtype=np.bool_)
-    assert Screening(controls).near(norms, everyone, 0.0, 0.1).tolist() == [0, 1, 2, 3]
+    assert near_rows(controls, norms, everyone, 0.0, 0.1).tolist() == [0, 1, 2, 3]
 
 
 def test_cones_prove_recoveries_without_a_solve_that_gated_norms_cannot_prove() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recovery.errors import ParameterError
-from recovery.training.descent import DIVERGED, Budget, Ending, descend
+from recovery.training.descent import DIVERGED, Budget, descend
 from recovery.training.models import Empirical, Parameters, initialize, paired_outer, sign_halves
 from recovery.training.optimizers import SCHEDULES, Adam, AdamW, GradientDescent, Optimizer
 
@@ -29,7 +29,7 @@ def test_zero_epochs_measure_the_start_and_move_nothing():
     loss, parameters = problem()
     before = parameters.flat.copy()
     descent = descend(loss, parameters, GradientDescent(), steady(0.1), Budget(0), record_every=1)
-    assert (descent.stop, descent.epochs) == (Ending.EPOCHS, 0)
+    assert (descent.stop, descent.epochs) == ("epochs", 0)
     np.testing.assert_array_equal(parameters.flat, before)
     assert descent.record["epoch"].tolist() == [0.0]
     assert descent.loss == loss(parameters, parameters.like())
@@ -51,11 +51,11 @@ def test_epochs_are_steps_of_the_rule_and_the_loss_is_that_of_the_end():
 def test_the_target_loss_and_the_tolerance_stop_early():
     loss, parameters = problem()
     descent = descend(loss, parameters, GradientDescent(), steady(0.3), Budget(10_000, target_loss=1e-3))
-    assert descent.stop is Ending.TARGET
+    assert descent.stop == "target"
     assert 0 < descent.epochs < 10_000
     assert descent.loss <= 1e-3
     descent = descend(loss, parameters, GradientDescent(), steady(0.3), Budget(100_000, tolerance=1e-4))
-    assert descent.stop is Ending.STATIONARY
+    assert descent.stop == "stationary"
     assert descent.gradient_norm <= 1e-4
 
 
@@ -63,7 +63,7 @@ def test_the_target_loss_and_the_tolerance_stop_early():
 def test_a_rate_that_is_too_large_ends_as_divergence(name):
     loss, parameters = problem(name)
     descent = descend(loss, parameters, GradientDescent(), steady(1e6), Budget(5_000))
-    assert descent.stop is Ending.DIVERGED
+    assert descent.stop == "diverged"
     assert descent.epochs < 100
     assert not descent.loss <= DIVERGED * loss(problem(name)[1], parameters.like())
 
@@ -72,7 +72,7 @@ def test_a_number_that_is_lost_stops_the_loop_at_once():
     loss, parameters = problem()
     parameters["W"][0, 0] = np.nan
     descent = descend(loss, parameters, AdamW(), steady(0.1), Budget(50))
-    assert (descent.stop, descent.epochs) == (Ending.DIVERGED, 0)
+    assert (descent.stop, descent.epochs) == ("diverged", 0)
 
 
 def test_the_record_holds_every_chosen_epoch_powers_of_two_before_and_the_last():
@@ -131,14 +131,10 @@ def test_initial_laws_have_their_stated_variances():
 
 
 def test_given_outer_layers():
-    V = paired_outer(np.random.default_rng(3), 6, 3)
+    V = paired_outer(np.random.default_rng(3), 3)
     np.testing.assert_array_equal(V[:3], -V[3:])
     np.testing.assert_allclose(V[:3] @ V[:3].T, np.eye(3), atol=1e-14)
     assert sign_halves(4).ravel().tolist() == [1.0, 1.0, -1.0, -1.0]
-    with pytest.raises(ValueError, match="even number"):
-        sign_halves(5)
-    with pytest.raises(ValueError, match="k = 2r"):
-        paired_outer(np.random.default_rng(3), 5, 3)
 
 
 # Update rules against a literal, entry by entry transcription of the published algorithms, over 50 steps.

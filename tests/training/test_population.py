@@ -53,7 +53,7 @@ def test_the_whole_line_of_saddles_is_stationary_with_positive_loss(c, v):
 
 def test_the_planted_weights_are_a_zero_of_the_loss_for_any_paired_outer_layer():
     rng = np.random.default_rng(8)
-    A, V = rng.standard_normal((3, 7)), paired_outer(rng, 6, 3)
+    A, V = rng.standard_normal((3, 7)), paired_outer(rng, 3)
     parameters = network(V @ A, V)
     gradient = parameters.like()
     assert abs(Population(A)(parameters, gradient)) < 1e-14

@@ -13,7 +13,7 @@ from recovery.methods.min_norm import MinNorm
 from recovery.methods.train import Train
 from recovery.methods.trained import measure, targets
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.training.descent import Descent, Ending
+from recovery.training.descent import Descent
 from recovery.training.models import Parameters
 
 from .architectures import TRAINED
@@ -176,7 +176,7 @@ def test_a_comparison_without_a_convex_program_is_refused():
 
 
 def finished(parameters: Parameters) -> Descent:
-    return Descent(parameters, 0.0, 0.0, 0, Ending.EPOCHS, {})
+    return Descent(parameters, 0.0, 0.0, 0, "epochs", {})
 
 
 def test_the_planted_network_itself_measures_as_recovered():

@@ -45,7 +45,7 @@ def test_equal_signs_are_far_from_the_optimum_wherever_the_neurons_are():
 
 def test_weight_error_of_a_paired_layer_and_where_no_optimum_is_known():
     rng = np.random.default_rng(1)
-    V, B = paired_outer(rng, 6, 3), rng.standard_normal((3, 5))
+    V, B = paired_outer(rng, 3), rng.standard_normal((3, 5))
     assert weight_error(V @ B, V, B, V) == pytest.approx(0.0, abs=1e-14)
     order = rng.permutation(6)
     assert weight_error((V @ B)[order], V[order], B, V) == pytest.approx(0.0, abs=1e-14)

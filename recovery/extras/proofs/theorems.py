@@ -32,8 +32,9 @@ def prove_linear_unique(balls: Balls, all_ones: AllOnes | None) -> float:
     if model.architecture.normalizes_before:
         z, square, error = balls.images(w), balls.square(0, w), arb(0)
     else:
-        solved = solve(balls.gram, column(w), "the columns of the data")
-        z, square, error = (balls.X * solved).entries(), dot(w, w), _distance_to_identity(balls.gram)
+        gram = balls.metric(np.arange(model.X.shape[1]))
+        solved = solve(gram, column(w), "the columns of the data")
+        z, square, error = (balls.X * solved).entries(), dot(w, w), _distance_to_identity(gram)
     if not error < 1:
         raise Unproved("the columns of the data are not orthonormal")
     bounds = [(1 + error) * (1 / (1 - error) - z[k] ** 2 / square) for k in live]
