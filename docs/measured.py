@@ -8,6 +8,8 @@
 - `{{half GRID K}}`: where the threshold of claim K was found, with its interval, for each panel.
   `{{half GRID COLUMN | NAME: VALUE; ...}}`: the threshold n/d of the panels at these coordinates.
 - `{{crossing GRID | NAME: VALUE; ...}}`: the threshold of the panel or slice at these coordinates, with its interval.
+- `{{ends GRID COLUMN LEVEL | QUERY}}`: where the mean of COLUMN is last at least LEVEL, as n/d: the least and the
+  greatest over the values of d.
 - `{{growth GRID K}}`: how the threshold n/d of claim K, one panel, changes with d: p of d^p, and what that means.
   `{{growth GRID COLUMN | NAME: VALUE; ...}}`: the same for the panel at these coordinates.
 - `{{fails GRID COLUMN | QUERY}}`: how many trials fail, and the least share that they can be of all, at 97.5 %.
@@ -28,6 +30,7 @@
   ERROR is `ours` where the source's mean is taken to be as uncertain as ours.
 - `{{agreement rows GRIDS}}`, `columns`, `median`: the same for each row or column of the tables; the median of |z|.
 - `{{within DRAWS GRIDS}}`: the same, with the error that a mean of the source over DRAWS draws with our spread has.
+  `{{within DRAWS rounded GRIDS}}`: the same for differences reduced by half of the last printed digit.
 - `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
 - `{{coverage PAPER}}`: a table of the statements of a paper by verdict.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
@@ -116,14 +119,18 @@ def _value(asked: str) -> str:
         return _crossing(rest)
     if verb == "missed":
         return _missed(rest)
+    if verb == "ends":
+        return _ends(*rest.split(" | "))
     if verb == "numbers":
         grid, number = rest.split()
         return _numbers(grid, int(number) - 1)
     if verb == "number":
         return _number(rest)
     if verb == "within":
-        draws, *others = rest.split()
-        return _within(float(draws), others) if draws.isdigit() else _within(np.inf, rest.split())
+        options, grids = list[str](), rest.split()
+        while grids[0].isdigit() or grids[0] == "rounded":
+            options.append(grids.pop(0))
+        return _within(float(options[0]) if options else np.inf, grids, rounded="rounded" in options)
     if verb == "agreement":
         by, *grids = rest.split()
         return _agreement(by, grids)
@@ -186,6 +193,15 @@ def _missed(asked: str) -> str:
     return f"{ends.low:.1%} to {ends.high:.1%}"
 
 
+def _ends(what: str, query: str) -> str:
+    grid, column, level = what.split()
+    means = _rows(grid).query(query).groupby(["d", "n"])[column].mean().reset_index()
+    far = means[means[column] >= float(level)]
+    ends = far.groupby("d")["n"].max()
+    ratios = ends.to_numpy() / ends.index.to_numpy()
+    return f"{ratios.min():.2f} to {ratios.max():.2f}"
+
+
 def _about(rest: str) -> tuple[str, ThresholdClaim]:
     """Return the grid, and the claim K of `GRID K`, or what `GRID COLUMN | NAME: VALUE; ...` says in a claim's form."""
     what, _, where = rest.partition(" | ")
@@ -214,21 +230,31 @@ def _growth(asked: str, grid: str, claim: ThresholdClaim) -> str:
     return f"{found:+.2f}: {means}"
 
 
-def _within(draws: float, grids: list[str]) -> str:
-    near = np.concatenate([(np.abs(z) <= FAR).ravel() for _, z in _scores(draws, grids)])
+def _within(draws: float, grids: list[str], *, rounded: bool) -> str:
+    near = np.concatenate([(np.abs(z) <= FAR).ravel() for _, z in _scores(draws, grids, rounded)])
     return f"{near.sum()} of {near.size}"
 
 
-def _scores(draws: float, grids: list[str]) -> list[tuple[Sequence[str], Array]]:
-    """The rows and the z-scores of all tables that the configs of the grids claim; no difference counts as 0."""
+def _scores(draws: float, grids: list[str], rounded: bool = False) -> list[tuple[Sequence[str], Array]]:
+    """The rows and the z-scores of all tables that the configs of the grids claim; a rounding error counts as 0.
+
+    rounded: differences are reduced by half of the last digit that is printed.
+    """
     found = []
     for grid in grids:
         for table in claimed_tables(_analysis(grid).diagram):
             other = table.stated_error if np.isinf(draws) else table.error * np.sqrt(table.count / draws)
             apart = table.mean - table.stated
+            least = 10.0 ** -_decimals(table.stated) / 2 if rounded else 1e-12
+            apart = np.sign(apart) * np.maximum(np.abs(apart) - least, 0.0)
             z = np.divide(apart, np.hypot(table.error, other), where=apart != 0, out=np.zeros_like(apart))
             found.append((table.rows, z))
     return found
+
+
+def _decimals(printed: Array) -> Array:
+    """Return the number of decimals of each number as it is printed, at least one."""
+    return np.array([[len(repr(float(one)).partition(".")[2]) for one in row] for row in printed])
 
 
 def _agreement(by: str, grids: list[str]) -> str:
