@@ -237,3 +237,14 @@ def test_the_square_of_proposition_23_belongs_to_sigma() -> None:
     law, spread = float(norm.cdf(3)), 2 * 6**2
     for exponent, below in ((spread / (4 * 2), False), ((spread / (4 * 2)) ** 2, False), (spread / (4 * 2**2), True)):
         assert (1 - exp(-exponent) < law) is below
+
+
+def test_53_prints_the_first_neuron_for_the_last() -> None:
+    """Proposition 16 of P1 for groups of one column: the printed condition holds beside a cheaper optimum."""
+    A, planted = np.array([[1, 0, 1], [0, 1, -1]]), np.array([1, -1, 0])
+    directions, printed = planted[:2], np.array([1, 1])
+    others = A[:, 2] @ A[:, :2]  # A_S is the identity
+    assert abs(others @ printed) == 0
+    assert abs(others @ directions) == 2
+    assert (A @ planted).tolist() == A[:, 2].tolist()
+    assert np.abs(planted).sum() == 2
