@@ -7,8 +7,7 @@ import pytest
 from numpy.polynomial.hermite_e import hermeval
 
 from recovery.errors import ParameterError
-from recovery.programs.relu_network import ReluNetwork
-from recovery.tensors.hermite import BLOCK, Estimate, Quadratic, estimate, exact, explaining, from_samples
+from recovery.tensors.hermite import BLOCK, Quadratic, estimate, exact, explaining, from_samples
 from recovery.tensors.learner import weighted
 from tests.tensors.networks import draw_network
 
@@ -57,11 +56,6 @@ def test_contraction_of_order_four_is_the_formula_of_the_paper():
     np.testing.assert_allclose(moments.even[0], expected, atol=1e-12)
 
 
-def flatten(estimated: Estimate) -> np.ndarray:
-    parts = [estimated.moments, estimated.error]
-    return np.concatenate([np.concatenate([*map(np.ravel, m.whole), m.odd.ravel(), m.even.ravel()]) for m in parts])
-
-
 def test_the_error_is_half_the_difference_of_two_halves():
     X, y, G = sample(100, 3, 2)
     first, second = estimate(X[:50], y[:50], 1, G), estimate(X[50:], y[50:], 1, G)
@@ -83,13 +77,6 @@ def test_samples_approach_the_exact_moments(order):
     expected = np.concatenate([*map(np.ravel, known.whole), known.odd.ravel(), known.even.ravel()])
     error = np.std(parts, axis=0, ddof=1) / np.sqrt(len(parts))
     assert np.all(np.abs(np.mean(parts, axis=0) - expected) < 5 * error)
-
-
-def test_scaled_weights_are_the_same_function_and_moments():
-    network = draw_network(4, 4, 3)
-    scaled = ReluNetwork(3.0 * network.W, 3.0 * network.b, network.a / 3.0)
-    G = np.eye(4)
-    np.testing.assert_allclose(flatten(exact(scaled, 1, G)), flatten(exact(network, 1, G)), atol=1e-13)
 
 
 @pytest.mark.parametrize(

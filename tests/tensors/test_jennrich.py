@@ -87,12 +87,7 @@ def posed(m: int, d: int, off: float = 0.0, seed: int = 0):
     return W, b, a, v + off * rng.standard_normal(d), c, wrong
 
 
-@pytest.mark.parametrize("m", [3, 8, 30])
-def test_signs_of_independent_weights_are_the_nearest_of_all_choices(m):
-    *given, wrong = posed(m, 40)
-    assert np.array_equal(signs(*given), wrong)
-
-
-def test_signs_of_more_units_than_dimensions_are_the_nearest_of_all_choices():
-    *given, wrong = posed(20, 10)
+@pytest.mark.parametrize(("m", "d"), [(3, 40), (8, 40), (30, 40), (20, 10)])
+def test_signs_are_the_nearest_of_all_choices(m, d):
+    *given, wrong = posed(m, d)
     assert np.array_equal(signs(*given), wrong)

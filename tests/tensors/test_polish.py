@@ -28,14 +28,6 @@ def test_jacobian_matches_finite_differences():
     np.testing.assert_allclose(jacobian(X, network), expected, atol=1e-8)
 
 
-def test_flatten_and_back():
-    network = draw_network(1, 3, 4)
-    back = unflatten(flatten(network), 3)
-    assert all(
-        np.array_equal(u, v) for u, v in zip((back.W, back.b, back.a), (network.W, network.b, network.a), strict=True)
-    )
-
-
 def test_a_near_start_is_polished_to_the_exact_parameters():
     network, rng = draw_network(2, 5, 3), np.random.default_rng(0)
     X = rng.standard_normal((300, 5))

@@ -88,31 +88,6 @@ def test_orthogonal_limit_is_one_only_at_the_neurons() -> None:
     assert set(degrees[np.isclose(on_circle, 1, atol=1e-12)]) == {0, 90}
 
 
-@pytest.mark.parametrize(("limit", "expected"), [("relu", 0.5), ("opposite", -0.3), ("orthogonal", 0.6)])
-def test_limits_by_simulation(limit: str, expected: float) -> None:
-    """The conditions themselves at n = 200 000, d = 3; the error is O(n^{-1/2})."""
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((200_000, 3))
-    w1, w2 = np.eye(3)[:2]
-    h = np.array([expected, 0.0, np.sqrt(1 - expected**2)])
-    D = X @ h >= 0
-    if limit == "relu":
-        A = X * (X @ w1 >= 0)[:, None]
-        value = np.linalg.norm((X * D[:, None]).T @ (A @ np.linalg.solve(A.T @ A, w1)))
-        assert value == pytest.approx(relu_limit(expected), abs=0.01)
-        return
-    if limit == "opposite":
-        w2 = -w1
-    blocks = [np.linalg.qr(X * (X @ w >= 0)[:, None])[0] for w in (w1, w2)]
-    labels = [np.maximum(X @ w, 0) / np.linalg.norm(np.maximum(X @ w, 0)) for w in (w1, w2)]
-    A = np.hstack(blocks)
-    u = np.concatenate([block.T @ y for block, y in zip(blocks, labels, strict=True)])
-    lam = np.linalg.lstsq(A.T, u, rcond=None)[0]
-    value = np.linalg.norm(np.linalg.qr(X * D[:, None])[0].T @ lam)
-    theory = opposite_limit(expected) if limit == "opposite" else orthogonal_limit(expected, 0.0)
-    assert value == pytest.approx(theory, abs=0.01)
-
-
 def test_a_cosine_beyond_one_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"\[-1, 1\], found 1.5"):
         relu_limit([0.0, 1.5])

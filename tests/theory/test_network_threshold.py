@@ -312,9 +312,5 @@ def test_one_row_that_is_positive_decides_that_w_is_not_unique() -> None:
     X = rng.standard_normal((6, 3))
     w = np.array([1.0, 0.0, 0.0])
     X[:, 0] = np.abs(X[:, 0])
-    lam = X @ np.linalg.solve(X.T @ X, w) + scipy_null(X) @ rng.standard_normal(3)
+    lam = X @ np.linalg.solve(X.T @ X, w) + np.linalg.svd(X)[0][:, 3:] @ rng.standard_normal(3)
     assert abs(w @ w) + abs(lam @ np.abs(X @ w)) == pytest.approx(2)
-
-
-def scipy_null(X):
-    return np.linalg.svd(X)[0][:, X.shape[1] :]

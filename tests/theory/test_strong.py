@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.stats import chi2, norm
+from scipy.stats import chi2
 
 from recovery.theory import CURVES
 from recovery.theory.noisy import GAMMA, theorem10_interval
@@ -18,13 +17,6 @@ def test_two_methods_agree_to_ten_digits() -> None:
     assert theta_star() == pytest.approx(brentq(lambda t: width_by_chi2(t) - 1.0, 1e-6, 0.5, xtol=1e-16), rel=1e-11)
     assert f"{theta_star():.10f}" == "0.1307583538"
     assert 1 / theta_star() == pytest.approx(7.6476949354, abs=1e-9)
-
-
-def test_root_of_the_equation_as_the_paper_writes_it_by_quadrature() -> None:
-    theta = theta_star()
-    s = norm.isf(theta)  # q = s^2 is the chi^2_1 quantile at 1 - 2 theta
-    tail, _ = quad(lambda z: z**2 * 2 * norm.pdf(z), s, np.inf, epsabs=1e-13)
-    assert theta + 0.5 * tail == pytest.approx(0.5, abs=1e-11)
 
 
 def test_the_papers_rounding_is_no_root() -> None:

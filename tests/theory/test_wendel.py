@@ -44,15 +44,6 @@ def test_is_the_binomial_tail_on_a_grid() -> None:
     np.testing.assert_allclose(wendel(n, d), stats.binom.cdf(d - 1, n - 1, 0.5), rtol=1e-10, atol=1e-300)
 
 
-def test_counts_signs_of_points_in_the_plane() -> None:
-    rng = np.random.default_rng(1)
-    n, draws = 4, 4000
-    angles = np.sort(rng.uniform(0, 2 * np.pi, (draws, n)), axis=1)
-    gaps = np.diff(angles, axis=1, append=angles[:, :1] + 2 * np.pi)
-    inside = int((gaps.max(axis=1) >= np.pi).sum())
-    assert stats.binomtest(inside, draws, float(wendel(n, 2))).pvalue > 1e-3
-
-
 def test_every_curve_of_n_and_d_is_vectorised() -> None:
     n, d = np.meshgrid(np.arange(10, 101, 10), np.arange(5, 50, 5))
     for curve in CURVES.values():
