@@ -83,7 +83,6 @@ def test_an_own_column_is_stored_shown_and_documented(folder):
         ({"architecture": "own_things:NOT_ONE"}, "is not a value of recovery.programs.architecture.Architecture"),
         ({"architecture": "own_things:TWISTED"}, "features(X) must be X and then further columns"),
         ({"architecture": "own_things:LEAKI"}, "did you mean 'LEAKY'"),
-        ({"architecture": "relu_skp"}, "did you mean 'relu_skip'"),
         (
             {"architecture": "own_things:ONLY_GATED", "method": {"kind": "min_norm", "program": "exact"}},
             "cannot be solved as an exact program",

@@ -86,13 +86,6 @@ def test_impossible_models_say_why(X):
         Relu(geometry="basis").draw(np.random.default_rng(0), -np.ones((2, 2)))
 
 
-def test_noise_scales_one_draw_and_leaves_everything_else_as_it_was():
-    low, high = (draw(Setting(30, 4, noise=s), np.random.default_rng(5)) for s in (0.1, 0.2))
-    assert np.array_equal(low.X, high.X)
-    assert np.array_equal(low.patterns, high.patterns)
-    assert np.allclose(2 * (low.y - low.signal), high.y - high.signal)
-
-
 def test_planted_patterns_come_first_and_no_pattern_is_empty_or_repeated():
     instance = draw(Setting(6, 2, planted=Relu(k=2)), np.random.default_rng(6))
     own = instance.X @ instance.planted.directions >= 0

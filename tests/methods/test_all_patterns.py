@@ -1,5 +1,7 @@
 """Verdicts over all patterns, against programs over every pattern of small arrangements, and on bad data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.isometry import Isometry
 from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm, Regularized
-from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.programs.architecture import ARCHITECTURES
 
 from .laws import SPOILED, Spoiled
 
@@ -143,16 +145,16 @@ def test_a_failure_is_proved_from_few_patterns_at_any_size() -> None:
         assert row.pattern_count <= 50 + 1 + 7  # sampled, all-ones, found
 
 
-def test_where_no_proof_is_known_nothing_runs() -> None:
-    relu = ARCHITECTURES["relu"]
-    setting = Setting(10, 2, planted=Relu(), patterns=Patterns(kind="all"))
-    refused: list[tuple[MinNorm | Regularized | Isometry, Architecture]] = [
-        (MinNorm(program="exact", solver="CLARABEL"), relu),
-        (Isometry(condition="trace"), relu),
-    ]
-    for method, architecture in refused:
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_where_no_proof_is_known_nothing_runs(noise: float) -> None:
+    setting = Setting(10, 2, planted=Relu(), noise=noise, patterns=Patterns(kind="all"))
+    exact = MinNorm(program="exact", solver="CLARABEL")
+    penalised = Regularized(0.1, solver="CLARABEL")
+    for method in (exact, replace(exact, program="gated"), penalised, replace(penalised, program="exact")):
         with pytest.raises(ParameterError, match=r"patterns\.kind all"):
-            method.check(setting, architecture)
+            method.check(setting, ARCHITECTURES["relu"])
+    with pytest.raises(ParameterError, match=r"patterns\.kind all"):
+        Isometry(condition="trace").check(replace(setting, noise=0.0), ARCHITECTURES["relu"])
 
 
 @pytest.mark.parametrize("how", ["", "zero", "repeated", "opposite"])

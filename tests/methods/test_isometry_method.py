@@ -127,6 +127,3 @@ def test_other_settings_are_refused_before_anything_is_drawn(planted: Planted, a
 def test_neurons_at_another_angle_have_no_known_limit() -> None:
     with pytest.raises(ParameterError, match="found two with cosine 0"):
         measure(NormalizedRelu(k=2, geometry="angle", angle=60.0), "relu_norm", 50, 10.0)
-
-
-# Wherever a condition holds over all patterns, the program over these patterns recovers.

@@ -63,13 +63,6 @@ def planted_objective(instance, architecture):
     )
 
 
-@pytest.mark.parametrize(("architecture", "planted"), MODELS)
-def test_planted_weights_make_the_labels(architecture, planted):
-    instance = draw(Setting(15, 4, planted=planted), np.random.default_rng(1))
-    problem = PlantedProgram.of(instance, ARCHITECTURES[architecture], "gated")
-    assert np.allclose(problem.program.forward(problem.planted), instance.signal)
-
-
 def test_the_all_ones_pattern_beside_the_skip_connection_is_never_unique():
     rng = np.random.default_rng(2)
     for solver in ("auto", "newton"):

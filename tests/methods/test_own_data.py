@@ -1,12 +1,12 @@
 """`recovery.optimum` on 20 data sets, against Clarabel on the printed program, and its errors."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 
 import recovery
 from recovery.errors import ParameterError
-from recovery.types import Array, Mask
+from recovery.types import Array
+from tests.programs.test_printed_programs import plain, printed_optimum, with_skip
 
 
 def _data(seed: int) -> tuple[Array, Array]:
@@ -23,30 +23,14 @@ def _data(seed: int) -> tuple[Array, Array]:
     return X, np.abs(X[:, 0]) - 0.5 + 0.1 * rng.standard_normal(n)
 
 
-def _printed(X: Array, y: Array, beta: float, patterns: Mask, skip: bool) -> float:
-    """The optimum of P1's program (11), as cvxpy and Clarabel find it."""
-    d = X.shape[1]
-    fit, norms, cones = 0, [], []
-    for pattern in patterns.T:
-        for sign in (1.0, -1.0):
-            v = cp.Variable(d)
-            fit = fit + sign * cp.multiply(pattern.astype(float), X @ v)
-            norms.append(cp.norm2(v))
-            cones.append(cp.multiply(2.0 * pattern - 1.0, X @ v) >= 0)
-    if skip:
-        w = cp.Variable(d)
-        fit, norms = fit + X @ w, [*norms, cp.norm2(w)]
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(fit - y) + beta * sum(norms)), cones)
-    problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
-    return float(problem.value)
-
-
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("seed", range(20))
 def test_the_optimum_is_that_of_the_printed_program(seed: int) -> None:
     X, y = _data(seed)
     architecture, beta = ("relu", "relu_skip")[seed % 2], (0.3, 0.02)[seed // 2 % 2]
     best = recovery.optimum(X, y, architecture, beta, "sampled", count=12)
-    printed = _printed(X, y, beta, best.patterns, architecture == "relu_skip")
+    written = with_skip if architecture == "relu_skip" else plain
+    printed = printed_optimum(written(X, best.patterns, True), y, beta)
     assert best.objective == pytest.approx(printed, rel=1e-6, abs=1e-9)
     assert best.certificate.proves_optimal
     assert best.network.objective(X, y, beta) == pytest.approx(best.objective, rel=1e-6)

@@ -31,18 +31,18 @@ Blocks = list[tuple[Array, Array | None]]
 """Each group's operator, and the matrix whose products with both copies must be >= 0; None for a single copy."""
 
 
-def _plain(X: Array, D: Mask, exact: bool) -> Blocks:
+def plain(X: Array, D: Mask, exact: bool) -> Blocks:
     """(12), sum D_j X w_j."""
-    return _skip(X, D, exact)[1:]
+    return with_skip(X, D, exact)[1:]
 
 
-def _skip(X: Array, D: Mask, exact: bool) -> Blocks:
+def with_skip(X: Array, D: Mask, exact: bool) -> Blocks:
     """(15), X W_0 + sum D_j X W_j, and (11), with two copies in their cones."""
     cones = [(2.0 * p - 1.0)[:, None] * X if exact else None for p in D.T]
     return [(X, None), *((p[:, None] * X, cone) for p, cone in zip(D.T, cones, strict=True))]
 
 
-def _normalised(X: Array, D: Mask, exact: bool) -> Blocks:
+def normalised(X: Array, D: Mask, exact: bool) -> Blocks:
     """(17) and (16): U_j of the compact decomposition D_j X = U_j S_j V_j^T, and (2 D_j - I) X V_j S_j^{-1} w >= 0."""
     blocks: Blocks = []
     for p in D.T:
@@ -53,7 +53,7 @@ def _normalised(X: Array, D: Mask, exact: bool) -> Blocks:
     return blocks
 
 
-def _optimum(blocks: Blocks, y: Array, beta: float | None) -> float:
+def printed_optimum(blocks: Blocks, y: Array, beta: float | None) -> float:
     """min sum ||w|| subject to fit = y, or min 1/2 ||fit - y||^2 + beta sum ||w||."""
     fit, sizes, constraints = [], [], []
     for A, cone in blocks:
@@ -71,13 +71,13 @@ def _optimum(blocks: Blocks, y: Array, beta: float | None) -> float:
 
 
 PROGRAMS: dict[str, tuple[str, str, float | None, Callable[[Array, Mask, bool], Blocks]]] = {
-    "gated": ("relu", "gated", None, _plain),
-    "gated skip": ("relu_skip", "gated", None, _skip),
-    "exact skip": ("relu_skip", "exact", None, _skip),
-    "regularised": ("relu_skip", "exact", 0.02, _skip),
-    "gated norm": ("relu_norm", "gated", None, _normalised),
-    "exact norm": ("relu_norm", "exact", None, _normalised),
-    "exact norm, regularised": ("relu_norm", "exact", 0.02, _normalised),
+    "gated": ("relu", "gated", None, plain),
+    "gated skip": ("relu_skip", "gated", None, with_skip),
+    "exact skip": ("relu_skip", "exact", None, with_skip),
+    "regularised": ("relu_skip", "exact", 0.02, with_skip),
+    "gated norm": ("relu_norm", "gated", None, normalised),
+    "exact norm": ("relu_norm", "exact", None, normalised),
+    "exact norm, regularised": ("relu_norm", "exact", 0.02, normalised),
 }
 
 
@@ -101,7 +101,7 @@ def test_optima_are_those_of_the_printed_programs(name: str, seeds: range) -> No
         narrowed += int(problem.program.groups.narrowed.sum())
         certificate = certify(problem.program, SOLVERS["auto"](problem.program))
         assert certificate.proves_optimal
-        theirs = _optimum(written(instance.X, instance.patterns, kind == "exact"), instance.y, beta)
+        theirs = printed_optimum(written(instance.X, instance.patterns, kind == "exact"), instance.y, beta)
         worst = max(worst, abs(certificate.objective / theirs - 1.0))
     assert worst <= 1e-7
     assert (narrowed > 0) == name.startswith("exact norm")
@@ -147,7 +147,7 @@ def test_confined_neurons_on_odd_data(kind: str) -> None:
         program = ExactProgram(groups, y, 0.05)
         certificate = certify(program, SOLVERS["auto"](program))
         assert certificate.proves_optimal
-        assert certificate.objective == pytest.approx(_optimum(_normalised(X, D, True), y, 0.05), rel=1e-7)
+        assert certificate.objective == pytest.approx(printed_optimum(normalised(X, D, True), y, 0.05), rel=1e-7)
 
 
 def test_conic_solvers_agree_on_a_confined_program() -> None:

@@ -39,7 +39,7 @@ def test_products_propagate_nan() -> None:
     assert np.isnan(products.apply_transposed(rows, None)[1]).all()
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "repeated", "zero", "integers", "uneven"])
+@pytest.mark.parametrize("kind", ["gaussian", "repeated", "zero", "integers", "uneven", "dependent"])
 def test_transforms_make_columns_orthonormal_for_all_kinds_of_rows(kind: str) -> None:
     rng = np.random.default_rng(7)
     X = rng.standard_normal((45, 6))
@@ -51,7 +51,11 @@ def test_transforms_make_columns_orthonormal_for_all_kinds_of_rows(kind: str) ->
         X = rng.integers(-2, 3, X.shape).astype(float)
     elif kind == "uneven":
         X *= np.logspace(0, -9, 45)[:, None]
+    elif kind == "dependent":
+        X[:, 1:3] *= 1e-8, 1e8
+        X[:, 5] = X[:, 4]
     U, _ = orthonormal_base(X)
+    assert U.shape[1] == 6 - (kind == "dependent")
     patterns = np.column_stack([X @ rng.standard_normal((6, 40)) >= 0, np.zeros(45, dtype=bool), np.arange(45) < 3])
     T = orthonormal_transforms(U, patterns)
     for g in range(patterns.shape[1]):

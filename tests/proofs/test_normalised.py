@@ -23,7 +23,7 @@ from recovery.extras.proofs.normalised import (
 )
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.arrangements import enumerate_cells
-from recovery.instances.draw import Instance, Setting, draw
+from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import NormalizedRelu
 from recovery.methods.generation import grown_program
@@ -38,14 +38,11 @@ GATED, EXACT = MinNorm("gated"), MinNorm("exact")
 VERDICTS = ("recovered", "not_optimal", "not_unique")
 
 
-def two_neurons(n: int, d: int, seed: int) -> Instance:
-    setting = Setting(n, d, planted=NormalizedRelu(k=2), patterns=Patterns("all"))
-    return draw(setting, np.random.default_rng([n, d, seed]), RELU_NORM)
-
-
 def model_and_dual(n: int, d: int, seed: int, method: MinNorm) -> tuple[Model, Array | None]:
     """The planted cells and the dual that column generation proves, if any."""
-    problem, found = grown_program(method.problem(two_neurons(n, d, seed), RELU_NORM))
+    setting = Setting(n, d, planted=NormalizedRelu(k=2), patterns=Patterns("all"))
+    instance = draw(setting, np.random.default_rng([n, d, seed]), RELU_NORM)
+    problem, found = grown_program(method.problem(instance, RELU_NORM))
     lam = None if found.lam is None else found.lam / problem.program.groups.scales
     return model_of(problem.instance, RELU_NORM), lam
 

@@ -9,7 +9,6 @@ A^2 <= B^2.
 """
 
 import itertools
-from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 
@@ -19,11 +18,9 @@ import pytest
 from recovery.conditions.exact_model import Model
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper
 from recovery.extras.rigorous import verify_rigorously
-from recovery.instances.draw import Setting, draw
-from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, Neurons
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
+from tests.methods.test_verdicts_hold import planted_instance
 
 X = ((3, 2, -1), (-1, -4, -1), (-4, -4, 0), (-4, 3, 2))
 """Rows of the data, n = 4, d = 3."""
@@ -78,21 +75,9 @@ def test_the_room_of_proofs_agrees():
     assert ratio == pytest.approx(2.60502 / np.sqrt(29), abs=1e-5)
 
 
-def instance_of(rows, planted, kind="sampled"):
-    class Fixed:
-        def draw(self, rng, n, d):
-            return np.array(rows, dtype=float)
-
-    n, d = len(rows), len(planted)
-    setting = Setting(n, d, ensemble=Fixed(), planted=Linear(), patterns=Patterns(kind=kind))
-    instance = draw(setting, np.random.default_rng(0))
-    w = np.array(planted, dtype=float)[:, None]
-    labels = instance.X @ w[:, 0]
-    return replace(instance, planted=Neurons("linear", w, np.ones(1)), y=labels, signal=labels)
-
-
 def test_the_program_says_so_too():
-    instance, method = instance_of(X, PLANTED), MinNorm(program="exact")
+    instance = planted_instance(np.array(X, float), np.array(PLANTED, float), "linear", "sampled")
+    method = MinNorm(program="exact")
     verdict = method(instance, SKIP_NET)["verdict"]
     assert verdict == "not_optimal"
     assert verify_rigorously(instance, SKIP_NET, method, verdict).proved
@@ -104,5 +89,6 @@ def test_it_leaves_out_a_neuron_that_is_negative_on_every_row():
     labels = [dot(x, planted) for x in rows]
     assert max(labels) < 0
     assert labels == [-max(Fraction(0), dot(x, [-w for w in planted])) for x in rows]
-    row = MinNorm(program="exact")(instance_of(rows, planted, "exhaustive"), SKIP_NET)
+    instance = planted_instance(np.array(rows, float), np.array(planted, float), "linear")
+    row = MinNorm(program="exact")(instance, SKIP_NET)
     assert row["verdict"] == "not_unique"

@@ -11,10 +11,10 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns, unique_patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.programs.certificate import Certificate, certify
+from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
-from recovery.programs.solution import Outcome, Solution
+from recovery.programs.solution import Outcome
 from recovery.solvers.cone_newton import solve_projected
 from recovery.solvers.cones import in_cones, solve_cones
 from recovery.solvers.conic import solve_conic
@@ -92,32 +92,22 @@ def test_strange_programs_are_proved(kind: str, seed: int) -> None:
     assert certify(program, solution if even is program else solution.unbalanced(program.groups.scales)).proves_optimal
 
 
-def _strange(kind: str, architecture: str, seed: int) -> tuple[Solution, Certificate]:
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((30, 5))
-    if kind == "one large row":
-        X[0] *= 1e3
-    else:
-        X = X * 10.0 ** np.arange(-2, 3)
-    patterns = unique_patterns(X, [X @ rng.standard_normal((5, 40)) >= 0])
-    y = np.maximum(X @ rng.standard_normal(5), 0.0) - np.maximum(X @ rng.standard_normal(5), 0.0)
-    program = ExactProgram(
-        replace(ARCHITECTURES[architecture].groups(X, patterns), confined=False), y + 0.3 * X[:, 0] ** 2, 1e-3
-    )
-    solution = solve_cones(program)
-    return solution, certify(program, solution)
-
-
-@pytest.mark.parametrize("kind", ["one large row", "other units"])
 @pytest.mark.parametrize("architecture", ["relu", "relu_skip", "relu_norm"])
-def test_data_of_four_orders_of_size_is_solved_and_proved(kind: str, architecture: str) -> None:
+def test_data_with_one_large_row_are_solved_and_proved(architecture: str) -> None:
     """1 % of draws reach the limit of steps, and which ones depends on the BLAS kernel: allow one of six."""
     solved = 0
     for seed in range(6):
-        solution, certificate = _strange(kind, architecture, seed)
-        solved += certificate.error <= 1e-7
-        if solution.outcome is Outcome.SOLVED:
-            assert certificate.error <= 1e-7
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 5))
+        X[0] *= 1e3
+        patterns = unique_patterns(X, [X @ rng.standard_normal((5, 40)) >= 0])
+        y = np.maximum(X @ rng.standard_normal(5), 0.0) - np.maximum(X @ rng.standard_normal(5), 0.0)
+        groups = replace(ARCHITECTURES[architecture].groups(X, patterns), confined=False)
+        program = ExactProgram(groups, y + 0.3 * X[:, 0] ** 2, 1e-3)
+        solution = solve_cones(program)
+        error = certify(program, solution).error
+        solved += error <= 1e-7
+        assert error <= 1e-7 or solution.outcome is not Outcome.SOLVED
     assert solved >= 5
 
 

@@ -31,11 +31,6 @@ def config(tmp_path, *changes: str):
     return load(path, changes)
 
 
-def only_row(sweep) -> dict:
-    (trial,) = sweep.trials()
-    return measure(trial)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
