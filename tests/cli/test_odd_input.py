@@ -213,13 +213,6 @@ def test_trials_show_the_columns_that_were_asked_for(good: Path) -> None:
     assert heads[-1] == "pattern_count"
 
 
-def completed(words: str) -> list[str]:
-    """The last word may be unfinished, or empty."""
-    *before, last = words.split(" ")
-    shell = ShellComplete(main, {}, "recover", "_RECOVER_COMPLETE")
-    return [item.value for item in shell.get_completions(before, last)]
-
-
 @pytest.mark.parametrize(
     ("words", "among"),
     [
@@ -230,6 +223,8 @@ def completed(words: str) -> list[str]:
     ],
 )
 def test_commands_options_and_configs_are_completed(good: Path, words: str, among: set[str]) -> None:
-    found = completed(words)
+    *before, last = words.split(" ")
+    shell = ShellComplete(main, {}, "recover", "_RECOVER_COMPLETE")
+    found = [item.value for item in shell.get_completions(before, last)]
     assert among <= set(found)
-    assert all(word.startswith(words.split(" ")[-1]) for word in found)
+    assert all(word.startswith(last) for word in found)

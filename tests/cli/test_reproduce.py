@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from recovery.cli.main import main
 from recovery.cli.reproduce import chosen, run_all
 from recovery.config import load
 from recovery.extras.gallery import OURS, PAPERS, Extent, Shown, figure_plan, gallery_pages
@@ -15,7 +13,7 @@ from recovery.runner.plan import plan
 from recovery.runner.run import Options
 from recovery.runner.stop import Stop
 from recovery.store import read
-from tests.invoke import refused, said
+from tests.invoke import recover, refused, said
 
 ROOT = Path(__file__).parents[2]
 SMALL = "p1-fig03"
@@ -25,18 +23,13 @@ OTHER = "p2-fig01"
 """A figure with few trials: ten draws of two cells."""
 
 
-def reproduce(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["reproduce", *map(str, arguments)])
-
-
 def size(folder: Path) -> str:
     return Extent.of(figure_plan(SMALL, folder), load(SMALL).replicates).words
 
 
 @pytest.mark.deep
 def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
-    result = reproduce(SMALL, "--replicates", 1, "--out", tmp_path, "-q", "--jobs", 1)
-    assert result.exit_code == 0, result.output
+    said("reproduce", SMALL, "--replicates", 1, "--out", tmp_path, "-q", "--jobs", 1)
     page = (tmp_path / "P1.md").read_text()
     assert "1 figures: 1 reduced." in page
     assert f"Size: reduced: 1 of {load(SMALL).replicates} replicates." in page
@@ -56,9 +49,7 @@ def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
     assert all(f"](pictures/{picture})" in page for picture in pictures)
     assert f'[<img src="pictures/{SMALL}.png" width="200" alt=' in page
     assert len(list((tmp_path / SMALL / "trials").iterdir())) == 1
-    verified = CliRunner().invoke(main, ["verify", str(tmp_path / SMALL), "--sample", str(TRIALS)])
-    assert verified.exit_code == 0, verified.output
-    assert f"{TRIALS} of {TRIALS} rows replayed" in verified.output
+    assert f"{TRIALS} of {TRIALS} rows replayed" in said("verify", tmp_path / SMALL, "--sample", TRIALS)
 
 
 def test_bars_of_a_claim_do_not_end_a_cell(tmp_path: Path) -> None:
@@ -74,23 +65,20 @@ def test_bars_of_a_claim_do_not_end_a_cell(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_the_size_counts_the_trials_of_the_figure_alone(tmp_path: Path) -> None:
-    sweep = CliRunner().invoke
-    assert sweep(main, ["sweep", SMALL, "--out", str(tmp_path / "a"), "--shard", "1/8", "-q", "-j", "1"]).exit_code == 0
+    said("sweep", SMALL, "--out", tmp_path / "a", "--shard", "1/8", "-q", "-j", 1)
     stored = len(read(tmp_path / "a").frame)
     assert size(tmp_path / "a").startswith(f"unfinished: {100 * stored // TRIALS} % of its trials, ")
-    more = ["sweep", SMALL, "--out", str(tmp_path / "b"), "--set", "replicates=25", "-q", "-j", "1"]
-    assert sweep(main, more).exit_code == 0
+    said("sweep", SMALL, "--out", tmp_path / "b", "--set", "replicates=25", "-q", "-j", 1)
     assert size(tmp_path / "b") == "full"
     assert size(tmp_path / "c") == "not run"
 
 
 @pytest.mark.deep
 def test_a_figure_that_cannot_run_stops_no_other_and_is_an_entry_that_says_why(tmp_path: Path) -> None:
-    other = ["sweep", SMALL, "--set", "seed=4", "--out", str(tmp_path / SMALL), "-q", "-j", "1"]
-    assert CliRunner().invoke(main, other).exit_code == 0
+    said("sweep", SMALL, "--set", "seed=4", "--out", tmp_path / SMALL, "-q", "-j", 1)
     (tmp_path / "p2-fig05").mkdir()
     (tmp_path / "p2-fig05" / "sweep.json").write_text("{")
-    result = reproduce(SMALL, OTHER, "--out", tmp_path, "-q", "-j", 1)
+    result = recover("reproduce", SMALL, OTHER, "--out", tmp_path, "-q", "-j", 1)
     assert result.exit_code == 1, result.output
     assert f"{SMALL}: " in result.stderr
     assert "holds another sweep" in result.stderr
@@ -130,7 +118,7 @@ def test_a_paper_is_all_of_its_figures() -> None:
 
 
 def test_a_stop_before_the_first_trial_writes_nothing(tmp_path: Path) -> None:
-    result = reproduce("p2", "--max-time", "0.01", "--out", tmp_path / "papers")
+    result = recover("reproduce", "p2", "--max-time", "0.01", "--out", tmp_path / "papers")
     assert result.exit_code == 75, result.output
     assert "before the first trial" in result.stderr
     assert not list(tmp_path.iterdir())

@@ -191,23 +191,12 @@ def test_conditions_pick_rows(results: Path, tmp_path: Path) -> None:
         assert set(load(tmp_path / name)["trial_id"].astype(str)) == set(wanted["trial_id"])
 
 
-@pytest.mark.parametrize(
-    ("where", "words"),
-    [
-        ("verdct = 'recovered'", "did you mean 'verdict'"),
-        ("verdict > 3", "no order"),
-        ("n = ", "cannot read"),
-        ("__import__('os')", "functions are"),
-    ],
-)
-def test_what_is_no_condition_is_refused(results: Path, where: str, words: str) -> None:
-    done = recover("trials", results, "--where", where)
-    assert (done.exit_code, words in done.stderr) == (2, True)
-
-
-def test_a_format_that_is_none(results: Path, tmp_path: Path) -> None:
-    done = recover("trials", results, "--out", tmp_path / "rows.docx")
-    assert (done.exit_code, "allowed: .csv, .parquet" in done.stderr) == (2, True)
+def test_what_is_no_condition_and_no_format_is_refused(results: Path, tmp_path: Path) -> None:
+    for options, words in (
+        (("--where", "verdct = 'recovered'"), "did you mean 'verdict'"),
+        (("--out", tmp_path / "rows.docx"), "allowed: .csv, .parquet"),
+    ):
+        assert words in refused("trials", results, *options)
 
 
 def test_a_condition_that_no_trial_satisfies_is_named(out: Path) -> None:

@@ -14,11 +14,6 @@ from tests.runner.kills import start
 from tests.runner.sweeps import rows, write_config
 
 
-def wait_for_rows(out: Path) -> None:
-    while not list(out.glob("trials/part-*")):
-        time.sleep(0.05)
-
-
 def test_a_sweep_ends_with_its_place_and_the_next_command(tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = recover("sweep", write_config(tmp_path), "--out", out, "--jobs", 1)
@@ -61,7 +56,8 @@ CASES = [(number, jobs) for number in SIGNALS for jobs in (1, 2) if (number, job
 def test_a_signal_stops_with_75_and_the_next_call_goes_on(tmp_path: Path, number: signal.Signals, jobs: int) -> None:
     config, out = write_config(tmp_path, method={"seconds": 0.1}, replicates=40), tmp_path / "out"
     process = start(config, "--out", out, "--jobs", jobs)
-    wait_for_rows(out)
+    while not list(out.glob("trials/part-*")):
+        time.sleep(0.05)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:

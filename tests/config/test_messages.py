@@ -18,7 +18,6 @@ from recovery.config.claims import CLAIMS
 from recovery.config.components import COMPONENTS
 from recovery.config.header import HEADER
 from recovery.config.reader import read_text
-from recovery.config.tree import dotted
 
 from .sweeps import BASE, load_fields
 
@@ -179,23 +178,6 @@ def test_an_alias_bomb_is_refused(folder: Path) -> None:
     lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
     assert "once aliases are expanded" in refused(folder, "\n".join(lines))
-
-
-def test_all_errors_are_listed_by_position(folder: Path) -> None:
-    text = GOOD.replace("seed: 7", "seed: -7").replace("gaussian", "gausian").replace("[4, 8]", "[4, x, 0]")
-    config = folder / "config.yaml"
-    config.write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        load(config, ["noise=-1", "architecture=rel"])
-    places = [(problem.place.line, problem.place.column, dotted(problem.path)) for problem in caught.value.problems]
-    assert places == [
-        (2, 7, "seed"),
-        (3, 18, "data.ensemble"),
-        (9, 10, "axes.n[1]"),
-        (9, 13, "axes.n[2]"),
-        (0, 0, "noise"),
-        (0, 0, "architecture"),
-    ]
 
 
 MANY = """\

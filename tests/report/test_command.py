@@ -7,10 +7,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import recovery
-from recovery.cli.main import main
 from tests.invoke import recover, refused, said
 
 from .grids import fail, store, wendel_rows
@@ -109,10 +107,6 @@ GRIDS = {
 """Stored grid -> a claim about it that is supported."""
 
 
-def report(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["report", *map(str, arguments)])
-
-
 def checksum(folder: Path) -> str:
     """A hash of the names, times and contents of all files."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -129,7 +123,7 @@ def test_claims_of_a_reader_are_judged_and_leave_the_folder_as_it_is(name: str, 
     assert line.startswith("supported: claimed ")
     assert "; measured " in line
     mine.write_text(f"claims:\n  - {GRIDS[name]}\n  - {{kind: value, of: seconds, at_least: 1e6}}\n")
-    result = report(PAPERS / name, "--claims", mine)
+    result = run(PAPERS / name, "--claims", mine)
     assert result.exit_code == 1
     assert result.stdout.splitlines()[1].startswith("contradicted: claimed ")
     assert checksum(PAPERS / name) == before
@@ -143,7 +137,7 @@ def test_faults_of_a_file_of_claims_have_their_place(tmp_path: Path) -> None:
     assert f"{mine}:3:23: claims[0].of: found 'support_recoverd'" in result
     assert "did you mean 'support_recovered'?" in result
     mine.write_text("claims: []\n")
-    assert "found no claims" in report(PAPERS / "p1-fig12", "--claims", mine).stderr
+    assert "found no claims" in run(PAPERS / "p1-fig12", "--claims", mine).stderr
 
 
 def test_a_picture_with_claims_is_not_written_into_the_folder(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from recovery.errors import ReportError
 from recovery.extras.compare import Comparison, compare_grids
 from recovery.interval import Interval
 from recovery.report.statistics.differences import paired_difference, threshold_difference
-from recovery.report.statistics.samples import median_interval
 from tests.invoke import recover, said
 
 from .grids import fail, grid, store, wendel_rows
@@ -48,14 +47,6 @@ def test_equal_sweeps_are_rarely_told_apart_at_any_number_of_cells(law: str, cel
     """At a rate of 0.05, more are told apart than the bound with probability 0.001."""
     unpaired, paired = misses(law, cells, replicates, 0.0, 100)
     assert max(unpaired, paired) <= binom.ppf(0.999, 100, 0.05) / 100
-
-
-@pytest.mark.parametrize("size", [3, 6, 15])
-def test_the_interval_of_a_median_is_exact(size: int) -> None:
-    rng = np.random.default_rng(size)
-    found = [median_interval(rng.exponential(size=size) - np.log(2)) for _ in range(1000)]
-    assert sum(one.low <= 0 <= one.high for one in found) >= binom.ppf(0.001, 1000, 0.95)
-    assert all(one.bounded == (size >= 6) for one in found)
 
 
 def test_thresholds_differ_by_the_root_of_the_sum_of_squares() -> None:

@@ -42,9 +42,6 @@ def key_of(figure: Figure) -> list[str]:
     return [text.get_text() for text in texts if text.get_text()]
 
 
-# log-spaced axes
-
-
 @pytest.mark.parametrize(
     "values",
     [[1e-4, 1e-3, 1e-2, 0.1, 1.0], [0, 0.125, 0.25, 0.5, 1, 2], [1000, 3000, 10000, 30000, 100000], [5, 10, 20, 40]],
@@ -62,9 +59,6 @@ def test_one_value_far_off_leaves_room_for_the_others_in_a_curve() -> None:
     ax = drawn(analysed(rows, report={"x": "noise"}, axes={"noise": noise})).axes[0]
     at = ax.transData.transform([(value, 0.5) for value in noise])[:, 0]
     np.testing.assert_allclose(np.diff(at), np.ptp(at) / 3)
-
-
-# axes and panels of an unfinished sweep
 
 
 def test_ratios_over_decades_stand_on_a_log_axis() -> None:
@@ -100,18 +94,12 @@ def test_a_half_run_curve_keeps_the_values_of_its_own_panel() -> None:
     assert [ax.get_xlim() for ax in figure.axes[:2]] == [pytest.approx((17, 83)), pytest.approx((9, 31))]
 
 
-# values that a method does not measure
-
-
 def test_ticks_of_methods_name_only_what_differs() -> None:
     methods = ["select neurons=50", "select neurons=50 batch=32"]
     figure = drawn(
         analysed(wendel_rows(method=methods), "recovered", report={"x": "n", "y": "method", "figure": "map"})
     )
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["default", "batch = 32"]
-
-
-# figures
 
 
 def test_long_keys_and_colour_bars_are_whole_in_a_short_figure() -> None:
@@ -289,9 +277,6 @@ def test_where_success_rises_and_falls_the_crossings_are_drawn_without_an_interv
     ((diamonds,), (circles,)) = ([line for line in ax.lines if line.get_marker() == marker] for marker in "do")
     assert np.asarray(diamonds.get_data()).tolist() == [[35, 85], [10, 10]]
     assert np.asarray(circles.get_ydata()).tolist() == [20]
-
-
-# the terminal
 
 
 @pytest.mark.parametrize(("n", "seed"), [(2, 0), (5, 1), (7, 2)])

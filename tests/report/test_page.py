@@ -237,11 +237,7 @@ def test_cells_are_also_a_table_that_the_keyboard_can_sort(opened: Any, diagram:
 
 def test_screen_readers_meet_names_and_a_live_region(opened: Any) -> None:
     words = opened.find_element("css selector", ".maps").accessible_name
-    assert words.startswith(
-        "fraction recovered: gaussian; haar. n on the x axis, d on the y axis".replace(
-            "gaussian; haar", "Gaussian; Haar"
-        )
-    )
+    assert words.startswith("fraction recovered: Gaussian; Haar. n on the x axis, d on the y axis")
     assert opened.find_element("css selector", ".detail").get_attribute("role") == "status"
     assert opened.find_elements("css selector", "main h1")
     for control, name in ((".value", "Value"), ("button.csv", "CSV")):

@@ -24,13 +24,9 @@ def pooled(panel: Panel, level: float = 0.95) -> Threshold:
     return threshold_of(panel, ThresholdAxis(), level)
 
 
-def panel_of(**options: Any) -> Panel:
-    return Diagram.of(grid(wendel_rows(**options))).panels[0]
-
-
 def test_a_higher_level_is_a_wider_interval_about_the_same_estimate() -> None:
     for options in ({}, {"d": [20]}):
-        panel = panel_of(**options)
+        panel = Diagram.of(grid(wendel_rows(**options))).panels[0]
         usual, higher = pooled(panel), pooled(panel, 0.99)
         assert higher.interval.estimate == usual.interval.estimate
         assert astuple(higher.interval) == pytest.approx(astuple(usual.outer_interval))

@@ -20,10 +20,6 @@ from recovery.store import Grid
 from .grids import analysed, fail, grid, leave_undecided, text_of, wendel_rows
 
 
-def only_failed() -> pd.DataFrame:
-    return fail(wendel_rows(n=[10, 20], d=[5, 10]), slice(None))
-
-
 def undecided() -> pd.DataFrame:
     rows = wendel_rows(n=[10, 20], d=[5, 10])
     return leave_undecided(rows, rows["n"] == 10)
@@ -42,7 +38,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "one replicate": (lambda: wendel_rows(replicates=1), {}),
     "one row": (lambda: wendel_rows(d=[10]), {}),
     "one column": (lambda: wendel_rows(n=[20]), {}),
-    "all failed": (only_failed, {}),
+    "all failed": (lambda: fail(wendel_rows(n=[10, 20], d=[5, 10]), slice(None)), {}),
     "undecided": (undecided, {}),
     "all recovered": (lambda: wendel_rows(n=[90, 100], d=[5]), {}),
     "even odds": (even_odds, {}),

@@ -8,7 +8,6 @@ from recovery.errors import ParameterError
 from recovery.runner.batches import BATCH_SECONDS, Batches, shard_numbers, slurm_shard
 from recovery.runner.plan import plan
 from recovery.store.folder import Folder
-from recovery.types import Array
 
 from .sweeps import write_config
 
@@ -53,8 +52,14 @@ def test_trials_that_a_batch_did_not_begin_run_next(trials: list[Trial]) -> None
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_shards_are_a_balanced_partition(tmp_path: Path, count: int) -> None:
+    """Every trial is in one shard, and the costs of two shards differ by one trial's at most."""
     axes = {"method.seconds": [0.001, 0.1, 30.0], "n": [4, 8]}
-    assert_shared(load(write_config(tmp_path, axes=axes, d=2, replicates=50)).trials().costs, count)
+    costs = load(write_config(tmp_path, axes=axes, d=2, replicates=50)).trials().costs
+    numbers = shard_numbers(costs, count)
+    assert len(numbers) == len(costs)
+    assert 1 <= numbers.min() <= numbers.max() <= count
+    loads = np.bincount(numbers, costs, minlength=count + 1)[1:]
+    assert max(loads) - min(loads) <= costs.max() * (1 + 1e-12)
 
 
 def test_the_last_of_ten_thousand_shards_costs_as_much_as_the_first() -> None:
@@ -62,15 +67,6 @@ def test_the_last_of_ten_thousand_shards_costs_as_much_as_the_first() -> None:
     numbers = shard_numbers(costs, 10_000)
     loads = [costs[numbers == index].sum() for index in (1, 5_000, 10_000)]
     assert max(loads) - min(loads) <= costs.max()
-
-
-def assert_shared(costs: Array, count: int) -> None:
-    """Every trial is in one shard, and the costs of two shards differ by one trial's at most."""
-    numbers = shard_numbers(costs, count)
-    assert len(numbers) == len(costs)
-    assert 1 <= numbers.min() <= numbers.max() <= count
-    loads = np.bincount(numbers, costs, minlength=count + 1)[1:]
-    assert max(loads) - min(loads) <= costs.max() * (1 + 1e-12)
 
 
 def slurm(task: int, first: int, last: int, count: int, step: int = 1) -> dict[str, str]:
