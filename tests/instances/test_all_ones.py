@@ -103,9 +103,18 @@ def test_cells_of_any_width_are_found(e):
     assert not decide_all_ones(np.vstack([X, [1.0, 0.0]])).exists
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_thin_cell_is_found_in_either_memory_order(order, sign):
+    """In column order all weights rounded to zero, and their sum was a divisor."""
+    X = np.array([[1.0, 5e-13], [-1.0, 5e-13], [1.0, 1.0]], order=order)
+    decision = decide_all_ones(sign * X)
+    assert proves(sign * X, decision)
+    assert decision.exists
+
+
 def test_rows_as_small_as_floats_can_be():
     tiny = 5e-324
-    assert decide_all_ones(np.array([[1.0, 5e-13], [-1.0, 5e-13], [1.0, 1.0]])).exists
     assert decide_all_ones(np.array([[1.0, tiny], [-1.0, tiny], [1.0, 1.0]])).exists
     assert decide_all_ones(np.eye(3) * tiny).exists
     assert not decide_all_ones(np.array([[tiny, 0.0], [-tiny, 0.0]])).exists

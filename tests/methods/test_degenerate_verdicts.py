@@ -1,5 +1,7 @@
 """Verdicts where neurons are opposite, dead, orthogonal to rows, or have a slope, and sizes that no proof reaches."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
 from recovery.methods.convex import BLANK, DEAD, PlantedProgram
 from recovery.methods.isometry import Isometry
+from recovery.methods.judgement import OPEN_RESIDUAL
 from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, Architecture
@@ -156,6 +159,21 @@ def test_a_cheaper_interpolant_on_dependent_rows_is_found(architecture: Architec
             decided += is_cheaper and row.verdict == "not_optimal"
     assert cheaper >= 8
     assert decided >= 0.95 * cheaper
+
+
+@pytest.mark.parametrize(
+    ("method", "direction", "e"), [(GATED, (1, -1), 1e-9), (GATED, (3, -1), 1e-9), (EXACT, (1, -1), 1e-7)]
+)
+def test_the_reason_says_where_a_solution_costs_less_than_the_planted_neuron(
+    method: MinNorm, direction: tuple[int, int], e: float
+) -> None:
+    """Rows are dependent up to e: the labels that the solution misses may cost more than the solution saves."""
+    rows = [[1.0, 1.0], [-1.0, -1.0 + e], [0.5, 0.5 + 0.5 * e]]
+    architecture = ARCHITECTURES["relu_skip"]
+    instance = instance_of(rows, Given((direction,), (1.0,), "linear"), architecture, "sampled")
+    row = replace(method, distances=True)(instance, architecture)
+    assert row["objective"] < 0.99 * PlantedProgram.of(instance, architecture, method.program).planted_cost
+    assert (row.verdict, row.reason) == ("not_unique", OPEN_RESIDUAL)
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(110, "not_optimal"), (220, "recovered")])
