@@ -18,6 +18,9 @@ from recovery.theory.mixture import direction_constant, split_bound, split_proba
 from recovery.theory.wendel import wendel
 from recovery.types import Array, Rng
 
+EPS = float(np.finfo(float).eps)
+UNSURE = "rounding decides whether the event occurred"
+
 
 @dataclass(frozen=True)
 class Arrangement:
@@ -54,32 +57,42 @@ class Arrangement:
         hits, laws, bounds = zip(*(event(instance, rng) for rng in _streams(instance, self.draws)), strict=True)
         law = np.array(laws)
         expected, spread = float(law.sum()), float(np.sqrt((law * (1 - law)).sum()))
-        return Measurement(
+        count = None if None in hits else sum(hits)
+        row = Measurement(
             holds=hits[0] if self.draws == 1 else None,
             all_ones=hits[0] if self.draws == 1 and self.event == "all_ones" else None,
-            frequency=float(np.mean(hits)),
+            frequency=None if count is None else count / self.draws,
             predicted=None if np.isnan(expected) else expected / self.draws,
             bound=None if self.event == "all_ones" else float(np.mean(bounds)),
-            z_score=(sum(hits) - expected) / spread if spread > 1e-6 else None,
+            z_score=(count - expected) / spread if count is not None and spread > 1e-6 else None,
         )
+        if count is None:
+            row.unmeasured |= {"frequency": UNSURE} | ({"holds": UNSURE} if self.draws == 1 else {})
+            row.unmeasured |= {"z_score": UNSURE} if spread > 1e-6 else {}
+        return row
 
     def _all_ones(self, instance: Instance, rng: Rng) -> tuple[bool, float, float]:
         n, d = instance.setting.n, instance.setting.d
         X = instance.setting.ensemble.draw(rng, n, d)
         return decide_all_ones(X).exists, float(wendel(n, d)), float("nan")
 
-    def _eigenvector(self, instance: Instance, rng: Rng) -> tuple[bool, float, float]:
+    def _eigenvector(self, instance: Instance, rng: Rng) -> tuple[bool | None, float, float]:
         """Return whether the event about the first class's eigenvector occurred, NaN for its law, and the bound."""
         means, X, first, sigma = _classes(instance, rng)
         n, d = X.shape
         length = float(np.linalg.norm(means[0]))
-        w = np.linalg.eigh(X[:first].T @ X[:first])[1][:, -1]
+        values, vectors = np.linalg.eigh(X[:first].T @ X[:first])
+        gap, rounding = float(values[-1] - values[:-1].max(initial=0.0)), (first + 8 * d) * EPS * float(values.sum())
+        angle = 2 * rounding / gap if gap > 2 * rounding else np.inf  # Davis and Kahan
+        w = vectors[:, -1]
         w = w if w @ means[0] >= 0 else -w
         if self.event == "direction":
             allowed = direction_constant(first, d, length, self.delta) * sigma
-            return bool(np.square(w - means[0] / length).sum() <= allowed), float("nan"), 1 - self.delta
+            room = allowed - float(np.square(w - means[0] / length).sum())
+            return (None if abs(room) <= 8 * (angle + EPS) else bool(room > 0)), float("nan"), 1 - self.delta
         small = sigma <= theorem13_sigma(n, first, d, length, self.delta)
-        return _separates(X, w, first), float("nan"), 1 - self.delta if small else 0.0
+        known = abs(w @ means[0]) > angle * length
+        return _separates(X, w, first, angle if known else np.inf), float("nan"), 1 - self.delta if small else 0.0
 
     def cost(self, n: int, d: int) -> float:
         return self.draws * (1e-5 + n * d * 1e-8 * (30 if self.event == "all_ones" else 1))
@@ -92,13 +105,13 @@ def _streams(instance: Instance, draws: int) -> list[Rng]:
     return [instance.streams.data, *(np.random.Generator(np.random.PCG64(each)) for each in more)]
 
 
-def _split(instance: Instance, rng: Rng) -> tuple[bool, float, float]:
+def _split(instance: Instance, rng: Rng) -> tuple[bool | None, float, float]:
     """Return whether the means split one draw of the mixture, the exact law for these means, and the bound of P1."""
     means, X, first, sigma = _classes(instance, rng)
     lengths = np.linalg.norm(means, axis=1)
     unit = means / lengths[:, None]
     given = (lengths[0], lengths[1], float(unit[0] @ unit[1]), sigma, first, len(X) - first)
-    hit = _separates(X, unit[0] - unit[1], first)
+    hit = _separates(X, unit[0] - unit[1], first, 4 * EPS)
     return hit, float(split_probability(*given)), float(split_bound(*given)) if sigma > 0 else 1.0
 
 
@@ -113,7 +126,13 @@ def _classes(instance: Instance, rng: Rng) -> tuple[Array, Array, int, float]:
     return means, X, round(ensemble.share * n), ensemble.sigma
 
 
-def _separates(X: Array, w: Array, first: int) -> bool:
-    """Return whether X w >= 0 on exactly the first `first` rows, those of the first class, without rounding of X w."""
-    pattern = exact_signs(X, w) >= 0
-    return bool(pattern[:first].all() and not pattern[first:].any())
+def _separates(X: Array, w: Array, first: int, turned: float) -> bool | None:
+    """Return whether X w >= 0 on exactly the first `first` rows, those of the first class, without rounding of X w.
+
+    None where a w that differs by a vector of length `turned` may have another answer.
+    """
+    sizes, wanted = np.linalg.norm(X, axis=1), np.arange(len(X)) < first
+    sure = (np.abs(X @ w) > (turned + len(w) * EPS) * sizes) | (sizes == 0)
+    if (sure & ((exact_signs(X, w) >= 0) != wanted)).any():
+        return False
+    return True if sure.all() else None

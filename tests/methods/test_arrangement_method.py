@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
@@ -7,6 +9,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Haar, Mixture
 from recovery.methods.arrangement import Arrangement
 from recovery.programs.architecture import ARCHITECTURES
+from recovery.types import Array, Rng
 
 RELU = ARCHITECTURES["relu"]
 
@@ -73,6 +76,41 @@ def test_the_eigenvector_of_a_class_splits_both_where_theorem_13_says_so(sigma: 
     measured = Arrangement("eigenvector", draws=40, delta=0.05)(draw(setting, np.random.default_rng(5)), RELU)
     assert measured.bound == pytest.approx(bound)
     assert measured.frequency == (1 if bound else 0)
+
+
+@dataclass(frozen=True)
+class Fixed(Mixture):
+    """These rows, whose means are (1, 0) and (-1, 0)."""
+
+    rows: tuple[tuple[float, float], ...] = ()
+
+    def draw_means(self, rng: Rng, d: int) -> Array:
+        return np.array([[1.0, 0.0], [-1.0, 0.0]])
+
+    def draw(self, rng: Rng, n: int, d: int) -> Array:
+        return np.array(self.rows)
+
+
+@pytest.mark.parametrize(
+    ("event", "rows", "holds"),
+    [
+        ("eigenvector", ((1.0, 0.0), (2.0, 0.0), (-1.0, 1.0), (-1.0, -1.0)), True),
+        ("eigenvector", ((1.0, 1.0), (1.0, -1.0), (-1.0, 2.0), (-1.0, -2.0)), None),  # every direction is leading
+        ("eigenvector", ((3.0, 0.1), (3.0, -0.1), (0.0, 2.0), (-1.0, 0.0)), None),  # the third row is orthogonal to it
+        ("eigenvector", ((3.0, 0.1), (3.0, -0.1), (0.0, 2.0), (1.0, 0.0)), False),  # the last one decides
+        ("direction", ((1.0, 1.0), (1.0, -1.0), (-1.0, 0.0), (-1.0, 0.0)), None),
+        ("split", ((1.0, 0.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)), None),
+    ],
+)
+def test_an_event_that_rounding_decides_is_unknown(
+    event: str, rows: tuple[tuple[float, float], ...], holds: bool | None
+):
+    for draws in (1, 3):
+        instance = draw(Setting(4, 2, Fixed(sigma=0.1, rows=rows)), np.random.default_rng(0))
+        row = Arrangement(event, draws=draws)(instance, RELU)  # type: ignore[arg-type]
+        assert row.holds is (holds if draws == 1 else None)
+        assert row.frequency == (None if holds is None else float(holds))
+        assert ("frequency" in row.unmeasured) == (holds is None)
 
 
 @pytest.mark.parametrize("event", ["direction", "eigenvector"])
