@@ -25,7 +25,7 @@ from recovery.conditions.search import BestPattern, most_active, search_pattern,
 from recovery.programs.architecture import Architecture
 from recovery.programs.groups import Groups
 from recovery.programs.integers import MOST_ENTRIES, exact_rank, integer_rows
-from recovery.programs.orthonormal import CHUNK_BYTES, PROJECTED, projection_norms
+from recovery.programs.orthonormal import CHUNK_BYTES, PROJECTED, projection_norms, range_is_sure
 from recovery.programs.uniqueness import Candidate, planted_candidate
 from recovery.types import EPS, Array, Mask, Rng
 
@@ -125,6 +125,7 @@ class PlantedDual:
         unsure = np.zeros(patterns.shape[1], dtype=np.bool_)
         if self.own.orthonormal:
             values = projection_norms(self.own.base, patterns, self.lam, unsure)
+            unsure[unsure] = [not range_is_sure(self.X, rows) for rows in patterns[:, unsure].T]
         else:
             values = self.own.over(patterns).dual_norms(self.lam)
         if self.beside_skip:
@@ -180,7 +181,7 @@ def isometry_over_all(
     planted = planted_dual(architecture, X, directions, signs, linear=linear)
     if planted.lam is None:
         return _not_identified(name, planted)
-    bounds = gated_dual(planted.own, planted.lam, known=planted.patterns, nodes=nodes)
+    bounds = gated_dual(planted.own, planted.X, planted.lam, known=planted.patterns, nodes=nodes)
     at: Mask = (planted.own.base @ bounds.point > 0) | ~planted.own.base.any(axis=1)
     worst = planted.judged(name, at[:, None] if bounds.lower > 0 else np.empty((len(at), 0), dtype=np.bool_))
     low, high = max(bounds.lower, worst.value), max(bounds.upper, worst.value)
@@ -253,6 +254,8 @@ def planted_dual(architecture: Architecture, X: Array, directions: Array, signs:
         for i, sign in enumerate(signs):
             W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
     found = PlantedDual(architecture, F, neurons, signs, own)
+    if architecture.normalized and not own.ranks_are_sure(F):
+        return replace(found, certain=False)
     # planted neurons with the same pattern share one group, which stores only the sum of their weights: lam is None
     # then
     if len(np.unique(own.patterns[:, first:], axis=1).T) < len(signs) or not W[first:].any(axis=1).all():

@@ -23,7 +23,7 @@ from recovery.conditions.planes import planes_of, spreads
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.groups import Groups
-from recovery.programs.orthonormal import PROJECTED, projection_norms
+from recovery.programs.orthonormal import PROJECTED, projection_norms, range_is_sure
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-8
@@ -65,16 +65,19 @@ def exact_dual(
     return largest_neuron(groups.base, weights, linear, limit=limit, known=known, nodes=nodes, stop=stop)
 
 
-def gated_dual(groups: Groups, lam: Array, *, known: Mask | None = None, nodes: int) -> Bounds:
-    """Bound max ||A_D^T lam|| over all patterns D; options as for `largest_cell`."""
+def gated_dual(groups: Groups, features: Array, lam: Array, *, known: Mask | None = None, nodes: int) -> Bounds:
+    """Bound max ||A_D^T lam|| over all patterns D of the features (n, d'); options as for `largest_cell`."""
     if groups.orthonormal:
-        return _largest_projection(groups, lam, known, nodes)
+        return _largest_projection(groups, features, lam, known, nodes)
     weights, linear = dual_terms(groups, lam)
     return largest_cell(groups.base, weights, linear, known=known, nodes=nodes)
 
 
-def _largest_projection(groups: Groups, lam: Array, known: Mask | None, nodes: int) -> Bounds:
-    """Bound max ||P_D lam|| over all patterns D: from above by ||lam|| if they cannot be enumerated."""
+def _largest_projection(groups: Groups, features: Array, lam: Array, known: Mask | None, nodes: int) -> Bounds:
+    """Bound max ||P_D lam|| over all patterns D: from above by ||lam|| if they cannot be enumerated.
+
+    Where rounding decides the range of D, ||D lam|| is an upper bound.
+    """
     live = groups.base.any(axis=1)
     scale = float(np.linalg.norm(lam[live]))
     unknown = Bounds(0.0, scale, np.zeros(groups.rank), 0)
@@ -88,14 +91,14 @@ def _largest_projection(groups: Groups, lam: Array, known: Mask | None, nodes: i
         return unknown
     unsure = np.zeros(cells.shape[1], dtype=np.bool_)
     values = projection_norms(groups.base, cells, lam, unsure)
+    lengths = np.linalg.norm(cells * (lam * live)[:, None], axis=0)
     for column in () if known is None else known.T:
         excluded = (cells == column[:, None])[live].all(axis=0)
-        values[excluded], unsure[excluded] = 0.0, False
+        values[excluded] = lengths[excluded] = 0.0
     best = int(np.argmax(values))
     value, point = float(values[best]), points[:, best] / np.linalg.norm(points[:, best])
-    # where rounding might decide the rank of D U, the projection may be as long as lam
-    upper = scale if unsure.any() else value + PROJECTED * scale
-    return Bounds(value, upper, point, cells.shape[1])
+    more = [lengths[j] for j in np.flatnonzero(unsure & (lengths > value)) if not range_is_sure(features, cells[:, j])]
+    return Bounds(value, max([value, *more]) + PROJECTED * scale, point, cells.shape[1])
 
 
 @lru_cache(maxsize=1)
@@ -111,10 +114,11 @@ def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None
     lam = np.where((np.abs(lam) > RANK * scale) & base.any(axis=1), lam, 0.0)
     if not lam.any():
         return Bounds(0.0, 0.0, np.zeros(base.shape[1]), 0)
-    floor = max(limit / scale - TOLERANCE - 2 * ROUNDING, 0.0)
+    rounding = ROUNDING + RANK * float(np.sqrt(len(lam)))
+    floor = max(limit / scale - TOLERANCE - 2 * rounding, 0.0)
     value, point, bound, count = branch(*image_rows(base, lam / scale, known), floor, TOLERANCE, nodes, stop, False)[:4]
     # ||lam_+|| is an upper bound for every neuron
-    upper = min(bound, float(np.linalg.norm(np.maximum(lam, 0.0))) / scale) + ROUNDING
+    upper = min(bound, float(np.linalg.norm(np.maximum(lam, 0.0))) / scale) + rounding
     return Bounds(float(value) * scale, float(upper) * scale, point, int(count))
 
 

@@ -25,7 +25,7 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.program import Program
 from recovery.programs.range_factor import RangeFactor
 from recovery.programs.solution import Solution
-from recovery.programs.uniqueness import Candidate, Examined, examine_dual
+from recovery.programs.uniqueness import EQUALITY_TOLERANCE, Candidate, Examined, examine_dual
 from recovery.solvers.dual_search import DualSearch, search_dual, search_exact_dual
 from recovery.types import Array
 
@@ -37,6 +37,8 @@ UNSOUGHT = "a cheaper interpolant was not looked for"
 """Reason for planted weights that share their cost, in a program that is too large to be solved to look for one."""
 UNSOLVED = "the trial was decided without a solve, and method.distances is off"
 UNPREDICTED = "weights of normalised neurons predict nothing on other data"
+NO_DUAL = "no dual point has the planted directions"
+UNSURE_DUAL = "rounding decides whether a dual point has the planted directions"
 UNEXAMINED = "no dual point of the planted weights was examined"
 SEARCHED = "over all patterns it depends on which of them a search found"
 """Reasons why a row lacks a value."""
@@ -182,12 +184,12 @@ def search(problem: PlantedProgram, state: State) -> Decision:
     if not candidate.distinct:
         return undecided("the images of planted neurons are dependent")
     if examined is None:
-        return undecided("no dual point has the planted directions")
+        return undecided(UNSURE_DUAL if candidate.error <= EQUALITY_TOLERANCE else NO_DUAL)
     state.value = examined.value
     if program is not problem.program:
         candidate = problem.candidate(program)
         if candidate is None or candidate.lam is None:
-            return undecided("rounding of uneven rows decides whether a dual point has the planted directions")
+            return undecided(UNSURE_DUAL)
     state.steps, state.solver, best = 0, "newton", np.inf
     for found in _searches(problem, program, candidate):
         state.steps += found.steps

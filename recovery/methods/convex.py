@@ -10,13 +10,13 @@ import numpy as np
 from recovery.conditions.ties import exact_signs, neighbours, reaches, twins
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import live_rows, patterns_of
-from recovery.methods.interpolant import interpolant_near
+from recovery.methods.interpolant import interpolant_near, operator_rank
 from recovery.methods.representation import planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE, Certified, certify, relative
 from recovery.programs.exact import ExactProgram
+from recovery.programs.integers import quick_rank
 from recovery.programs.norms import L2, Norm
-from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.uniqueness import Candidate, planted_candidate
 from recovery.solvers.table import find_solver
@@ -27,7 +27,7 @@ Confinement = Literal["row_space", "none"]
 PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (GatedProgram, ExactProgram)}
 """Kind of a program -> its class."""
 
-UNSURE = "rows of very different norms: rounding decides the ranges of normalised neurons"
+UNSURE = "rows of very different norms, or nearly dependent: rounding decides the ranges of normalised neurons"
 BLANK = "the planted weights are zero on the data: there is nothing to recover"
 DEAD = "a planted neuron is active on no row: no program has a group for it"
 CANCELLED = "planted neurons cancel up to rounding: it decides what is left of them"
@@ -161,8 +161,7 @@ class PlantedProgram:
             return BLANK
         if self.dead:
             return DEAD
-        normalised = self.architecture.normalized
-        if normalised and not ranks_are_sure(self.features, self.instance.patterns):
+        if self.architecture.normalized and not self.program.groups.ranks_are_sure(self.features):
             return UNSURE
         if planted_neurons(self.instance).directions.shape[1] == 1:
             return None
@@ -192,13 +191,34 @@ class PlantedProgram:
     def candidate(self, program: Program) -> Candidate | None:
         """Return W* with its least-norm dual for this program or the balanced one.
 
-        None where two planted neurons of opposite signs share a group, or nothing is planted.
+        None where two planted neurons of opposite signs share a group, or nothing is planted. Without a dual where
+        rounding decides whether there is one.
         """
         W = program.gated_weights(self.planted)
         support = self.rows if W is self.planted else np.flatnonzero(W.any(axis=1))
         if not len(support) or len(support) != len(self.rows):
             return None
-        return planted_candidate(program.groups, W, support)
+        found = planted_candidate(program.groups, W, support)
+        rank = found.factor.frame.shape[1]
+        sure = found.lam is None or rank == found.factor.A.shape[1] or self._has_dual(support, rank)
+        return found if sure else replace(found, lam=None)
+
+    def _has_dual(self, support: Index, rank: int) -> bool:
+        """Return whether exact ranks confirm a dual with the planted directions, where A_S has dependent columns.
+
+        The operators of the groups must be independent of each other, and a neuron must be in the row space of its
+        group; with normalisation it always is.
+        """
+        groups, F = self.program.groups, self.features
+        ranks = {int(g): operator_rank(groups, F, np.array([g])) for g in support}
+        whole = operator_rank(groups, F, support)
+        if whole != rank or whole != sum(-1 if one is None else one for one in ranks.values()):
+            return False
+        owners = [(0, 0)] if planted_neurons(self.instance).linear else self.owners
+        return self.architecture.normalized or all(
+            quick_rank(np.vstack([F[groups.diagonals(np.array([g]))[:, 0] != 0], self.lifted[:, i]])) == ranks[g]
+            for i, g in owners
+        )
 
     @cached_property
     def features(self) -> Array:

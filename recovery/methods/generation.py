@@ -228,7 +228,7 @@ def grow(
             grown = grown[:, : patterns.shape[1] + max(20, int(MOST_ADDED * program.groups.count))]
         last = step == (MOST_ROUNDS if proof else SEARCH_ROUNDS)
         if nodes is not None and (grown.shape[1] == patterns.shape[1] or last):
-            bounds = largest_dual(program, solution.lam, limit, nodes)
+            bounds = largest_dual(program, features, solution.lam, limit, nodes)
             found = Certified(solution, certify(program, solution, beyond=bounds.upper))
             if bounds.lower > limit:
                 grown = unique_patterns(features, [patterns, program.groups.base @ bounds.point[:, None] >= 0])
@@ -307,8 +307,8 @@ def violating_patterns(
     return np.array(patterns, dtype=np.bool_).reshape(len(patterns), groups.n).T
 
 
-def largest_dual(program: Program, lam: Array, limit: float, nodes: int) -> Bounds:
-    """Bound the largest dual norm over all patterns, including the skip connection, from both sides.
+def largest_dual(program: Program, features: Array, lam: Array, limit: float, nodes: int) -> Bounds:
+    """Bound the largest dual norm over all patterns of the features, and the skip connection, from both sides.
 
     Below `limit` the value need not be exact. nodes: the largest number of cones or arrangement cells examined.
     """
@@ -317,6 +317,6 @@ def largest_dual(program: Program, lam: Array, limit: float, nodes: int) -> Boun
         both = [exact_dual(groups, lam, sign, limit=limit, nodes=nodes) for sign in (1.0, -1.0)]
         bounds = replace(max(both, key=lambda b: b.lower), upper=max(b.upper for b in both))
     else:
-        bounds = gated_dual(groups, lam, nodes=nodes)
+        bounds = gated_dual(groups, features, lam, nodes=nodes)
     skip = float(np.linalg.norm(groups.base.T @ lam)) if groups.linear else 0.0
     return replace(bounds, upper=max(bounds.upper, skip))

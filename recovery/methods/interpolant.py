@@ -73,7 +73,9 @@ class Reach:
         P, s, Qt = np.linalg.svd(A, full_matrices=False)
         rounding = 2 * max(A.shape) * EPS * float(s[0])
         rank = int(np.count_nonzero(s > 4 * rounding))
-        if rank < len(A) and not all(rank == self._exact_rank(groups) for groups in self._must_reach()):
+        if rank < len(A) and not all(
+            rank == operator_rank(self.groups, self.features, groups) for groups in self._must_reach()
+        ):
             return None
         return P[:, :rank], s[:rank] - rounding, Qt[:rank]
 
@@ -82,21 +84,6 @@ class Reach:
         yield self.chosen
         if not np.isin(self.own, self.chosen).all():
             yield np.union1d(self.chosen, self.own)
-
-    def _exact_rank(self, chosen: Index) -> int | None:
-        """Return the exact rank of the operator of some groups; None where that takes too long."""
-        if len(self.rows) * len(chosen) * self.groups.rank > MOST_EXACT:
-            return None
-        # the operator is scaled to integers: D_g, which is 1 or num / den, by den, and each row of the features by a
-        # factor. Neither changes the rank
-        num, den = self.groups.slope.as_integer_ratio()
-        on = self.groups.patterns[np.ix_(self.rows, chosen)].tolist()
-        return exact_rank(
-            [
-                tuple(a * (den if active else num) for active in pattern for a in row)
-                for row, pattern in zip(integer_rows(self.features[self.rows]), on, strict=True)
-            ]
-        )
 
     @property
     def known(self) -> bool:
@@ -127,6 +114,23 @@ class Reach:
         """Bounds on ||T_g|| of the chosen groups, (k,): the largest norm of a base weight of unit group weights."""
         T = self.groups.transforms
         return np.ones(len(self.chosen)) if T is None else np.linalg.norm(T[self.chosen], axis=(1, 2))
+
+
+def operator_rank(groups: Groups, features: Array, chosen: Index) -> int | None:
+    """Return the exact rank of the operator of some groups on the features (n, d'); None where that takes too long."""
+    rows = np.flatnonzero(features.any(axis=1) & groups.diagonals(chosen).any(axis=1))
+    if len(rows) * len(chosen) * groups.rank > MOST_EXACT:
+        return None
+    # the operator is scaled to integers: D_g, which is 1 or num / den, by den, and each row of the features by a
+    # factor. Neither changes the rank
+    num, den = groups.slope.as_integer_ratio()
+    on = groups.patterns[np.ix_(rows, chosen)].tolist()
+    return exact_rank(
+        [
+            tuple(a * (den if active else num) for active in pattern for a in row)
+            for row, pattern in zip(integer_rows(features[rows]), on, strict=True)
+        ]
+    )
 
 
 def _range(groups: Groups, features: Array, own: Index, active: Index) -> Reach:

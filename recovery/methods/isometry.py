@@ -22,6 +22,7 @@ from recovery.conditions.search import BestPattern, most_active
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import unique_patterns
+from recovery.methods.cascade import NO_DUAL
 from recovery.methods.columns import Columns, select
 from recovery.methods.generation import proof_cost
 from recovery.methods.method import UNDECIDED, Measurement
@@ -32,8 +33,6 @@ from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.types import Array
 
 VALUES = ("isometry_value", "isometry_margin")
-NO_DUAL = "no dual point has the planted directions"
-"""Reason why a row lacks these values."""
 KNOWN = (
     "a limit is known for one ReLU neuron under relu, and for two opposite or two orthogonal ones under relu_norm "
     "(tilt for the orthogonal ones only)"

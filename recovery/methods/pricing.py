@@ -132,7 +132,7 @@ class CellPricing(Pricing):
             met = beam_patterns(groups.base, *dual_terms(groups, lam), width=self.beam, known=known)
             if met and met[0].value > PROVED_BELOW:
                 return Bounds(met[0].value, np.inf, met[0].point, 0)
-        bounds = gated_dual(groups, lam, known=known, nodes=self.nodes)
+        bounds = gated_dual(groups, self.problem.features, lam, known=known, nodes=self.nodes)
         skip = float(np.linalg.norm(groups.base.T @ lam)) if groups.linear and 0 not in support else 0.0
         return replace(bounds, lower=max(bounds.lower, skip), upper=max(bounds.upper, skip))
 

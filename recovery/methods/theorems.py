@@ -23,7 +23,7 @@ from recovery.methods.cascade import Decision
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.representation import planted_neurons
 from recovery.programs.certificate import Certified, certify
-from recovery.programs.integers import MOST_ENTRIES, exact_rank, integer_rows
+from recovery.programs.integers import quick_rank
 from recovery.programs.orthonormal import SURE
 from recovery.programs.solution import Solution
 from recovery.types import EPS, Array
@@ -84,7 +84,7 @@ def certain_rank(A: Array) -> int | None:
     rank = int(np.count_nonzero(s > SURE * s[0]))
     if rank == len(s):
         return rank
-    return rank if A.size <= MOST_ENTRIES and exact_rank(integer_rows(A)) == rank else None
+    return rank if quick_rank(A) == rank else None
 
 
 def _decision(problem: PlantedProgram, lam: Array, *, unique: bool) -> Decision:

@@ -14,7 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.programs.orthonormal import UNEVEN, confined_transforms, orthonormal_transforms, projection_norms
+from recovery.programs.orthonormal import (
+    UNEVEN,
+    confined_transforms,
+    orthonormal_transforms,
+    projection_norms,
+    ranks_are_sure,
+)
 from recovery.programs.transforms import ProjectionSums, Transforms
 from recovery.types import Array, Index, Mask
 
@@ -106,10 +112,18 @@ class Groups:
         return self.base @ self.base.T
 
     @cached_property
+    def _orthonormal(self) -> tuple[Array, Mask]:
+        return orthonormal_transforms(self.base, self.patterns)
+
+    def ranks_are_sure(self, features: Array) -> bool:
+        """Return whether the ranges of normalised groups on their features (n, d') are determined beyond rounding."""
+        return ranks_are_sure(features, self.patterns, self._orthonormal[1] if self.orthonormal else None)
+
+    @cached_property
     def _products(self) -> Transforms | None:
         if not self.orthonormal:
             return None
-        T = orthonormal_transforms(self.base, self.patterns)
+        T = self._orthonormal[0]
         return Transforms(confined_transforms(T, self.base, self.patterns, self.coordinates) if self.confined else T)
 
     @property

@@ -26,3 +26,8 @@ def exact_rank(rows: Sequence[Whole]) -> int:
     from flint import fmpz_mat
 
     return int(fmpz_mat([list(row) for row in rows]).rank()) if len(rows) else 0
+
+
+def quick_rank(A: Array) -> int | None:
+    """Return the exact rank of a matrix of floats; None where that would take long."""
+    return exact_rank(integer_rows(A)) if A.size <= MOST_ENTRIES else None

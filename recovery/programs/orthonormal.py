@@ -15,9 +15,12 @@ of their rows, so ||P_j v|| = ||D_j v||; a batched Cholesky factor of (D_j U)(D_
 too close to singular, a singular value decomposition decides.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy
 
+from recovery.programs.integers import quick_rank
 from recovery.programs.range_factor import RANK_TOLERANCE
 from recovery.types import Array, Index, Mask
 
@@ -68,36 +71,50 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
     return U, U.T @ X
 
 
-def ranks_are_sure(X: Array, patterns: Mask) -> bool:
-    """Return whether the directions in the ranges of X (n, d) and of every D_j X are determined beyond rounding.
+def ranks_are_sure(X: Array, patterns: Mask, doubted: Mask | None = None) -> bool:
+    """Return whether the directions in the range of X (n, d), and of every D_j X, are determined beyond rounding.
 
-    Small rows can be hidden by large ones if norms differ by more than UNEVEN. Then each range must have as many
-    reliable directions (singular values above SURE of the largest) as the range of its rows divided by their norms.
+    doubted (p,): which D_j X may have lower rank (`orthonormal_transforms`). All are examined where rows are uneven.
     """
-    sizes = np.sqrt(np.einsum("nd,nd->n", X, X))
-    live = sizes > 0
-    if not live.any() or sizes[live].min() >= UNEVEN * sizes.max():
-        return True
+    examined: Any = slice(None) if _are_uneven(np.linalg.norm(X, axis=1)) else [] if doubted is None else doubted
+    return all(range_is_sure(X, rows) for rows in (np.ones(len(X), dtype=np.bool_), *patterns[:, examined].T))
+
+
+def range_is_sure(X: Array, rows: Mask) -> bool:
+    """Return whether the directions in the range of some rows of X (n, d) are determined beyond rounding.
+
+    Rows divided by their norms must have as many reliable directions (singular values above SURE of the largest) as
+    rows or columns, or as their rank in integers. If rows are uneven, small ones can be hidden by large ones: the
+    undivided rows must then have as many reliable directions too.
+    """
+    sizes = np.linalg.norm(X, axis=1)
+    rows = rows & (sizes > 0)
+    rank = _directions(_even_columns(X / np.where(sizes > 0, sizes, 1.0)[:, None])[rows])
+    if rank < min(int(rows.sum()), X.shape[1]) and rank != quick_rank(X[rows]):
+        return False
+    return not _are_uneven(sizes) or _directions(_even_columns(X)[rows]) == rank
+
+
+def _are_uneven(sizes: Array) -> bool:
+    live = sizes[sizes > 0]
+    return bool(live.size and live.min() < UNEVEN * live.max())
+
+
+def _even_columns(X: Array) -> Array:
     scale = np.linalg.norm(X, axis=0)
-    Z = X / np.where(scale > 0, scale, 1.0)
-    even = X / np.where(live, sizes, 1.0)[:, None]
-    scale = np.linalg.norm(even, axis=0)
-    even /= np.where(scale > 0, scale, 1.0)
-    return all(
-        # rows divided by their norms show also the directions that small rows add; undivided rows show the directions
-        # that solvers detect
-        _directions(Z[rows], SURE) == _directions(even[rows], RANK_TOLERANCE)
-        for rows in (live, *(column & live for column in patterns.T))
-    )
+    return np.asarray(X / np.where(scale > 0, scale, 1.0))
 
 
-def _directions(rows: Array, tolerance: float) -> int:
+def _directions(rows: Array) -> int:
     s = np.linalg.svd(rows, compute_uv=False)
-    return int(np.count_nonzero(s > tolerance * s.max(initial=0.0)))
+    return int(np.count_nonzero(s > SURE * s.max(initial=0.0)))
 
 
-def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
-    """Return T (p, r, r) such that the non-zero columns of D_j U T_j are an orthonormal basis of range(D_j U)."""
+def orthonormal_transforms(U: Array, patterns: Mask) -> tuple[Array, Mask]:
+    """Return T (p, r, r) such that the non-zero columns of D_j U T_j are an orthonormal basis of range(D_j U).
+
+    Also return which ranges are doubted, (p,): rounding might decide their rank.
+    """
     r, p = U.shape[1], patterns.shape[1]
     T, sound = np.zeros((p, r, r)), np.zeros(p, dtype=np.bool_)
     tall = np.flatnonzero(patterns.sum(axis=0) >= r) if r else np.arange(0)
@@ -105,10 +122,11 @@ def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
     for start in range(0, len(tall), size):
         some = tall[start : start + size]
         sound[some] = _from_cholesky(T, U, patterns, some)
+    doubted = np.zeros(p, dtype=np.bool_)
     for j in np.flatnonzero(~sound) if r else ():  # if r = 0 skip the loop: LAPACK rejects matrices without columns
-        part = _of_rows(U[patterns[:, j]])
+        part, doubted[j] = _of_rows(U[patterns[:, j]])
         T[j], T[j, :, : part.shape[1]] = 0.0, part
-    return T
+    return T, doubted
 
 
 def confined_transforms(T: Array, U: Array, patterns: Mask, coordinates: Array) -> Array:
@@ -129,25 +147,33 @@ def confined_transforms(T: Array, U: Array, patterns: Mask, coordinates: Array) 
     return result
 
 
-def _of_rows(rows: Array) -> Array:
-    """Return T (r, rank) such that rows @ T has orthonormal columns, for the rows (m, r) of one pattern."""
+def _of_rows(rows: Array) -> tuple[Array, bool]:
+    """Return T (r, rank) such that rows @ T has orthonormal columns, for the rows (m, r) of one pattern.
+
+    Also return whether rounding might decide the rank.
+    """
     m, r = rows.shape
     if 0 < m < r:
         factor, failed = scipy.linalg.lapack.dpotrf((rows @ rows.T).T, lower=1)
         if not failed and np.diagonal(factor).min() >= CHOLESKY_PIVOT:
-            return scipy.linalg.lapack.dpotrs(factor, rows, lower=1)[0].T
+            return scipy.linalg.lapack.dpotrs(factor, rows, lower=1)[0].T, False
     P, s, Vt = np.linalg.svd(rows, full_matrices=False)
-    rank = int(np.count_nonzero(s > RANK_TOLERANCE))
+    rank, doubted = int(np.count_nonzero(s > RANK_TOLERANCE)), _is_doubted(s)
     T: Array = Vt[:rank].T / s[:rank]
     # with full row rank return T P^T, because rows @ (T P^T) is the identity
     if rank == m:
-        return T @ P.T
+        return T @ P.T, doubted
     if rank == r:
         # with full column rank return R^{-1}, with the signs that a positive diagonal of R gives, as for a Cholesky
         # factor
         R = np.linalg.qr(rows, mode="r")
-        return scipy.linalg.solve_triangular(R, np.diag(np.sign(np.diagonal(R))))
-    return T
+        return scipy.linalg.solve_triangular(R, np.diag(np.sign(np.diagonal(R)))), doubted
+    return T, doubted
+
+
+def _is_doubted(s: Array) -> bool:
+    """Return whether rows with these singular values are dependent, or nearly so."""
+    return bool((s < SURELY).any())
 
 
 def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
@@ -170,10 +196,10 @@ def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
     return sound
 
 
-def projection_norms(U: Array, patterns: Mask, v: Array, unsure: Mask | None = None) -> Array:
+def projection_norms(U: Array, patterns: Mask, v: Array, doubted: Mask | None = None) -> Array:
     """Return ||P_j v||, (p,), for U (n, r) with orthonormal columns, patterns (n, p), one v (n,) or one for each.
 
-    unsure (p,): set where rounding might decide the rank of D_j U.
+    doubted (p,): set where rounding might decide the rank of D_j U.
     """
     n, r = U.shape
     count = patterns.shape[1]
@@ -188,8 +214,8 @@ def projection_norms(U: Array, patterns: Mask, v: Array, unsure: Mask | None = N
         result[tall] = _full_column_rank(U, patterns[:, tall], V[:, tall])
     for j in np.flatnonzero(np.isnan(result)):
         result[j], doubt = _by_decomposition(U[patterns[:, j]], V[patterns[:, j], j])
-        if unsure is not None:
-            unsure[j] = doubt
+        if doubted is not None:
+            doubted[j] = doubt
     return result
 
 
@@ -248,4 +274,4 @@ def _cholesky(stack: Array) -> tuple[Array, Mask]:
 
 def _by_decomposition(rows: Array, v: Array) -> tuple[float, bool]:
     left, s, _ = np.linalg.svd(rows, full_matrices=False)
-    return float(np.linalg.norm(left[:, s > RANK_TOLERANCE].T @ v)), bool(((s > 1e-14) & (s < SURELY)).any())
+    return float(np.linalg.norm(left[:, s > RANK_TOLERANCE].T @ v)), _is_doubted(s)

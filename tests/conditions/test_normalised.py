@@ -17,15 +17,15 @@ from recovery.types import Array, Mask, Rng
 KINDS = ("Gaussian", "{-1, 0, 1}", "zero rows", "repeated rows", "opposite rows", "rank deficient", "few rows")
 
 
-def drawn(kind: str, seed: int) -> tuple[Groups, Array] | None:
-    """Groups over all cells, and lam; None where rounding decides which cells there are."""
+def drawn(kind: str, seed: int) -> tuple[Groups, Array, Array] | None:
+    """Groups over all cells, their features, and lam; None where rounding decides which cells there are."""
     rng = np.random.default_rng([KINDS.index(kind), seed])
     d = int(rng.integers(2, 4))
     n = int(rng.integers(1, 3)) if kind == "few rows" else int(rng.integers(2, 8))
     X = MATRICES.get(kind, MATRICES["Gaussian"])(rng, n, d)
     lam = rng.standard_normal(n) if seed % 3 else rng.integers(-2, 3, n).astype(float)
     try:
-        return ARCHITECTURES["relu_norm"].groups(X, enumerate_cells(X)[0]), lam
+        return ARCHITECTURES["relu_norm"].groups(X, enumerate_cells(X)[0]), X, lam
     except ParameterError:
         return None
 
@@ -43,9 +43,9 @@ def over_closed_cell(base: Array, lam: Array, on: Mask) -> float:
 def test_the_bounds_meet_at_the_largest_value_over_all_cells(kind: str) -> None:
     looked_at = 0
     for seed in range(6):
-        if (found := drawn(kind, seed)) is None or not (found[1] * found[0].base.any(axis=1)).any():
+        if (found := drawn(kind, seed)) is None or not (found[2] * found[0].base.any(axis=1)).any():
             continue
-        groups, lam = found
+        groups, X, lam = found
         looked_at += 1
         size = float(np.linalg.norm(lam))
         every = [np.linalg.svd(groups.base[on], full_matrices=False) for on in groups.patterns.T]
@@ -53,7 +53,7 @@ def test_the_bounds_meet_at_the_largest_value_over_all_cells(kind: str) -> None:
             float(np.linalg.norm(P[:, s > 1e-9].T @ lam[on]))
             for (P, s, _), on in zip(every, groups.patterns.T, strict=True)
         )
-        gated = gated_dual(groups, lam, nodes=10**6)
+        gated = gated_dual(groups, X, lam, nodes=10**6)
         assert gated.lower - 1e-9 * size <= wanted <= gated.upper + 1e-9 * size
         assert gated.upper - gated.lower <= 1e-8 * size
         for sign in (1.0, -1.0):
@@ -103,22 +103,22 @@ def test_too_few_nodes_leave_true_bounds() -> None:
     groups, lam, _ = gaussian(20, 4, 1)
     for oracle in (
         lambda nodes: exact_dual(groups, lam, 1.0, limit=0.0, nodes=nodes),
-        partial(gated_dual, groups, lam),
+        partial(gated_dual, groups, groups.base, lam),
     ):
         full, cut = oracle(nodes=10**6), oracle(nodes=1)
         assert cut.lower <= full.lower + 1e-9
         assert cut.upper >= full.lower
     many, lam, _ = gaussian(100, 6, 1)
-    assert gated_dual(many, lam, nodes=10**9).upper == pytest.approx(float(np.linalg.norm(lam)))
+    assert gated_dual(many, many.base, lam, nodes=10**9).upper == pytest.approx(float(np.linalg.norm(lam)))
 
 
-@pytest.mark.parametrize("angle", [1e-6, 1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("angle", [1e-6, 1e-8, 1e-10, 1e-12, 1e-14])
 def test_rows_that_rounding_calls_dependent_lower_no_bound(angle: float) -> None:
     """Two rows in the plane that are not parallel span it: the projection on their pattern is lam itself."""
     X = np.array([[1.0, 0.0], [1.0, angle], [0.0, 1.0], [-1.0, -0.5]])
     groups = ARCHITECTURES["relu_norm"].groups(X, enumerate_cells(X)[0])
     lam = np.append(np.linalg.svd(groups.base[:2])[0][:, 1], [0.0, 0.0])
-    assert gated_dual(groups, lam, nodes=10**6).upper >= 1.0 - 1e-12
+    assert gated_dual(groups, X, lam, nodes=10**6).upper >= 1.0 - 1e-12
 
 
 def test_a_planted_cell_is_left_out() -> None:
@@ -129,7 +129,7 @@ def test_a_planted_cell_is_left_out() -> None:
     own = groups.base @ np.linalg.lstsq(groups.base[own[:, 0]], np.ones(own.sum()))[0][:, None] >= 0
     lam = np.maximum(groups.base @ np.linalg.lstsq(groups.base[own[:, 0]], lam[own[:, 0]])[0], 0.0)
     own, lam = lam[:, None] > 0, lam / np.linalg.norm(lam)
-    for oracle in (partial(exact_dual, groups, lam, 1.0, limit=0.0), partial(gated_dual, groups, lam)):
+    for oracle in (partial(exact_dual, groups, lam, 1.0, limit=0.0), partial(gated_dual, groups, groups.base, lam)):
         assert oracle(nodes=10**6).lower == pytest.approx(1.0, abs=1e-9)
         assert oracle(known=own, nodes=10**6).upper < 1.0 - 1e-7
 
@@ -138,7 +138,7 @@ def test_nothing_to_bound() -> None:
     groups, lam, _ = gaussian(4, 2, 0)
     for oracle in (
         lambda z: exact_dual(groups, z, 1.0, limit=0.0, nodes=10),
-        lambda z: gated_dual(groups, z, nodes=10),
+        lambda z: gated_dual(groups, groups.base, z, nodes=10),
     ):
         assert oracle(0.0 * lam).upper == 0.0
     assert exact_dual(groups, -np.abs(lam), 1.0, limit=0.0, nodes=10).upper <= 1e-9

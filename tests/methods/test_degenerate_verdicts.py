@@ -1,5 +1,6 @@
 """Verdicts where neurons are opposite, dead, orthogonal to rows, or have a slope, and sizes that no proof reaches."""
 
+from collections import Counter
 from dataclasses import replace
 
 import cvxpy as cp
@@ -16,6 +17,7 @@ from recovery.methods.judgement import OPEN_RESIDUAL
 from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.types import Array
 
 from .laws import Given, Rows
 
@@ -174,6 +176,43 @@ def test_the_reason_says_where_a_solution_costs_less_than_the_planted_neuron(
     row = replace(method, distances=True)(instance, architecture)
     assert row["objective"] < 0.99 * PlantedProgram.of(instance, architecture, method.program).planted_cost
     assert (row.verdict, row.reason) == ("not_unique", OPEN_RESIDUAL)
+
+
+def nearly_dependent(kind: str, seed: int, e: float) -> tuple[Array, Array]:
+    """X (n, 2) of rank 1, or 2 with e, and a neuron w."""
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((7, 2)), rng.standard_normal(2)
+    if kind == "column":
+        X[:, 1] = X[:, 0] + e * X[:, 1]
+    elif kind == "units":
+        X[:, 1], w = e * X[:, 1], np.array([1.0, 10 * e])
+    elif kind == "one row":
+        X = np.array([[1.0, e], [-1.0, 2 * e], [-2.0, -e], [-1.0, -e]])
+        w = np.array([1.0, 100 * e])
+    return X, w
+
+
+@pytest.mark.parametrize("e", [0.0, 1e-12, 1e-14])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("column", "relu_norm"), ("column", "relu_norm_skip"), ("units", "relu_skip"), ("one row", "relu")],
+)
+def test_nothing_holds_because_rounding_hides_a_dimension(kind: str, name: str, e: float) -> None:
+    """Where the second dimension is 1e-12 of the first, singular values show one; integers show both."""
+    architecture, counts = ARCHITECTURES[name], Counter[str]()
+    form = "normalized_relu" if architecture.normalizes_after else "linear" if architecture.skip else "relu"
+    for seed in range(8):
+        X, w = nearly_dependent(kind, seed, e)
+        for patterns in KINDS:
+            instance = instance_of(X.tolist(), Given((tuple(w),), (1.0,), form), architecture, patterns)
+            found = [(method, method(instance, architecture).verdict) for method in METHODS]
+            if Isometry()(instance, architecture).get("holds"):
+                found.append((GATED, "recovered"))
+            for method, verdict in found:
+                counts[str(verdict)] += 1
+                if verdict == "recovered":
+                    assert verify_rigorously(instance, architecture, method, verdict).proved, (seed, patterns, method)
+    assert counts["undecided" if e else "recovered"] > 0
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(110, "not_optimal"), (220, "recovered")])

@@ -89,7 +89,11 @@ def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(kind: str) -> 
     assert state.found is not None
     solution, certificate = state.found.solution, state.found.certificate
     limit = 0.01 * (1 + ALLOWED * problem.program.gap_tolerance)
-    y, lam, M = problem.instance.y, solution.lam, largest_dual(problem.program, solution.lam, limit, 1).upper
+    y, lam, M = (
+        problem.instance.y,
+        solution.lam,
+        largest_dual(problem.program, problem.features, solution.lam, limit, 1).upper,
+    )
     assert M > 0.01
     c = 0.01 / M
     assert certificate.dual_objective == pytest.approx(c * y @ lam - c**2 / 2 * lam @ lam, rel=1e-12)
@@ -100,7 +104,7 @@ def test_the_skip_connection_counts() -> None:
     problem = PlantedProgram.of(drawn("all", 9, 3, SKIP, 0), SKIP, "gated", 0.1)
     lam = problem.features[:, 0]
     skip = float(np.linalg.norm(problem.features.T @ lam))
-    assert largest_dual(problem.program, lam, 0.0, 1000).upper >= skip
+    assert largest_dual(problem.program, problem.features, lam, 0.0, 1000).upper >= skip
 
 
 @pytest.mark.parametrize("solver", ["auto", "CLARABEL"])
