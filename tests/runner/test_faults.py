@@ -18,11 +18,13 @@ import pytest
 
 from recovery.config import load
 from recovery.errors import StoreError
+from recovery.report.until import interim_analysis
 from recovery.runner import trial as trial_module
 from recovery.runner.engine import Engine
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, run
+from recovery.runner.stop import Stop
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
@@ -174,9 +176,10 @@ def test_of_two_configs_that_start_on_one_folder_at_once_the_second_is_refused(t
     first = plan(load(write_config(tmp_path)), out)
     second = plan(load(write_config(tmp_path, seed=8)), out)
     options = Options(Engine(1))
-    run(first, options, Progress())
-    expected = rows(out)
-    with pytest.raises(StoreError, match="seed: 7 -> 8"):
-        run(second, options, Progress())
+    with Stop() as stop:
+        run(first, options, Progress(), stop, interim_analysis)
+        expected = rows(out)
+        with pytest.raises(StoreError, match="seed: 7 -> 8"):
+            run(second, options, Progress(), stop, interim_analysis)
     assert read(out).sweep["config"]["seed"] == 7
     pd.testing.assert_frame_equal(rows(out), expected)

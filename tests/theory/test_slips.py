@@ -218,9 +218,8 @@ def test_145_and_158_with_their_corrections() -> None:
     right += (c[1] + first * c[2] + m[1] - first * m[2]) * h
     np.testing.assert_allclose(right, half_space_moment(h, w1) @ w1 - half_space_moment(h, -w1) @ w1)
     assert 2 * np.linalg.norm(right) == pytest.approx(float(opposite_limit(first)))
-    printed = (c[0] + first * c[1] + c[2] - m[0] + first * c[1] + c[2]) * w1
-    printed += 2 * (c[1] + first * c[2] + m[1] - first * m[2]) * h
-    assert 2 * np.linalg.norm(printed) == pytest.approx(1.286, abs=1e-3)
+    twice = right + (c[1] + first * c[2] + m[1] - first * m[2]) * h
+    assert 2 * np.linalg.norm(twice) == pytest.approx(1.286, abs=1e-3)
 
     a, b = 0.8, -0.3  # a_11 = a_22 and a_12 = a_21, any numbers
     right = a * ((c[0] + first * c[1] + c[2]) * w1 + (c[1] + first * c[2]) * h)
