@@ -13,7 +13,6 @@ from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
-from recovery.programs.groups import Groups
 from recovery.programs.solution import Outcome
 from recovery.solvers.cone_newton import solve_projected
 from recovery.solvers.cones import in_cones, solve_cones
@@ -22,7 +21,6 @@ from recovery.solvers.controls import CONES
 from recovery.solvers.inner import Inner
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS
-from recovery.types import Array, Index
 from tests.solvers.instances import STRANGE, small_program, strange_program
 from tests.suites import first
 
@@ -109,46 +107,6 @@ def test_data_with_one_large_row_are_solved_and_proved(architecture: str) -> Non
         solved += error <= 1e-7
         assert error <= 1e-7 or solution.outcome is not Outcome.SOLVED
     assert solved >= 5
-
-
-@pytest.mark.parametrize("beta", [None, 1e-6, 0.05])
-@pytest.mark.parametrize("architecture", ["relu", "relu_skip", "relu_norm"])
-def test_rough_steps_lead_to_the_same_optimum(
-    architecture: str, beta: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With at least 10 variables per group, integer data, and rows of different sizes."""
-    rng = np.random.default_rng(7)
-    X = rng.integers(-3, 4, (60, 12)) * 10.0 ** rng.uniform(-1, 1, (60, 1))
-    patterns = unique_patterns(X, [X @ rng.standard_normal((12, 40)) >= 0])
-    y = np.maximum(X @ rng.standard_normal(12), 0.0) - np.maximum(X @ rng.standard_normal(12), 0.0)
-    program = ExactProgram(
-        replace(ARCHITECTURES[architecture].groups(X, patterns), confined=False),
-        y + 0.3 * rng.standard_normal(60),
-        beta,
-    )
-    gated, calls = solve_newton(program.gated), []
-    rough = Groups.rough_gram
-
-    def counted(self: Groups, chosen: Index, c: Array) -> Array:
-        calls.append(len(chosen))
-        return rough(self, chosen, c)
-
-    monkeypatch.setattr(Groups, "rough_gram", counted)
-    found = solve_cones(program, gated)
-    assert calls
-    assert found.solver == "newton"
-    assert certify(program, found).error <= 1e-8
-    assert certify(program, found).objective == pytest.approx(_clarabel(program), rel=1e-5)
-
-
-@pytest.mark.parametrize("unit", [1e-6, 1e5])
-def test_labels_in_another_unit_take_the_same_steps(unit: float) -> None:
-    program = _program("relu_skip", 30, 8, 0, None)
-    other = replace(program, y=unit * program.y)
-    one = solve_projected(program, solve_newton(program.gated), 1e-8)
-    two = solve_projected(other, solve_newton(other.gated), 1e-8)
-    assert two.iterations == pytest.approx(one.iterations, abs=2)
-    assert pytest.approx(unit * one.W, rel=1e-6, abs=1e-9 * unit) == two.W
 
 
 def test_where_the_limit_of_steps_ends_it_clarabel_answers(monkeypatch: pytest.MonkeyPatch) -> None:
