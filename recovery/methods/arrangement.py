@@ -16,9 +16,8 @@ from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.theory.mixture import direction_constant, split_bound, split_probability, theorem13_sigma
 from recovery.theory.wendel import wendel
-from recovery.types import Array, Rng
+from recovery.types import EPS, Array, Rng
 
-EPS = float(np.finfo(float).eps)
 UNSURE = "rounding decides whether the event occurred"
 
 
