@@ -15,6 +15,7 @@ from tests.cli.test_stored import tamper
 from tests.invoke import recover, refused
 
 ROOT = Path(__file__).parents[2]
+DISTANCES = {"max_deviation", "absolute_distance", "test_distance"}
 SKIP = {"architecture": ["relu_skip"], "planted": [{"kind": "linear"}], "d": [4]}
 NORM = {"architecture": ["relu_norm"], "planted": [{"kind": "normalized_relu", "k": 1}], "d": [4]}
 MIN_NORM, MIN_EXACT = {"kind": "min_norm"}, {"kind": "min_norm", "program": "exact"}
@@ -199,7 +200,10 @@ def test_a_trial_without_a_program_and_an_unknown_trial_are_messages(tmp_path: P
 def test_stored_trials_of_the_papers_are_recomputed_by_numpy(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five trials per config with n <= 100, of different verdicts, architectures and programs."""
+    """Five trials per config with n <= 100, of different verdicts, architectures and programs.
+
+    Rows of older solvers may have the distances of another optimum where the planted weights are none.
+    """
     folder = ROOT / "results" / "papers" / name
     frame = recovery.read(folder).frame
     frame = frame[frame["n"].fillna(0) <= 100].sample(frac=1, random_state=1)
@@ -208,6 +212,7 @@ def test_stored_trials_of_the_papers_are_recomputed_by_numpy(
     chosen = frame.assign(rank=rank).sort_values("rank", kind="stable")["trial_id"].head(5)
     for trial in chosen:
         one = recovery.certificate(folder, trial)
-        assert one.agrees, str(one)
+        unlike = {each.column for each in one.differences if not each.rounding}
+        assert not unlike or (unlike <= DISTANCES and one.row["verdict"] == "not_optimal"), str(one)
         one.save(tmp_path / "trial.npz")
         assert checked(tmp_path / "trial.npz", monkeypatch), str(one)
