@@ -200,10 +200,7 @@ def test_a_trial_without_a_program_and_an_unknown_trial_are_messages(tmp_path: P
 def test_stored_trials_of_the_papers_are_recomputed_by_numpy(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five trials per config with n <= 100, of different verdicts, architectures and programs.
-
-    Rows of older solvers may have the distances of another optimum where the planted weights are none.
-    """
+    """Five of each config, n <= 100. Rows of older solvers may have another optimum where the planted one is none."""
     folder = ROOT / "results" / "papers" / name
     frame = recovery.read(folder).frame
     frame = frame[frame["n"].fillna(0) <= 100].sample(frac=1, random_state=1)
