@@ -110,7 +110,8 @@ def _split(instance: Instance, rng: Rng) -> tuple[bool | None, float, float]:
     lengths = np.linalg.norm(means, axis=1)
     unit = means / lengths[:, None]
     given = (lengths[0], lengths[1], float(unit[0] @ unit[1]), sigma, first, len(X) - first)
-    hit = _separates(X, unit[0] - unit[1], first, 4 * EPS)
+    # in one dimension a direction is 1 or -1, without rounding
+    hit = _separates(X, unit[0] - unit[1], first, 0.0 if X.shape[1] == 1 else 4 * EPS)
     return hit, float(split_probability(*given)), float(split_bound(*given)) if sigma > 0 else 1.0
 
 
@@ -131,7 +132,7 @@ def _separates(X: Array, w: Array, first: int, turned: float) -> bool | None:
     None where a w that differs by a vector of length `turned` may have another answer.
     """
     sizes, wanted = np.linalg.norm(X, axis=1), np.arange(len(X)) < first
-    sure = (np.abs(X @ w) > (turned + len(w) * EPS) * sizes) | (sizes == 0)
+    sure = (np.abs(X @ w) > (turned + len(w) * EPS) * sizes) | (sizes == 0) | (turned == 0)
     if (sure & ((exact_signs(X, w) >= 0) != wanted)).any():
         return False
     return True if sure.all() else None
