@@ -29,7 +29,7 @@ PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (Gate
 
 UNSURE = "rows of very different norms, or nearly dependent: rounding decides the ranges of normalised neurons"
 BLANK = "the planted weights are zero on the data: there is nothing to recover"
-DEAD = "a planted neuron is active on no row: no program has a group for it"
+DEAD = "a planted neuron is active on no row, or below rounding only: no program has a group for it"
 CANCELLED = "planted neurons cancel up to rounding: it decides what is left of them"
 ZERO = 1e-12
 """Products x.w below this fraction of ||F|| ||w|| may be zero exactly; their signs are then computed in fractions."""
@@ -130,12 +130,14 @@ class PlantedProgram:
             return []
         F, H = self.features, self.lifted
         own, live = patterns_of(F, H), live_rows(F)
-        dead: Mask = np.asarray(~(own if live.all() else own[live]).any(axis=0))
+        products, dead = F @ H, np.asarray(~(own if live.all() else own[live]).any(axis=0))
         # compute exact signs only for neurons whose products with all rows are at most zero up to rounding, because an
         # exact sign costs more than a product
-        for i in np.flatnonzero(~dead & ((F @ H).max(axis=0) <= ZERO * np.linalg.norm(F) * np.linalg.norm(H, axis=0))):
+        for i in np.flatnonzero(~dead & (products.max(axis=0) <= ZERO * np.linalg.norm(F) * np.linalg.norm(H, axis=0))):
             signs = exact_signs(F, H[:, i])
             dead[i] = not (signs > 0).any() and (self.architecture.slope == 0.0 or not signs.any())
+            # labels of double precision lack a normalised neuron whose products all round to zero or less
+            dead[i] |= self.architecture.normalizes_after and not (products[:, i] > 0).any()
         return np.flatnonzero(dead).tolist()
 
     @cached_property

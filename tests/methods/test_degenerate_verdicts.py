@@ -74,6 +74,15 @@ def test_a_neuron_that_is_zero_on_all_rows_and_orthogonal_to_one_is_dead(name, f
         assert not (name == "relu_norm" and again.proved), "a neuron of norm 0 has no weight to move"
 
 
+def test_labels_lack_a_normalised_neuron_whose_products_round_to_zero() -> None:
+    w = (0.6882472016116852, -0.22941573387056174, -0.6882472016116852)
+    planted = Given((w, tuple(-a for a in w)), (1.0, -1.0), "normalized_relu", unit=False)
+    relu_norm = ARCHITECTURES["relu_norm"]
+    for kind in KINDS:
+        row = GATED(instance_of([[0, 1, -1], [-1, 2, -2], [-2, 3, -3]], planted, relu_norm, kind), relu_norm)
+        assert (row.verdict, row.reason) == ("undecided", DEAD)
+
+
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.program)
 @pytest.mark.parametrize("name", ["relu", "relu_skip", "relu_norm_skip", "relu_bias"])
 def test_a_neuron_that_is_orthogonal_to_a_row_can_be_in_two_cells(name, method) -> None:
