@@ -22,7 +22,9 @@ from recovery.conditions.exact_dual import exact_margins, uniform_margin
 from recovery.conditions.exact_model import Model
 from recovery.conditions.oracle import dual_terms, gated_dual
 from recovery.conditions.search import BestPattern, most_active, search_pattern, smoothed_search
+from recovery.conditions.ties import faint
 from recovery.programs.architecture import Architecture
+from recovery.programs.certificate import RESIDUAL_TOLERANCE
 from recovery.programs.groups import Groups
 from recovery.programs.integers import MOST_ENTRIES, exact_rank, integer_rows
 from recovery.programs.orthonormal import CHUNK_BYTES, PROJECTED, projection_norms, range_is_sure
@@ -255,6 +257,8 @@ def planted_dual(architecture: Architecture, X: Array, directions: Array, signs:
             W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
     found = PlantedDual(architecture, F, neurons, signs, own)
     if architecture.normalized and not own.ranks_are_sure(F):
+        return replace(found, certain=False)
+    if architecture.normalizes_after and not linear and faint(F, neurons, RESIDUAL_TOLERANCE).any():
         return replace(found, certain=False)
     # planted neurons with the same pattern share one group, which stores only the sum of their weights: lam is None
     # then

@@ -35,6 +35,17 @@ def exact_signs(F: Array, w: Array) -> Array:
     return signs
 
 
+def faint(F: Array, H: Array, tolerance: float) -> Mask:
+    """Return for which neurons H (d, k) rounding may move (F h)_+ by more than this fraction of its norm.
+
+    If a neuron is normalised, rounding decides its activations then.
+    """
+    Z = F @ H
+    error = (F.shape[1] + 1) * EPS * np.outer(np.linalg.norm(F, axis=1), np.linalg.norm(H, axis=0))
+    doubt = np.linalg.norm(np.where(-error < Z, error, 0.0), axis=0)
+    return np.asarray(doubt > tolerance * np.linalg.norm(np.maximum(Z, 0.0), axis=0))
+
+
 def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bool) -> Index:
     """Return the groups other than `own`, among patterns (n, p), that can hold the neuron w (d,) with the same image.
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from recovery.conditions.ties import exact_signs, neighbours, reaches, twins
+from recovery.conditions.ties import exact_signs, faint, neighbours, reaches, twins
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import live_rows, patterns_of
 from recovery.methods.interpolant import interpolant_near, operator_rank
@@ -30,6 +30,7 @@ PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (Gate
 UNSURE = "rows of very different norms, or nearly dependent: rounding decides the ranges of normalised neurons"
 BLANK = "the planted weights are zero on the data: there is nothing to recover"
 DEAD = "a planted neuron is active on no row, or below rounding only: no program has a group for it"
+FAINT = "the activations of a planted neuron are zero up to rounding, and normalised: it decides the labels"
 CANCELLED = "planted neurons cancel up to rounding: it decides what is left of them"
 ZERO = 1e-12
 """Products x.w below this fraction of ||F|| ||w|| may be zero exactly; their signs are then computed in fractions."""
@@ -163,9 +164,13 @@ class PlantedProgram:
             return BLANK
         if self.dead:
             return DEAD
+        neurons = planted_neurons(self.instance)
+        unit = self.architecture.normalizes_after or neurons.form == "normalized_relu"
+        if unit and not neurons.linear and faint(self.features, self.lifted, RESIDUAL_TOLERANCE).any():
+            return FAINT
         if self.architecture.normalized and not self.program.groups.ranks_are_sure(self.features):
             return UNSURE
-        if planted_neurons(self.instance).directions.shape[1] == 1:
+        if neurons.directions.shape[1] == 1:
             return None
         whole = np.zeros(self.program.size)
         for k, value in self._rows():

@@ -11,7 +11,7 @@ from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
-from recovery.methods.convex import BLANK, DEAD, PlantedProgram
+from recovery.methods.convex import BLANK, DEAD, FAINT, PlantedProgram
 from recovery.methods.isometry import Isometry
 from recovery.methods.judgement import OPEN_RESIDUAL
 from recovery.methods.method import Measurement
@@ -222,6 +222,24 @@ def test_nothing_holds_because_rounding_hides_a_dimension(kind: str, name: str, 
                 if verdict == "recovered":
                     assert verify_rigorously(instance, architecture, method, verdict).proved, (seed, patterns, method)
     assert counts["undecided" if e else "recovered"] > 0
+
+
+def test_normalised_activations_that_are_rounding_have_no_verdict() -> None:
+    """The neuron is orthogonal to two rows up to rounding, negative on the others, and divided by its length."""
+    architecture, met = ARCHITECTURES["relu_norm"], 0
+    for seed in range(100, 130):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((6, 3))
+        w = np.cross(X[0], X[1])
+        X[2:] *= -np.sign(X[2:] @ w)[:, None]
+        neuron = Given((tuple(w / np.linalg.norm(w)),), (1.0,), "normalized_relu")
+        for kind in ("sampled", "exhaustive"):
+            instance = instance_of(X.tolist(), neuron, architecture, kind)
+            reasons = {method(instance, architecture).reason for method in METHODS}
+            assert reasons <= {FAINT, DEAD, BLANK}
+            met += reasons == {FAINT}
+            assert Isometry()(instance, architecture).get("holds") is None
+    assert met > 0
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(110, "not_optimal"), (220, "recovered")])
