@@ -17,6 +17,7 @@ from recovery.instances.patterns import Patterns
 from recovery.instances.planted import NormalizedRelu
 from recovery.methods.isometry import Isometry
 from recovery.programs.architecture import ARCHITECTURES
+from tests.suites import first
 
 Pair = tuple[Fraction, Fraction]
 
@@ -139,7 +140,7 @@ def drawn(family: str, rng: np.random.Generator) -> tuple[Callable[[float], np.n
     )
 
 
-@pytest.mark.parametrize("decade", range(6, 14))
+@pytest.mark.parametrize("decade", first(3, [6, 9, 13, 7, 8, 10, 11, 12]))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_verdict_at_a_small_margin_is_false(family: str, decade: int) -> None:
     """The parameter is where the exact margin has a given value, of either sign if both are possible."""
@@ -177,7 +178,7 @@ def test_no_verdict_at_a_small_margin_is_false(family: str, decade: int) -> None
         assert found.margin * (2 - found.margin) == pytest.approx(margin, rel=1e-6)
 
 
-@pytest.mark.parametrize(("n", "draws"), [(160, 4), (640, 2), (1600, 1)])
+@pytest.mark.parametrize(("n", "draws"), first(2, [(160, 4), (640, 2), (1600, 1)]))
 @pytest.mark.parametrize("geometry", ["opposite", "basis"])
 def test_no_verdict_on_two_neurons_is_a_false_negative(
     geometry: Literal["opposite", "basis"], n: int, draws: int

@@ -83,7 +83,7 @@ def optimum(program: GatedProgram) -> float:
 @pytest.mark.parametrize("kind", METHODS)
 def test_optima_are_those_of_another_formulation_and_are_certified(kind: str) -> None:
     proved = Counter[str]()
-    for seed in range(54):
+    for seed in range(36):
         family = FAMILIES[seed % len(FAMILIES)]
         one = instance(family, seed, 6 + seed % 11, 2 + seed % 3, k=1 + seed % 2, noise=0.1 * (kind == "regularized"))
         program = gated(one, NORMS["l1"], None if kind == "min_norm" else 0.1)
@@ -95,7 +95,7 @@ def test_optima_are_those_of_another_formulation_and_are_certified(kind: str) ->
         proved[family] += certificate.proves_optimal
         worse = certify(program, Solution(found.W, found.lam * 1.5))
         assert worse.dual_objective <= expected * (1 + 1e-6) + 1e-8
-    assert min(proved[family] for family in FAMILIES) >= 8, proved
+    assert min(proved[family] for family in FAMILIES) >= 5, proved
 
 
 def unique_by_ranges(program: GatedProgram, cost: float) -> bool:
@@ -118,7 +118,7 @@ def unique_by_ranges(program: GatedProgram, cost: float) -> bool:
 def test_verdicts_are_those_of_the_ranges_of_all_optima() -> None:
     """A verdict is `recovered` if every coordinate of an optimum is fixed, `not_optimal` if an optimum costs less."""
     found, method, slack = Counter[str](), MinNorm(norm="l1"), 1e-8
-    for seed in range(72):
+    for seed in range(48):
         family = FAMILIES[seed % len(FAMILIES)]
         one = instance(family, seed, 4 + seed % 9, 2 + seed % 3, k=1 + (seed // 6) % 2, sparse=seed % 3 > 0)
         row = method(one, ARCHITECTURES["relu"])

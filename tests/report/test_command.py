@@ -16,7 +16,7 @@ from .grids import fail, store, wendel_rows
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    return store(fail(wendel_rows(), slice(0, 7)), tmp_path / "drawn")
+    return store(fail(wendel_rows(n=[10, 20, 40, 60]), slice(0, 7)), tmp_path / "drawn")
 
 
 run = partial(recover, "report")

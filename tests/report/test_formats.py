@@ -18,7 +18,7 @@ MAGIC |= {"tex": b"% Drawn", "txt": b"Drawn"}
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    return store(wendel_rows(), tmp_path / "drawn")
+    return store(wendel_rows(n=[10, 20, 40, 60]), tmp_path / "drawn")
 
 
 @pytest.mark.parametrize("ending", MAGIC)

@@ -21,6 +21,7 @@ from recovery.report.figures import render
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import Style, log_ticks, set_axis, ticks_of
 from recovery.report.page.spec import Chart
+from tests.suites import first
 
 from .grids import analysed, drawn, fail, wendel_rows
 from .text_faults import faults
@@ -72,7 +73,7 @@ COLUMN = {"width": "column"}
 NAMES = [f"method of the {i}th kind" for i in range(40)]
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5, pytest.param(6, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("count", first(2, [2, 5, 3, 4, 6]))
 def test_panels_in_a_column_stand_clear_of_each_other(count: int) -> None:
     rows = wendel_rows(n=range(10, 101, 10), d=[5, 10], noise=[0.05 * i for i in range(count)], replicates=2)
     figure = drawn(analysed(rows, report={"x": "n", "y": "d", "figure": "map", "style": COLUMN}))
@@ -228,11 +229,11 @@ def test_panels_that_are_compared_have_one_scale_of_colours() -> None:
 @pytest.mark.parametrize("colours", get_args(get_type_hints(StyleSpec)["colours"]))
 def test_a_colour_bar_becomes_lighter_all_the_way_in_the_file(colours: str) -> None:
     figure = drawn(analysed(wendel_rows(), report={"x": "n", "y": "d", "style": {"colours": colours}}))
-    picture = np.asarray(Image.open(BytesIO(render(figure, "png", 220))).convert("RGB"))
+    picture = np.asarray(Image.open(BytesIO(render(figure, "png", 110))).convert("RGB"))
     height, width, _ = picture.shape
     box = figure.axes[1].get_position()
-    column = picture[round((1 - box.y1) * height) + 6 : round((1 - box.y0) * height) - 6, round(box.x0 * width) + 6]
-    lightness = [Color("srgb", pixel / 255).convert("lab")["lightness"] for pixel in column[::4]]
+    column = picture[round((1 - box.y1) * height) + 3 : round((1 - box.y0) * height) - 3, round(box.x0 * width) + 3]
+    lightness = [Color("srgb", pixel / 255).convert("lab")["lightness"] for pixel in column[::2]]
     assert np.diff(lightness).max() <= 0.5  # from the top down
     assert lightness[0] - lightness[-1] > 60
 

@@ -40,7 +40,7 @@ def _program(architecture: str, n: int, d: int, seed: int, beta: float | None, c
 
 @pytest.mark.parametrize("beta", [None, 1e-6, 0.05])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize(("n", "d"), first(2, [(20, 6), (6, 8), (12, 9), (24, 4)]))
+@pytest.mark.parametrize(("n", "d"), first(1, [(12, 9), (20, 6), (6, 8), (24, 4)]))
 def test_agrees_with_cvxpy(architecture: str, n: int, d: int, beta: float | None) -> None:
     """Also with fewer than 2 d rows, where the outputs do not determine all weights of a normalised neuron."""
     program = _program(architecture, n, d, n, beta)
@@ -60,7 +60,7 @@ def _clarabel(program: ExactProgram) -> float:
     return certify(program, solution).objective
 
 
-@pytest.mark.parametrize("seed", first(40, range(120)))
+@pytest.mark.parametrize("seed", first(20, range(120)))
 def test_survives_small_programs_of_every_kind(seed: int) -> None:
     """Wide data, low rank, repeated rows, one pattern: each outcome SOLVED is certified."""
     gated = small_program(seed)

@@ -65,10 +65,11 @@ class Test:
         """Return a test of each cell at its share of the level; limits: of each row, averaged over a cell."""
         cells, tests = diagram.cells, list[Test]()
         codes = np.unique(cells.code[rows])
-        for code in codes:
-            here = rows & (cells.code == code)
+        parts = [rows & (cells.code == code) for code in codes]
+        samples = Sample.each(diagram, diagram.quantity, parts)
+        for code, here, sample in zip(codes, parts, samples, strict=True):
             least, most = (float(np.nanmean(side[here])) for side in limits)
-            sample, place = Sample.of(diagram, diagram.quantity, here), PLAIN.where(dict(cells.keys.iloc[code]))
+            place = PLAIN.where(dict(cells.keys.iloc[code]))
             tests.append(cls(place, sample, statistic, (least, most), level / len(codes)))
         return tests
 

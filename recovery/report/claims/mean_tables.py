@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -90,8 +91,8 @@ def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
     inside = rows_where(diagram.frame, claim.where)
     columns = [inside & has(diagram.frame, claim.across, column) for column in claim.at]
     lines = [has(diagram.frame, claim.axis, row) for row in claim.values]
-    quantity = Quantity(claim.of)
-    return MeanTable(claim, tuple(tuple(Sample.of(diagram, quantity, line & one) for one in columns) for line in lines))
+    samples = Sample.each(diagram, Quantity(claim.of), (line & one for line in lines for one in columns))
+    return MeanTable(claim, tuple(tuple(islice(samples, len(columns))) for _ in lines))
 
 
 def claimed_tables(diagram: Diagram) -> list[MeanTable]:
@@ -108,7 +109,7 @@ def shown_tables(diagram: Diagram) -> list[TableClaim]:
 
 def means_of(diagram: Diagram, cells: pd.DataFrame) -> tuple[Array, Array]:
     """Return the mean of the shown quantity in each of these grid cells, and its standard error."""
-    samples = [Sample.of(diagram, diagram.quantity, diagram.cells.code == k) for k in cells.index]
+    samples = Sample.each(diagram, diagram.quantity, (diagram.cells.code == k for k in cells.index))
     mean, error = np.array([(one.mean, one.error) for one in samples]).reshape(-1, 2).T
     return mean, error
 

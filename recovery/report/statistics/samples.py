@@ -5,6 +5,7 @@ approximate, and needs `SAMPLES` trials.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,13 +77,19 @@ class Sample:
     @classmethod
     def of(cls, diagram: Diagram, quantity: Quantity, rows: Mask) -> "Sample":
         """Return what the finished trials among these rows measured, without those that have no value by definition."""
-        frame = diagram.frame
-        ended, unmeasured = rows & diagram.cells.finished, quantity.unmeasured(frame)
-        values = quantity.values(frame)[ended]
-        masks = {"undecided": ended & quantity.unknown(frame) & ~unmeasured, "unmeasured": ended & unmeasured}
-        masks["failed"] = rows & ~diagram.cells.finished
-        unknown = +Counter({name: int(mask.sum()) for name, mask in masks.items()})
-        return cls(values[~np.isnan(values)], quantity.proportion(frame), unknown)
+        return next(cls.each(diagram, quantity, [rows]))
+
+    @classmethod
+    def each(cls, diagram: Diagram, quantity: Quantity, parts: Iterable[Mask]) -> "Iterator[Sample]":
+        """Yield the sample of each part of the rows, as `of` does."""
+        frame, finished, proportion = diagram.frame, diagram.cells.finished, quantity.proportion(diagram.frame)
+        values, unmeasured = quantity.values(frame), finished & quantity.unmeasured(frame)
+        undecided = finished & quantity.unknown(frame) & ~unmeasured
+        masks = {"undecided": undecided, "unmeasured": unmeasured, "failed": ~finished}
+        for rows in parts:
+            found = values[rows & finished]
+            unknown = +Counter({name: int((rows & mask).sum()) for name, mask in masks.items()})
+            yield cls(found[~np.isnan(found)], proportion, unknown)
 
     @property
     def mean(self) -> float:
