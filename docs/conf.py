@@ -11,12 +11,7 @@ from docs.terms import link_terms, name_terms
 
 project = "recover"
 author = "the authors of recover"
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "sphinx_click",
-]
+extensions = ["myst_parser"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "deflist", "html_image"]
 myst_heading_anchors = 3
@@ -27,10 +22,6 @@ html_static_path = ["_static"]
 html_css_files = ["recover.css"]
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left"}
 html_math_renderer = "mathml"
-autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
-python_maximum_signature_line_length = 80
-autodoc_typehints_format = "short"
 
 
 def _inline(writer: Any, node: Any) -> NoReturn:

@@ -1,8 +1,6 @@
 """The pages of docs/reference that the program's own tables make: `python -m docs.generate` writes them."""
 
-import inspect
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields as fields_of
@@ -12,6 +10,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from docs import api
+from docs.markdown import described, plain, table
 from docs.measured import filled
 from docs.statements import BASES, PAPERS, VERDICT_MEANINGS, VERSIONS, coverage
 from recovery.config import load_shipped
@@ -36,32 +36,13 @@ DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
 CONFIGS = DOCS.parent / "configs"
 MEANINGS: dict[str, str] = YAML(typ="safe").load(DOCS / "parameters.yaml")
-PARAMETER = re.compile(r"(?:^|(?<=[.;]\s))(\w+(?:, \w+)*): ")
 FIRST: dict[str, str] = YAML(typ="safe").load(DOCS / "components.yaml")
 """Introduction of each component's page: its purpose, and an example in Python."""
-FORMULAS: dict[str, str] = YAML(typ="safe").load(DOCS / "formulas.yaml")
-TYPESET = re.compile("(" + "|".join(map(re.escape, sorted(FORMULAS, key=len, reverse=True))) + ")")
 MADE_OF_GRIDS = "<!-- made by docs/generate.py of its template and of what is in results/papers -->\n"
 MADE_OF_DATA = "<!-- made by docs/generate.py of the entries in docs/coverage; a test checks them -->\n"
 FINDINGS = ("findings", *(f"findings/{page}" for page in ("over-all-patterns", "training", *PAPERS)))
 TEMPLATES = (*FINDINGS, "claims", "tables")
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
-
-
-def plain(text: str) -> str:
-    """Typeset the formulas of a text and keep its other stars, brackets and underscores; code in backticks stays."""
-    parts = text.split("`")
-    parts[::2] = ["".join(map(_typeset, TYPESET.split(part))) for part in parts[::2]]
-    return "`".join(parts)
-
-
-def _typeset(part: str) -> str:
-    return f"${FORMULAS[part]}$" if part in FORMULAS else re.sub(r"([*<_\[\]~$])", r"\\\1", part)
-
-
-def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
 
 
 def allowed(schema: Mapping[str, Any]) -> str:
@@ -80,25 +61,9 @@ def allowed(schema: Mapping[str, Any]) -> str:
     return f"{text} {limits}".strip()
 
 
-def described(cls: type) -> tuple[str, dict[str, str]]:
-    """Return the docstring of a class without its sentences `name: text` about parameters, and these by name."""
-    names = [field.name for field in fields_of(cls)]
-    paragraphs, meanings = [], dict[str, str]()
-    for paragraph in inspect.cleandoc(cls.__doc__ or "").split("\n\n"):
-        text = re.sub(r"\n(?![A-Z])|(?<![.])\n", " ", paragraph)  # a new sentence on a new line is of no parameter
-        starts = [m for m in PARAMETER.finditer(text) if all(one in names for one in m[1].split(", "))]
-        rest = text[: starts[0].start()] if starts else text
-        for start, following in zip(starts, [*starts, None][1:], strict=True):
-            meaning, *others = text[start.end() : following.start() if following else None].strip().split("\n")
-            meanings |= dict.fromkeys(start[1].split(", "), meaning.strip().rstrip(".;"))
-            rest += " ".join([" ", *others])
-        paragraphs.append(plain(" ".join(rest.split())))
-    return "\n\n".join(filter(None, paragraphs)), meanings
-
-
 def parameters(section: str, name: str, cls: type, tag: str) -> Iterator[tuple[str, ...]]:
     """Each field of a component's class: what it is, in which unit, what it may be, its default."""
-    said = described(cls)[1]
+    said = described(cls, names_of(cls))[1]
     for field, schema in model_of(cls).model_json_schema()["properties"].items():
         if field != tag:
             keys = (f"{name}.{field}", f"{section}.{field}", field)
@@ -137,11 +102,15 @@ def parts_of(value: Any, tag: str) -> Iterator[dict[str, Any]]:
         yield from parts_of(one, tag)
 
 
+def names_of(cls: type) -> list[str]:
+    return [field.name for field in fields_of(cls)]
+
+
 def component(section: str, tag: str, classes: Mapping[str, type], title: str, first: str) -> str:
     text = f"# {title}\n\n{MADE}\n{first}\n\n"
     for name, cls in classes.items():
         rows = list(parameters(section, name, cls, tag))
-        text += f"## `{name}`\n\n{described(cls)[0]}\n\n"
+        text += f"## `{name}`\n\n{described(cls, names_of(cls))[0]}\n\n"
         text += table(("parameter", "what it is", "allowed", "default"), iter(rows)) + "\n" if rows else ""
         if shown := example(tag, name, section):
             text += f"Example: {shown}.\n\n"
@@ -234,6 +203,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "claims.md": claims,
     "columns.md": columns,
     "figures.md": figures,
+    **{f"{page}.md": partial(api.filled, page) for page in ("commands", "python", "instances", "programs")},
     **{f"../coverage/{paper}.md": partial(covered, paper) for paper in PAPERS},
 }
 

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """The stored results of a sweep with their report: `frame`, `sweep`, `cells()`, `thresholds()`,
-    `claims()`, `plot()`, `chart()`. A notebook shows it as a picture with tables."""
+    """The stored results of a sweep with their report. A notebook shows them as a picture with tables.
+
+    A parameter `value` is a column, or an event such as `max_deviation<=1e-3`; by default it is the `value` of the
+    config's report.
+    """
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -44,12 +47,12 @@ class Results:
 
     @property
     def sweep(self) -> dict[str, Any]:
-        """The content of sweep.json."""
+        """The content of `sweep.json`: the config, its digest, what made the rows."""
         return self.grid.sweep
 
     def analysis(self, value: str | Sequence[str] | None = None) -> Analysis:
-        """Return the estimates of the report. value: a column or COLUMN<=NUMBER, by default the value of the config; of
-        a list, estimates use the first, and figures show all side by side."""
+        """Return all estimates of the report, as objects. If `value` is a list, estimates use the first, and figures
+        show all side by side."""
         return Analysis(Diagram.of(self.grid, value))
 
     def cells(self, value: str | None = None) -> pd.DataFrame:
@@ -152,10 +155,14 @@ def run(
 
     config: a loaded sweep, or an argument of `load`. out: the results folder, by default `results/NAME`, which the
     command can continue. overrides: a list of `PATH=VALUE`, or a mapping of paths to values, for a config that is
-    loaded here. jobs: number of processes, by default all cores. trial_timeout: seconds. rerun: `failed`, `changed`
-    or both. keep_changed: keep rows of changed user code beside new ones. measure: columns that every trial
-    measures; the trials whose row lacks one run again. Call it in the main thread. Raises `ConfigError`,
-    `ParameterError`, `StoreError`, and `IncompleteError` if it was stopped early.
+    loaded here. jobs: number of processes, by default one per core. backend: `processes`, `threading` or `dask`, by
+    default the choice of the config. trial_timeout: the longest time of a trial in seconds, by default no limit.
+    quiet: whether the progress bar is hidden. rerun: `failed`, `changed` or both: which stored trials run again.
+    keep_changed: whether rows of changed user code stay beside new ones. measure: columns that every trial
+    measures; the trials whose row lacks one run again.
+
+    Call it in the main thread. Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` if it was
+    stopped early.
     """
     if isinstance(config, Sweep) and overrides:
         raise ParameterError("overrides are for a config that is loaded here; give them to `load`, which made this one")
@@ -175,5 +182,10 @@ def run(
 
 
 def read(path: str | Path) -> Results:
-    """Return the stored results in a folder. Raises `StoreError` as `recovery.store.read` does."""
+    """Return the stored results in a folder.
+
+    path: the results folder.
+
+    Raises `StoreError` as `recovery.store.read` does.
+    """
     return Results(read_grid(path))

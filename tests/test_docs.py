@@ -23,7 +23,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from docs.generate import FORMULAS, PAGES
+from docs.generate import PAGES
+from docs.markdown import FORMULAS
 from docs.steps import FENCE, NAMED, blocks
 from docs.terms import definitions
 from recovery.cli.main import main

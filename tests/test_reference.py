@@ -10,14 +10,17 @@ import recovery
 from tests.test_docs import DOCS
 
 ENTRY = re.compile(r"^## `recovery\.(\w+)`\n(.*?)(?=^## |\Z)", flags=re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^```python\n(?:.*\n)+?```|an example\.$", flags=re.MULTILINE)
+"""Python that test_docs runs, or a link to the page that has it."""
 ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (?:`(.+?)`|none: must be given) \|$", flags=re.MULTILINE)
-ENTRIES = {
-    name: ROW.findall(text)
-    for page in ("python", "instances")
+TEXTS = {
+    name: text
+    for page in ("python", "instances", "programs")
     for name, text in ENTRY.findall((DOCS / "reference" / f"{page}.md").read_text())
 }
-OF_OTHERS = {"draw", "Instance", "select", "RecoverError"}
-"""Their parameters are documented in the docstring only: they are few, or made by `draw`."""
+ENTRIES = {name: ROW.findall(text) for name, text in TEXTS.items()}
+RESULTS = {"Instance", "RecoverError"}
+"""Their members are listed in place of parameters."""
 ELSEWHERE = {
     *("ARCHITECTURES", "ENSEMBLES", "METHODS", "PLANTED"),
     *(
@@ -27,14 +30,12 @@ ELSEWHERE = {
         "Planted",
         "PlantedNetwork",
         "ReluNetwork",
-        "Solver",
         "Target",
         "Sweep",
-        "TrialCertificate",
     ),
-    "OptimalNetwork",
+    *("TrialCertificate", "OptimalNetwork"),
 }
-"""Tables, which have pages of their own, and types, which the tutorials show."""
+"""Tables, which have pages of their own, and types: what functions return, and what the tutorials show."""
 
 
 def test_every_public_name_has_its_place() -> None:
@@ -42,7 +43,11 @@ def test_every_public_name_has_its_place() -> None:
     assert not ENTRIES.keys() & ELSEWHERE
 
 
-@pytest.mark.parametrize("name", sorted(ENTRIES.keys() - OF_OTHERS))
+def test_each_entry_has_an_example() -> None:
+    assert [name for name, text in TEXTS.items() if not EXAMPLE.search(text)] == []
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES.keys() - RESULTS))
 def test_a_table_has_the_parameters_and_their_defaults(name: str) -> None:
     signature = inspect.signature(getattr(recovery, name))
     assert [(row[0], row[2]) for row in ENTRIES[name]] == [
@@ -54,6 +59,8 @@ def shown(default: Any) -> str:
     """A default as a table has it: sets in order, values by the defaults of their own left out."""
     if isinstance(default, frozenset):
         return f"frozenset({{{', '.join(map(repr, sorted(default)))}}})"
+    if isinstance(default, recovery.Architecture):
+        return repr(default.name)
     if default == type(default)():
         return f"{type(default).__name__}()" if hasattr(default, "__dataclass_fields__") else repr(default)
     return repr(default)

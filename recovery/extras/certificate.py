@@ -43,11 +43,12 @@ CHECK = "check.py"
 class TrialCertificate:
     """The convex program of a trial with its weights and dual, what these prove, and the row of the trial.
 
-    instance: `X`, `y` and the planted model. program: as it was solved, gated or exact. solution: the weights `W` in
-    the variables of the program, and the dual `lam` (n,), before it is scaled to be feasible. numbers: objectives,
-    gap, residuals and active groups. bounds: on the dual norms over all patterns, if they were computed. row: computed
-    again, with `verdict` and `reason`. stored: the stored row, if there is one. differences: of the two rows. agrees:
-    whether rounding explains them.
+    trial: its fields and its id. instance: `X`, `y` and the planted model. architecture: the network. method: the
+    method with its parameters. program: as it was solved, gated or exact. solution: the weights `W` in the variables of
+    the program, and the dual `lam` (n,), before it is scaled to be feasible. numbers: objectives, gap, residuals and
+    active groups. bounds: on the dual norms over all patterns, if they were computed. row: computed again, with
+    `verdict` and `reason`. stored: the stored row, if there is one. differences: of the two rows. agrees: whether
+    rounding explains them.
     """
 
     trial: Trial
@@ -219,8 +220,11 @@ class TrialCertificate:
 def certificate(results: str | Path, trial_id: str, *, trust: bool = False) -> TrialCertificate:
     """Compute the weights, the dual and the certificate of a trial again, and compare its row with the stored one.
 
-    trial_id: a unique prefix is enough. trust: run the user code that the results name. Raises `StoreError` for an
-    unknown trial or a damaged folder, and `ParameterError` for a trial without a convex program.
+    results: the results folder. trial_id: the id of the trial; a unique prefix is enough. trust: whether to run the
+    user code that the results name.
+
+    Raises `StoreError` for an unknown trial or a damaged folder, and `ParameterError` for a trial without a convex
+    program.
     """
     grid = read(Path(results))
     trial = find_trial(grid, trial_id, trust=trust)

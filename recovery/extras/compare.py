@@ -55,8 +55,11 @@ def compare(
 ) -> Comparison:
     """Compare two results folders, or with `by` the values of an axis within one, as `recover compare` does.
 
-    value: a column or COLUMN<=NUMBER, by default the value of the config. Raises `ReportError`, and `StoreError` for a
-    damaged folder.
+    a: a results folder, or what `recovery.read` returned. b: the second one, which is compared with the first. by: the
+    axis whose values are compared within `a`, in place of `b`. value: a column or COLUMN<=NUMBER, by default the value
+    of the config.
+
+    Raises `ReportError`, and `StoreError` for a damaged folder.
     """
     grids = [read(one) if isinstance(one, str | Path) else one.grid for one in (a, b) if one is not None]
     return compare_grids(grids, by, value)

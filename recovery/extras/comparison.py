@@ -22,10 +22,11 @@ FDR = 0.05
 class Comparison:
     """Each further sweep, or value of an axis, compared with the first.
 
-    table: a row over all cells (`scope` overall), per slice along x, and per common grid cell. `difference` is the
-    second minus the first, between `low` and `high`. gained, lost: pairs whose second or first value is larger. p: the
-    sign test of pairs, which is McNemar's for an event; of unpaired events Fisher's test in a cell, the score test
-    elsewhere. q: p of a cell after the procedure of Benjamini and Yekutieli over all cells, valid under any dependence.
+    label: what is compared. table: a row over all cells (`scope` overall), per slice along x, and per common grid cell.
+    Its `difference` is the second minus the first, between `low` and `high`; `gained` and `lost` count the pairs whose
+    second or first value is larger; `p` is the sign test of pairs, which is McNemar's for an event, and for unpaired
+    events Fisher's test in a cell, the score test elsewhere; `q` is p of a cell after the procedure of Benjamini and
+    Yekutieli over all cells, valid under any dependence.
     thresholds: both sides' thresholds as they are printed, and their difference. notes: what is compared, and whether
     trials are paired.
     """

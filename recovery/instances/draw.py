@@ -24,7 +24,10 @@ NoiseScale = Literal["sample", "unit"]
 class Setting:
     """The sizes and laws from which an instance is drawn.
 
-    noise_scale: the noise of each label is N(0, noise^2 / n) for `sample` (P1), and N(0, noise^2) for `unit` (P3).
+    n: number of rows. d: number of columns. ensemble: the law of the data. planted: the planted model, which makes the
+    labels. noise: standard deviation of the noise, before `noise_scale`. patterns: the activation patterns of the
+    programs. noise_scale: the noise of each label is N(0, noise^2 / n) for `sample` (P1), and N(0, noise^2) for `unit`
+    (P3).
     """
 
     n: int
@@ -75,8 +78,9 @@ class Streams:
 class Instance:
     """One instance: all that was drawn from a setting.
 
-    X (n, d); y (n,), with noise; `signal`, y without noise. A method with random choices uses `rng`.
-    draw_patterns, decide: functions that return `patterns` and `all_ones`, and compute them once.
+    setting: sizes and laws. X: data (n, d). y: labels (n,), with noise. signal: labels without noise. planted: the
+    drawn planted model. draw_patterns, decide: functions that return `patterns` and `all_ones`, and compute them once.
+    streams: one random stream per thing that is drawn.
     """
 
     setting: Setting
@@ -129,6 +133,9 @@ class Instance:
 
 def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = RELU) -> Instance:
     """Draw one instance, with patterns of the architecture's features.
+
+    setting: sizes and laws. streams: a generator from `numpy.random.default_rng`, or its streams. architecture: the
+    network whose features make the patterns.
 
     Raises `ParameterError` if the setting has no instance (for example, no non-negative direction), and `DataError` if
     a user's ensemble or planted model does not draw what it declares.

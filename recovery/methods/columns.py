@@ -21,8 +21,11 @@ LARGEST_INTEGER = 2**63 - 1
 
 @dataclass(frozen=True)
 class Column:
-    """A measured column. kind: bool, int, float or str. unit: empty for a pure number; an int with a unit is a count,
-    and at least 0."""
+    """A measured column.
+
+    kind: bool, int, float or str. meaning: a sentence for reports. unit: empty for a pure number; an int with a unit is
+    a count, and at least 0.
+    """
 
     kind: type
     meaning: str
@@ -133,7 +136,10 @@ def columns_from(document: Mapping[str, Mapping[str, str]]) -> Columns:
 
 
 def select(*names: str) -> dict[str, Column]:
-    """Return columns of the shared vocabulary by name."""
+    """Return columns of the shared vocabulary by name.
+
+    names: as on the page of columns.
+    """
     return {name: COLUMNS[name] for name in names}
 
 

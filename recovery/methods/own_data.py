@@ -30,8 +30,8 @@ class OptimalNetwork:
     """The best network found, and a proved lower bound on the training objective over the patterns of `scope`.
 
     network: its weights `inner` (m, d), `outer` (m,), `skip` (d,) or None, and `predict(X)`. objective: of the network.
-    lower: no network with these patterns has a smaller objective. gap: objective less lower, relative. patterns (n, p):
-    activation patterns of the convex program. scope: `all` patterns, `searched` or `sampled` ones.
+    lower: no network with these patterns has a smaller objective. certificate: residuals and gap, computed outside the
+    solver. patterns: activation patterns of the convex program, (n, p). scope: the pattern set of the bound.
     """
 
     network: Network
@@ -43,6 +43,7 @@ class OptimalNetwork:
 
     @property
     def gap(self) -> float:
+        """Objective less lower, relative."""
         return self.certificate.gap
 
     def excess(self, objective: float) -> tuple[float, float]:
@@ -64,10 +65,13 @@ def optimum(
 ) -> OptimalNetwork:
     """Return the optimal network of data X (n, d) and labels y (n,), with its proved gap.
 
-    beta: weight decay; None asks for the interpolating network of least norm. patterns: `sampled` solves over `count`
-    drawn activation patterns (by default 2 n); `searched` adds patterns until a search finds none that lowers the
-    objective; `all` then proves that no other pattern does, by branch and bound of at most `nodes` nodes. Raises
-    `ParameterError` for data of other shapes and for architectures without exact programs.
+    X: one row per sample. y: one label per row. architecture: the network, by name or as a value. beta: weight decay;
+    None asks for the interpolating network of least norm. patterns: `sampled` solves over drawn activation patterns;
+    `searched` adds patterns until a search finds none that lowers the objective; `all` then proves that no other
+    pattern does, by branch and bound. count: number of patterns that are drawn, by default 2 n. nodes: limit of the
+    nodes of the branch and bound. seed: of the drawn patterns.
+
+    Raises `ParameterError` for data of other shapes and for architectures without exact programs.
     """
     X, y = _checked(X, y)
     kind = find_architecture(architecture) if isinstance(architecture, str) else architecture

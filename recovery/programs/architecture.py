@@ -22,10 +22,11 @@ CONVEX: frozenset[Use] = frozenset({"gated", "exact", "isometry"})
 class Architecture:
     """A kind of two-layer network, f(X) = [X w_0] + sum_i N((X w_i)_+) a_i.
 
-    skip: whether there is a skip connection X w_0. normalization: of each neuron over the data, to a trained length:
-    `none`, `after` the ReLU (P1's normalised network), or `before` it (P1, (24): on whitened data). slope: slope of the
-    activation for negative arguments; 0 is the ReLU. uses: what the architecture supports: `gated` and `exact` convex
-    programs, `isometry` conditions, networks `trained` by gradient descent or `learned` from moments.
+    name: its name in rows and reports. skip: whether there is a skip connection X w_0. normalization: of each neuron
+    over the data, to a trained length: `none`, `after` the ReLU (P1's normalised network), or `before` it (P1, (24): on
+    whitened data). slope: slope of the activation for negative arguments; 0 is the ReLU. uses: what the architecture
+    supports: `gated` and `exact` convex programs, `isometry` conditions, networks `trained` by gradient descent or
+    `learned` from moments.
     """
 
     name: str

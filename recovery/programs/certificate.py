@@ -25,11 +25,12 @@ ACTIVE_TOLERANCE = 1e-6
 class Certificate:
     """Residuals and gap of a solution. All are relative, so scaling X or y does not change them.
 
-    primal_residual: ||F(W) - y|| / ||y||, with rows divided by `groups.scales`; 0 if regularised, since every W is
-    feasible. `recovery.methods.interpolant` judges how much a residual matters. dual_violation: max(0, largest dual
-    norm / bound - 1) of the solver's lam. gap: (objective - dual_objective) / the larger magnitude of the two, after
-    lam is scaled to be dual feasible. cone_violation: distance of the weights from their cones. tolerance: the largest
-    gap that counts as a proof.
+    objective: of the weights. dual_objective: the lower bound that lam proves. primal_residual: ||F(W) - y|| / ||y||,
+    with rows divided by `groups.scales`; 0 if regularised, since every W is feasible. `recovery.methods.interpolant`
+    judges how much a residual matters. dual_violation: max(0, largest dual norm / bound - 1) of the solver's lam. gap:
+    (objective - dual_objective) / the larger magnitude of the two, after lam is scaled to be dual feasible.
+    cone_violation: distance of the weights from their cones. active_groups: their number. tolerance: the largest gap
+    that counts as a proof.
     """
 
     objective: float
@@ -79,8 +80,9 @@ class Certified:
 def certify(program: Program, solution: Solution, beyond: float = 0.0, images: DualImages | None = None) -> Certificate:
     """Compute the certificate of a solution. Costs two products with the groups, and projections if there are cones.
 
-    beyond: a bound on the dual norms of rows that are not in the program, for example over all other patterns. images:
-    those of the solution's dual, where they are known, which saves one product.
+    program: the convex program. solution: weights and a dual, of any solver. beyond: a bound on the dual norms of rows
+    that are not in the program, for example over all other patterns. images: those of the solution's dual, where they
+    are known, which saves one product.
     """
     W, lam, bound = solution.W, solution.lam, program.penalty
     # a solver's lam may exceed the bound on dual norms by the solver's accuracy. It is scaled back, because only a lam

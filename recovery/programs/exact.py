@@ -34,6 +34,8 @@ FIRST = 8
 class ExactProgram(Program):
     """The exact counterpart of a gated program. Signed group k < 2 p is group k mod p, positive for k < p.
 
+    groups: the operators A_g. y: labels (n,). beta: factor of the norms, or None for interpolation. norm: Euclidean.
+
     Weights are arrays V (2 p, r) of base weights.
     """
 

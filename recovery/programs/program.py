@@ -172,7 +172,8 @@ class Program:
 class GatedProgram(Program):
     """The group lasso: F(W) = sum_g A_g w_g for W (p, r), N_g(w_g) = ||w_g||. Source: P1, (12), (15), (17).
 
-    With another norm its dual norms are those of A_g^T lam, and certificates are as before.
+    groups: the operators A_g. y: labels (n,). beta: factor of the norms, or None for interpolation. norm: of the
+    weights of a group; with another norm than the Euclidean, dual norms are those of A_g^T lam.
     """
 
     kind = "gated"

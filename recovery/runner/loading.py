@@ -18,7 +18,13 @@ def load(
     overrides: Sequence[str] | Mapping[str, Any] = (),
     until: str | None = None,
 ) -> Sweep:
-    """Load a config, with user code in another process. Raises `ConfigError`; `ParameterError` if that process ends."""
+    """Load a config, with user code in another process.
+
+    config: a YAML file, the name of a shipped config, YAML text, or a mapping. overrides: a list of `PATH=VALUE`, or a
+    mapping of paths to values. until: the rule that ends the sweep, such as `threshold +-0.05`.
+
+    Raises `ConfigError`; `ParameterError` if that process ends.
+    """
     return load_config(config, overrides, until, elsewhere=_composed_elsewhere)
 
 

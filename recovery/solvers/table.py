@@ -22,7 +22,10 @@ CONIC_ENTRIES = 2_000_000
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver: a function for each kind of program, `gated` and `exact`; unsupported kinds are missing."""
+    """A solver of one or both kinds of program.
+
+    takes: a function for each kind, `gated` or `exact`; unsupported kinds are missing.
+    """
 
     takes: Mapping[str, Callable[[Any], Solution]]
 
