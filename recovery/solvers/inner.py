@@ -103,13 +103,16 @@ class Inner:
 
     def _along(self, point: Iterate, step: Array, enough: float) -> Iterate | None:
         """Return the next point along a step, or None if no length that is tried will do."""
-        controls, slope = self.controls, float(point.gradient @ step)
-        if not slope < 0:
+        controls = self.controls
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope, square = float(point.gradient @ step), float(step @ step)
+        # a nearly singular Hessian may give a step whose square overflows
+        if not (slope < 0 and square < np.inf):
             return None
         # one product A_g^T step serves all lengths, because A_g^T lam is linear in lam
         image = self.family.images(step)
         slopes, curvature = self.family.slopes(point.Z, self.s * image, self.s), self.weight + self.delta
-        curvature *= float(step @ step)
+        curvature *= square
         length = step_length(lambda t: t * curvature + slopes(t), slope, controls)
         for _ in range(controls.lengths):
             # phi may overflow at a long step, which is then shortened
