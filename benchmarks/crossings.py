@@ -97,6 +97,14 @@ LAWS: dict[str, Law] = {
 }
 
 
+def diagram_of(rows: pd.DataFrame, **config: Any) -> Diagram:
+    """Lay out drawn rows as a report lays out those of a sweep."""
+    config |= {"name": "drawn", "replicates": int(rows["replicate"].max()) + 1, "axes": {}}
+    document = {"name": "drawn", "digest": "0", "config": config, "trials": len(rows), "provenance": {}}
+    document["columns"] = columns_document(select("recovered", "absolute_distance", "test_distance"))
+    return Diagram.of(Grid(Path("drawn"), document, pa.Table.from_pandas(rows, preserve_index=False)))
+
+
 def diagram(law: str, replicates: int, seed: int) -> Diagram:
     """Return a diagram of drawn values."""
     sizes = EVEN if seed % 2 else np.array(SIZES[10])
@@ -110,10 +118,7 @@ def diagram(law: str, replicates: int, seed: int) -> Diagram:
         **same, noise=0.0, sweep="crossings", status="ok", trial_id=[f"{i:032x}" for i in range(len(rows))]
     )
     rows["absolute_distance"] = LAWS[law].draw(n, d, rng)
-    config = {"name": "crossings", "replicates": replicates, "axes": {}, "report": {"value": "absolute_distance"}}
-    document = {"name": "crossings", "digest": "0", "config": config, "trials": len(rows), "provenance": {}}
-    document["columns"] = columns_document(select("recovered", "absolute_distance", "test_distance"))
-    return Diagram.of(Grid(Path("crossings"), document, pa.Table.from_pandas(rows, preserve_index=False)))
+    return diagram_of(rows, report={"value": "absolute_distance"})
 
 
 def analysed(law: str, replicates: int, seed: int) -> dict[str, float]:

@@ -44,7 +44,7 @@ def drawn(part: str, law: Law, sizes: int, replicates: int, seed: int) -> Grid:
 
 def measured(part: str, number: int, sizes: int, replicates: int, shape: Shape, seed: int) -> Row:
     """Return what one grid gives. number: of the law in its list, because laws cannot be sent to other processes."""
-    law = LAWS[part][number]
+    law = LAWS[part][0][number]
     grid = drawn(part, law, sizes, replicates, seed)
     counts = counts_of(grid)
     begin = time.process_time()
@@ -101,14 +101,8 @@ def summary(part: str, law: Law, sizes: int, replicates: int, shape: Shape, rows
     column: Callable[[str], Array] = lambda name: np.array([row[name] for row in rows], float)  # noqa: E731
     given = column("given") > 0
     half, ideals, error = column("half")[given], column("ideal")[given], column("error")[given]
-    row: Row = {
-        "part": part,
-        "law": law.name,
-        "sizes": sizes,
-        "replicates": replicates,
-        "shape": shape,
-        "grids": len(rows),
-    }
+    row: Row = {"part": part, "law": law.name, "sizes": sizes, "replicates": replicates}
+    row |= {"shape": shape, "grids": len(rows)}
     row |= {name: float(column(name).mean()) for name in ("covers", "given", "smooth", "changes", "folded", "seconds")}
     row |= {"half": float(half.mean()) if given.any() else None}
     if given.sum() > 1:
@@ -116,10 +110,8 @@ def summary(part: str, law: Law, sizes: int, replicates: int, shape: Shape, rows
         row |= {"median_by_ideal": float(np.median(half / ideals))}
     if "probit" in rows[0]:
         pairs = half / column("probit")[given]
-        row |= {
-            "by_probit": float(np.median(pairs)),
-            "mean_by_probit": float(half.mean() / column("probit")[given].mean()),
-        }
+        row["by_probit"] = float(np.median(pairs))
+        row["mean_by_probit"] = float(half.mean() / column("probit")[given].mean())
     return row
 
 
@@ -134,22 +126,15 @@ def scaled(limit: float, by: float, power: float, count: int, seed: int) -> Row:
     return {"limit": inside[0], "exponent": inside[1], "rejected": found.p < 0.05, "bounded": found.limit.bounded}
 
 
-LAWS = {
-    "truths": TRUTHS,
-    "showing": SHOWING,
-    "choosing": CHOOSING,
-    "changing": CHANGING,
-    "folded": FOLDED,
-    "probit": CHOOSING[:2],
+LAWS: dict[str, tuple[tuple[Law, ...], tuple[int, ...]]] = {
+    "truths": (TRUTHS, (0,)),
+    "showing": (SHOWING, (1, 2, 3, 6, 10)),
+    "choosing": (CHOOSING, (1, 3, 6, 10)),
+    "changing": (CHANGING, (3, 6, 10)),
+    "folded": (FOLDED, (1, 3, 6)),
+    "probit": (CHOOSING[:2], (1, 3, 6)),
 }
-SIZES = {
-    "truths": (0,),
-    "showing": (1, 2, 3, 6, 10),
-    "choosing": (1, 3, 6, 10),
-    "changing": (3, 6, 10),
-    "folded": (1, 3, 6),
-    "probit": (1, 3, 6),
-}
+"""Part -> its laws and numbers of sizes."""
 
 
 def jobs(parts: tuple[str, ...]) -> list[tuple[str, int, int, int, Shape]]:
@@ -158,7 +143,8 @@ def jobs(parts: tuple[str, ...]) -> list[tuple[str, int, int, int, Shape]]:
     for part in (part for part in parts if part in LAWS):
         shape: Shape = "probit" if part == "probit" else "smooth"
         replicates = REPLICATES[part == "probit" :]
-        found += [(part, *at, shape) for at in product(range(len(LAWS[part])), SIZES[part], replicates)]
+        laws, sizes = LAWS[part]
+        found += [(part, *at, shape) for at in product(range(len(laws)), sizes, replicates)]
     return found
 
 
@@ -170,7 +156,7 @@ def tables(parts: tuple[str, ...], grids: int, workers: int) -> list[Row]:
         for job in jobs(parts):
             waiting.append((job, pool.map(partial(measured, *job), range(grids), chunksize=max(1, grids // 10))))
         for job, rows in waiting:
-            found.append(summary(job[0], LAWS[job[0]][job[1]], *job[2:], list(rows)))
+            found.append(summary(job[0], LAWS[job[0]][0][job[1]], *job[2:], list(rows)))
         if "scaling" in parts:
             for count, power, by in product((3, 4, 6, 8), (0.5, 1.0, 2.0), (0.5, -0.5)):
                 some = list(pool.map(partial(scaled, 2.0, by, power, count), range(grids), chunksize=50))
@@ -179,7 +165,7 @@ def tables(parts: tuple[str, ...], grids: int, workers: int) -> list[Row]:
     return found
 
 
-PARTS = ("truths", "showing", "choosing", "changing", "folded", "probit", "scaling")
+PARTS = (*LAWS, "scaling")
 if __name__ == "__main__":
     from pathlib import Path
 

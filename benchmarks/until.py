@@ -154,14 +154,8 @@ def measured(half: float, replicates: int, seed: int) -> dict[str, object]:
     rng, rule = np.random.default_rng([seed, replicates]), f"threshold +-{half:g}"
     row = goes_on(rng, COARSE, sizes, chance, Until(rule, refine=True, ceiling=200), replicates)
     ratio = float(np.average([own[d] for d in row["sizes"]], weights=row["sizes"])) if row["sizes"] else np.nan
-    return {
-        "seed": seed,
-        "truth": truth,
-        "ratio": ratio,
-        **row,
-        "sizes": len(row["sizes"]),
-        "covers": row["low"] <= ratio <= row["high"],
-    }
+    known = {"sizes": len(row["sizes"]), "covers": row["low"] <= ratio <= row["high"]}
+    return {"seed": seed, "truth": truth, "ratio": ratio} | row | known
 
 
 COLUMNS = (

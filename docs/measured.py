@@ -37,7 +37,7 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,7 +54,6 @@ from recovery.interval import LEVEL
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.mean_tables import FAR, claimed_table, claimed_tables
-from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.statistics.growth import growth
 from recovery.runner.placement import TransitionCurve, estimate
@@ -98,63 +97,24 @@ def typed(template: str) -> list[str]:
 
 def _value(asked: str) -> str:
     verb, _, rest = asked.partition(" ")
-    if verb == "paper":
-        return rest
-    if verb == "test":
-        file, _, text = rest.partition(" ")
-        if text not in (ROOT / file).read_text():
-            raise ValueError(f"{file} does not have {text!r}")
-        return text
-    if verb == "coverage":
-        return by_verdict(rest)
-    if verb == "verdict":
-        grid, number = rest.split()
-        return gallery()[grid][int(number) - 1]
-    if verb == "claim":
-        grid, number = rest.split()
-        return _in_short(_claims(grid)[int(number) - 1])
-    if verb in ("half", "growth"):
-        return (_half_way if verb == "half" else _growth)(asked, *_about(rest))
-    if verb == "crossing":
-        return _crossing(rest)
-    if verb == "missed":
-        return _missed(rest)
-    if verb == "ends":
-        return _ends(*rest.split(" | "))
-    if verb == "numbers":
-        grid, number = rest.split()
-        return _numbers(grid, int(number) - 1)
-    if verb == "number":
-        return _number(rest)
-    if verb == "within":
-        options, grids = list[str](), rest.split()
-        while grids[0].isdigit() or grids[0] == "rounded":
-            options.append(grids.pop(0))
-        return _within(float(options[0]) if options else np.inf, grids, rounded="rounded" in options)
-    if verb == "agreement":
-        by, *grids = rest.split()
-        return _agreement(by, grids)
-    if verb == "pairs":
-        return _pairs(asked, *rest.split(" | "))
-    if verb == "kappa":
-        return _kappa(*rest.split(" | "))
-    if verb == "rule":
-        return _rule(asked, *rest.split(" | "))
-    if verb in ("powers", "widest"):
-        return (_powers if verb == "powers" else _widest)(*_curves(asked, rest))
-    if verb == "rows":
-        _, (curve,) = _curves(asked, f"{rest} | ")
-        return "{} ({} to {})".format(*(f"{float(f'{n:.3g}'):.0f}" for n in (curve.estimate, curve.low, curve.high)))
-    if verb == "square":
-        return f"{float(_value(rest)) ** 2:.3g}"
-    what, _, query = rest.partition(" | ")
-    if verb == "trials":
-        (page,) = [path.name for path in GRIDS.glob("*.md") if f"\n## {what}\n" in path.read_text()]
-        return f"{_count(what, query)} trials of [{what}](papers/{page}#{what})"
+    try:
+        return VERBS[verb](*rest.split(" | ")) if verb in VERBS else _statistic(verb, *rest.split(" | "))
+    except ValueError as error:
+        raise ValueError(f"{asked}: {error}") from error
+
+
+def _tested(rest: str) -> str:
+    file, _, text = rest.partition(" ")
+    if text not in (ROOT / file).read_text():
+        raise ValueError(f"{file} does not have {text!r}")
+    return text
+
+
+def _statistic(verb: str, what: str, query: str = "") -> str:
     grid, column = what.split()
     values = _column(grid, column, query)
     if not len(values):
-        raise ValueError(f"no trials: {asked}")
+        raise ValueError("no trials")
     if verb == "fails":
         # what is undecided or failed to run may have succeeded: it counts among all
         failures, everyone = int((values == 0).sum()), _count(grid, query)
@@ -163,6 +123,25 @@ def _value(asked: str) -> str:
     if verb == "share":
         return fraction_words(int(values.sum()), len(values), _count(grid, query) - len(values))
     return f"{STATISTICS[verb](values):.3g}"
+
+
+def _stored(grid: str, query: str = "") -> str:
+    (page,) = [path.name for path in GRIDS.glob("*.md") if f"\n## {grid}\n" in path.read_text()]
+    return f"{_count(grid, query)} trials of [{grid}](papers/{page}#{grid})"
+
+
+def _verdict(rest: str) -> str:
+    grid, number = rest.split()
+    return gallery()[grid][int(number) - 1]
+
+
+def _claim(rest: str) -> str:
+    grid, number = rest.split()
+    claim = _analysis(grid).claims[int(number) - 1]
+    first, *others = claim.measured.split("; ")
+    limits = [other for other in others if " patterns, but the statement " in other]
+    measured = claim.measured if claim.measured.count(" (z = ") else "; ".join([first, *limits])
+    return f"{claim.verdict} ({measured})"
 
 
 def _count(grid: str, query: str) -> int:
@@ -176,16 +155,14 @@ def _column(grid: str, column: str, query: str) -> np.ndarray:
     return values if bound is None else (values <= bound).astype(float)
 
 
-def _missed(asked: str) -> str:
+def _missed(what: str, looked: str, truth: str) -> str:
     """Draws are the same where n, d and the replicate are; both queries are to leave one row of each."""
-    share = asked.startswith("share ")
-    what, looked, truth = asked.removeprefix("share ").split(" | ")
-    grid, column = what.split()
+    *share, grid, column = what.split()
     parts = [_rows(grid).query(query).set_index(["n", "d", "replicate"])[column].dropna() for query in (truth, looked)]
     true, seen = (part.astype(float) for part in parts)
     both = true[true == 0].index.intersection(seen.index)
     if not (true.index.is_unique and seen.index.is_unique and len(both)):
-        raise ValueError(f"no pairs of draws: {asked}")
+        raise ValueError("no pairs of draws")
     missed = int(seen[both].sum())
     if not share:
         return f"{missed} of {len(both)}"
@@ -202,9 +179,8 @@ def _ends(what: str, query: str) -> str:
     return f"{ratios.min():.2f} to {ratios.max():.2f}"
 
 
-def _about(rest: str) -> tuple[str, ThresholdClaim]:
+def _about(what: str, where: str = "") -> tuple[str, ThresholdClaim]:
     """Return the grid, and the claim K of `GRID K`, or what `GRID COLUMN | NAME: VALUE; ...` says in a claim's form."""
-    what, _, where = rest.partition(" | ")
     grid, of = what.split()
     if not of.isdigit():
         return grid, ThresholdClaim(of=of, ratio="n/d", at_least=1, where=_coordinates(where))
@@ -219,19 +195,24 @@ def _coordinates(where: str) -> dict[str, Scalar]:
     return {name: float(value) if re.fullmatch(r"[\d.e-]+", value) else value for name, value in pairs}
 
 
-def _growth(asked: str, grid: str, claim: ThresholdClaim) -> str:
+def _growth(*about: str) -> str:
+    grid, claim = _about(*about)
     shown = _analysis(grid).showing(claim.of)
     (panel,) = shown.diagram.matching(shown.diagram.panels, claim.where)
     grown = growth([shown.diagram.panels[panel]], shown.diagram.along, [0.5])
     if grown is None:
-        raise ValueError(f"one size tells no growth: {asked}")
+        raise ValueError("one size tells no growth")
     found = grown.interval(LEVEL)  # of n/d
     means = "grows" if found.low > 0 else "falls" if found.high < 0 else "a constant is not ruled out"
     return f"{found:+.2f}: {means}"
 
 
-def _within(draws: float, grids: list[str], *, rounded: bool) -> str:
-    near = np.concatenate([(np.abs(z) <= FAR).ravel() for _, z in _scores(draws, grids, rounded)])
+def _within(rest: str) -> str:
+    options, grids = list[str](), rest.split()
+    while grids[0].isdigit() or grids[0] == "rounded":
+        options.append(grids.pop(0))
+    scores = _scores(float(options[0]) if options else np.inf, grids, "rounded" in options)
+    near = np.concatenate([(np.abs(z) <= FAR).ravel() for _, z in scores])
     return f"{near.sum()} of {near.size}"
 
 
@@ -257,8 +238,9 @@ def _decimals(printed: Array) -> Array:
     return np.array([[len(repr(float(one)).partition(".")[2]) for one in row] for row in printed])
 
 
-def _agreement(by: str, grids: list[str]) -> str:
+def _agreement(rest: str) -> str:
     """`network 27 of 36, lasso 35 of 36` for each row of the tables, or `42, 43, 43 and 32 of 45` for each column."""
+    by, *grids = rest.split()
     scores = _scores(np.inf, grids)
     if by == "median":
         return f"{np.median(np.concatenate([np.abs(z).ravel() for _, z in scores])):.1f}"
@@ -273,11 +255,12 @@ def _agreement(by: str, grids: list[str]) -> str:
     return ", ".join(f"{row} {sum(near)} of {len(near)}" for row, near in near_of.items())
 
 
-def _numbers(grid: str, k: int) -> str:
+def _numbers(rest: str) -> str:
+    grid, number = rest.split()
     diagram = _analysis(grid).diagram
-    claim = diagram.sweep.claims[k]
+    claim = diagram.sweep.claims[int(number) - 1]
     if not isinstance(claim, TableClaim):
-        raise ValueError(f"claim {k + 1} of {grid} is no table")
+        raise ValueError("the claim is no table")
     table = claimed_table(diagram, claim)
     symbol = {"noise": r"\sigma"}.get(claim.across, claim.across)
     lines = [f"| {claim.axis.removeprefix('method.')} | {' | '.join(f'${symbol} = {c}$' for c in table.columns)} |"]
@@ -293,19 +276,17 @@ def _beside(stated: float, mean: float, z: float) -> str:
     return f"{stated:g} / {bold}{mean:.3g} ({z:+.1f}){bold}"
 
 
-def _number(asked: str) -> str:
-    what, query, printed = asked.split(" | ")
+def _number(what: str, query: str, printed: str) -> str:
     values = _column(*what.split(), query)
     if len(values) < 2:
-        raise ValueError(f"no trials: {asked}")
+        raise ValueError("no trials")
     error = float(values.std(ddof=1)) / np.sqrt(len(values))
     stated, own = printed.split()
     z = (values.mean() - float(stated)) / np.hypot(error, error if own == "ours" else float(own))
     return f"{values.mean():.3g} (z = {z:+.1f})"
 
 
-def _crossing(asked: str) -> str:
-    grid, _, where = asked.partition(" | ")
+def _crossing(grid: str, where: str) -> str:
     coordinates = _coordinates(where)
     found = [one.interval for one in _analysis(grid).thresholds_where(coordinates)]
     for name, value in () if found else coordinates.items():  # a slice of a pooled threshold
@@ -313,7 +294,7 @@ def _crossing(asked: str) -> str:
         pooled = [one for one in _analysis(grid).thresholds_where(others) if one.along.by == name]
         found += [each.along_x for one in pooled for each in one.slices if each.y == value]
     if len(found) != 1:
-        raise ValueError(f"{len(found)} thresholds: {asked}")
+        raise ValueError(f"{len(found)} thresholds")
     (interval,) = found
     if not interval.known:
         return f"above {interval.low:.3g}" if np.isfinite(interval.low) else f"below {interval.high:.3g}"
@@ -330,8 +311,7 @@ class Curve:
     high: float
 
 
-def _curves(asked: str, rest: str) -> tuple[list[str], list[Curve]]:
-    what, query, names = rest.split(" | ") if rest.count(" | ") == 2 else (*rest.split(" | "), "")
+def _curves(what: str, query: str, names: str = "") -> tuple[list[str], list[Curve]]:
     (grid, column), sizes = what.split(), [name.strip("`") for name in names.split()]
     rows = _rows(grid).query(query)
     curves = []
@@ -340,12 +320,12 @@ def _curves(asked: str, rest: str) -> tuple[list[str], list[Curve]]:
         # a line of the probit against log n, whose root is the logarithm of the rows
         found = estimate(np.log(cells.index), cells["sum"], cells["count"] - cells["sum"], TransitionCurve(grows=False))
         if found is None:
-            raise ValueError(f"no half at {key}: {asked}")
+            raise ValueError(f"no half at {key}")
         curves.append(Curve(key, *np.exp(found.half + norm.ppf([0.5, 0.025, 0.975]) * found.error)))
     return sizes, curves
 
 
-def _pairs(asked: str, what: str, query: str) -> str:
+def _pairs(what: str, query: str) -> str:
     grid, column, event = what.split()
     smaller = pairs = 0.0
     for _, cell in _rows(grid).query(query).dropna(subset=[column, event]).groupby(["n", "d"]):
@@ -353,7 +333,7 @@ def _pairs(asked: str, what: str, query: str) -> str:
         apart = cell[column][~has].to_numpy()[None] - cell[column][has].to_numpy()[:, None]
         smaller, pairs = smaller + float((apart > 0).sum() + (apart == 0).sum() / 2), pairs + apart.size
     if not pairs:
-        raise ValueError(f"no pairs: {asked}")
+        raise ValueError("no pairs")
     return f"{smaller / pairs:.2f} of {pairs:.0f}"
 
 
@@ -367,7 +347,7 @@ def _kappa(grid: str, query: str) -> str:
     return f"{grid_of[likely.argmax()]:.3f} ({inside[0]:.3f} to {inside[-1]:.3f})"
 
 
-def _rule(asked: str, what: str, query: str) -> str:
+def _rule(what: str, query: str) -> str:
     grid, kappa = what.split()
     rows = _rows(grid).query(query).dropna(subset=["recovered"])
     trials = _trials(grid)
@@ -376,7 +356,7 @@ def _rule(asked: str, what: str, query: str) -> str:
         instance = draw_instance(trials[trial_id])
         planted = instance.planted
         if not isinstance(planted, Neurons) or planted.form != "linear":
-            raise ValueError(f"no linear neuron: {asked}")
+            raise ValueError("no linear neuron")
         X = instance.X / np.sqrt(np.mean(instance.X**2))
         lam = np.linalg.pinv(X.T) @ planted.directions[:, 0]
         right += (1 / (lam @ lam) > float(kappa) * X.shape[1]) == bool(recovered)
@@ -389,7 +369,8 @@ def _trials(grid: str) -> dict[str, Trial]:
     return {trial_id: planned[place] for place, trial_id in enumerate(planned.ids)}
 
 
-def _powers(sizes: list[str], curves: list[Curve]) -> str:
+def _powers(*asked: str) -> str:
+    sizes, curves = _curves(*asked)
     design = np.column_stack([np.ones(len(curves)), np.log([curve.sizes for curve in curves])])
     values = np.log([curve.estimate for curve in curves])
     beta = np.linalg.lstsq(design, values, rcond=None)[0]
@@ -401,18 +382,19 @@ def _powers(sizes: list[str], curves: list[Curve]) -> str:
     return ", ".join(parts)
 
 
-def _widest(sizes: list[str], curves: list[Curve]) -> str:
+def _half_row(*asked: str) -> str:
+    _, (curve,) = _curves(*asked)
+    return "{} ({} to {})".format(*(f"{float(f'{n:.3g}'):.0f}" for n in (curve.estimate, curve.low, curve.high)))
+
+
+def _widest(*asked: str) -> str:
+    _, curves = _curves(*asked)
     return f"{max(curve.high / curve.low for curve in curves):.3g} over {len(curves)} curves"
 
 
 @cache
 def _rows(grid: str) -> pd.DataFrame:
     return read(GRIDS / grid).frame
-
-
-@cache
-def _claims(grid: str) -> list[ClaimResult]:
-    return _analysis(grid).claims
 
 
 @cache
@@ -427,15 +409,8 @@ def gallery() -> dict[str, list[str]]:
     return {part.split("\n")[0].strip(): re.findall(r"^- \*\*(.+?)\*\*:", part, flags=re.MULTILINE) for part in parts}
 
 
-def _in_short(claim: ClaimResult) -> str:
-    first, *others = claim.measured.split("; ")
-    limits = [other for other in others if " patterns, but the statement " in other]
-    measured = claim.measured if claim.measured.count(" (z = ") else "; ".join([first, *limits])
-    return f"{claim.verdict} ({measured})"
-
-
-def _half_way(asked: str, grid: str, claim: ThresholdClaim) -> str:
-    found = list[str]()
+def _half_way(*asked: str) -> str:
+    (grid, claim), found = _about(*asked), list[str]()
     about = _analysis(grid).showing(claim.of, claim.probability, claim.what).thresholds_where(claim.where)
     for one in about:
         interval, ends = one.interval, [(each.y, each.interval.estimate) for each in one.each]
@@ -445,5 +420,15 @@ def _half_way(asked: str, grid: str, claim: ThresholdClaim) -> str:
         label = f" at {one.panel.title}" if len(about) > 1 and LABEL.fullmatch(one.panel.title) else ""
         found += [words + label] if interval.known or not one.constant else []
     if not found:
-        raise ValueError(f"no threshold: {asked}")
+        raise ValueError("no threshold")
     return f"n/d = {', '.join(found)}"
+
+
+VERBS: dict[str, Callable[..., str]] = {
+    **{"paper": str, "test": _tested, "coverage": by_verdict, "verdict": _verdict, "claim": _claim, "trials": _stored},
+    **{"half": _half_way, "growth": _growth, "crossing": _crossing, "missed": _missed, "ends": _ends, "rule": _rule},
+    **{"numbers": _numbers, "number": _number, "within": _within, "agreement": _agreement, "pairs": _pairs},
+    **{"kappa": _kappa, "powers": _powers, "widest": _widest, "rows": _half_row},
+    "square": lambda *asked: f"{float(_value(' | '.join(asked))) ** 2:.3g}",
+}
+"""First word of a place -> the function of its other parts; the other words are in `_statistic`."""

@@ -101,11 +101,4 @@ def test_every_backend_has_one_name() -> None:
 def test_a_rule_of_methods_that_measure_nothing_true_or_false_is_refused() -> None:
     sampling = {"kind": "until", "rule": "threshold +-9"}
     with pytest.raises(ConfigError, match=r"allowed with sampling: \{kind: until\}: COLUMN<=NUMBER"):
-        load_fields(
-            method={"kind": "limit"},
-            planted={"kind": "relu"},
-            architecture="relu",
-            sampling=sampling,
-            n=None,
-            axes={"n": [4, 8]},
-        )
+        load_fields(method={"kind": "limit"}, planted={"kind": "relu"}, architecture="relu", sampling=sampling, **GRID)

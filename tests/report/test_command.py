@@ -1,6 +1,5 @@
 """`recover report` as a command, on results folders as a sweep stores them."""
 
-import json
 import shutil
 from functools import partial
 from hashlib import blake2b
@@ -60,11 +59,6 @@ def test_several_pictures_do_not_go_into_one_file(results: Path, tmp_path: Path,
     done = refused("report", results, other, "--out", out)
     assert f"{out}: 2 results folders give as many pictures; give a folder as --out, or --format html" in done
     assert out.read_text() == "mine" if name == "file" else not out.exists()
-
-
-def test_value_chooses_what_is_shown(results: Path) -> None:
-    result = run(results, "--format", "json", "--value", "max_deviation<=1e-3")
-    assert json.loads(result.stdout)[0]["value"] == "max_deviation<=0.001"
 
 
 @pytest.mark.parametrize(
