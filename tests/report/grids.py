@@ -54,6 +54,12 @@ def wendel_rows(
     return rows
 
 
+def bent_rows() -> pd.DataFrame:
+    """Rows with the transition at n = 1.6d for d = 20 and 2.4d for d = 60: one ratio fits neither."""
+    parts = {c: wendel_rows(n=range(5, 201, 5), d=[d], replicates=40, seed=d) for d, c in ((20, 0.8), (60, 1.2))}
+    return pd.concat([rows.assign(n=rows["n"] * c) for c, rows in parts.items()], ignore_index=True)
+
+
 def fail(rows: pd.DataFrame, which: Any, message: str = "the solver broke down") -> pd.DataFrame:
     """The same rows, with those at the positions `which` (a slice or a list) turned into failed trials."""
     rows = rows.copy()

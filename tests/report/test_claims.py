@@ -8,7 +8,7 @@ import pytest
 
 from recovery.theory import CURVES
 
-from .grids import fail, judge, wendel_rows
+from .grids import bent_rows, fail, judge, wendel_rows
 
 THRESHOLD = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.2}
 
@@ -138,12 +138,7 @@ def test_an_order_that_turns_at_one_size_is_contradicted(planted: pd.DataFrame) 
 
 
 def test_a_threshold_that_changes_with_d_is_inconclusive_unless_every_d_agrees() -> None:
-    """The transition at n = 1.6d for d = 20 and 2.4d for d = 60: one ratio fits neither."""
-    parts = [
-        wendel_rows(n=range(5, 201, 5), d=[d], replicates=40, seed=d).assign(n=lambda rows, c=c: rows["n"] * c)
-        for d, c in ((20, 0.8), (60, 1.2))
-    ]
-    bent = pd.concat(parts, ignore_index=True)
+    bent = bent_rows()
     found = judge(bent, THRESHOLD | {"tolerance": 0.35})
     assert found.verdict == "inconclusive"
     assert found.measured.startswith("d = 60: n/d at 50 % = 2.39")

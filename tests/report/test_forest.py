@@ -11,7 +11,7 @@ from recovery.report.figures.forest import rows_of
 from recovery.report.page.spec import Chart
 from recovery.theory.network import SUFFICIENT_GAUSSIAN
 
-from .grids import analysed, wendel_rows
+from .grids import analysed, bent_rows, wendel_rows
 from .text_faults import faults
 
 NOISE = [round(0.1 * k, 1) for k in range(12)]
@@ -80,14 +80,8 @@ def test_curves_of_a_constant_ratio_are_lines_over_their_rows_and_panels() -> No
 
 
 def test_where_the_threshold_changes_no_pooled_number_and_no_band_is_drawn() -> None:
-    """The transition at n = 1.6d for d = 20 and 2.4d for d = 60."""
-    parts = [
-        wendel_rows(n=range(5, 201, 5), d=[d], replicates=40, seed=d).assign(n=lambda rows, c=c: rows["n"] * c)
-        for d, c in ((20, 0.8), (60, 1.2))
-    ]
-    rows = pd.concat(parts, ignore_index=True)
     pictures = {
-        kind: main_figure(analysed(rows, report={"x": "n", "y": "d", "figure": kind}))[1].draw().axes[0]
+        kind: main_figure(analysed(bent_rows(), report={"x": "n", "y": "d", "figure": kind}))[1].draw().axes[0]
         for kind in ("forest", "ratios")
     }
     assert not [line for line in pictures["forest"].lines if line.get_marker() == "o"]

@@ -39,11 +39,6 @@ def test_the_page_and_the_terminal_have_them_as_unicode_and_the_table_has_the_na
     assert {"n", "d", "recovered_fraction"} <= set(pd.read_csv(StringIO(as_csv([shown]))))
 
 
-def test_without_labels_nothing_changes() -> None:
-    plain, empty = (as_csv([one]) for one in (analysis(), analysis(labels={})))
-    assert plain == empty
-
-
 def test_a_label_of_nothing_is_refused_at_its_place(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"report.labels.*found 'dd'; allowed: a coordinate, column or curve"):
         load(write_config(tmp_path, report={"labels": {"dd": "dimension"}}))

@@ -185,18 +185,6 @@ def test_claims_stand_beside_the_thresholds_that_they_are_about() -> None:
     assert len(analysis.lines) == 3
 
 
-def test_an_order_of_the_values_of_y_is_judged_on_pairs_over_x() -> None:
-    alpha = np.arange(0.5, 4.01, 0.5).tolist()
-    rows = wendel_rows(n=alpha, d=[8], width=[10, 40], replicates=40, seed=2).rename(columns={"n": "alpha"})
-    ease = rows["alpha"] + 0.02 * rows["width"]
-    rows["recovered"] = np.random.default_rng(1).random(len(rows)) < 1 / (1 + np.exp(-4 * (ease - 2.5)))
-    spec = {"value": "recovered", "x": "alpha", "y": "width"}
-    claim = {"kind": "order", "of": "recovered", "axis": "width"}
-    claims = [claim | {"values": values} for values in ([40, 10], [10, 40])]
-    right, wrong = analysed(rows, report=spec, claims=claims).claims
-    assert (right.verdict, wrong.verdict) == ("supported", "contradicted")
-
-
 @pytest.mark.parametrize("along", ["delta", "n/d", "n"])
 def test_a_trend_along_an_axis_that_others_are_computed_from_is_judged(along: str) -> None:
     """With n = delta d, no line of cells has equal n and d and several delta: lines have equal d."""
