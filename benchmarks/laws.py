@@ -1,7 +1,7 @@
 """Simulated laws of success with known thresholds: one list to choose an estimator by, another one to judge it by.
 
-A law gives P(success) at v = n/d and size d, with P = 1/2 at the threshold of that size. The lists share no law and no
-seed, so a limit that was set by the first list is judged by laws that it has not seen.
+A law gives P(success) at v = n/d and size d, with P = 1/2 at the threshold of that size. `CHOOSING`, `CHANGING` and
+`FOLDED` set the limits of the estimator; `benchmarks.truths` judges it by `TRUTHS`.
 """
 
 from collections.abc import Callable
@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtr
+
+from recovery.report.statistics.counts import Counts, Draws
+from recovery.report.statistics.scaling import scaling
 
 Array = Any
 Rng = np.random.Generator
@@ -24,7 +26,6 @@ SIZES = {
     2: (20.0, 60.0),
     3: (20.0, 40.0, 60.0),
     6: (12.0, 20.0, 32.0, 48.0, 66.0, 90.0),
-    7: (10.0, 16.0, 25.0, 40.0, 100.0, 200.0, 400.0),
     10: (11.0, 18.0, 23.0, 37.0, 44.0, 52.0, 61.0, 73.0, 88.0, 97.0),
 }
 N = np.arange(4.0, 2001.0, 4.0)
@@ -115,7 +116,6 @@ def one(change: float) -> Change:
     return lambda d, t: t * (1 + change * (np.arange(len(d)) == len(d) // 2))
 
 
-GUMBEL = float(np.log(np.log(2)))
 CHOOSING = (
     Law("probit", probit),
     Law("logistic", logistic),
@@ -130,23 +130,6 @@ CHOOSING = (
     Law("wide", lambda v, d, t: ndtr((v - t) / 1.0)),
     Law("beta-binomial", probit, spread=0.1),
     Law("shared draws", probit, shared=True),
-)
-SHOWING = (
-    Law("probit, flatter", lambda v, d, t: ndtr(grown(v, d, t, 2.2))),
-    Law("logit, narrower", lambda v, d, t: expit(2.2 * grown(v, d, t, 2.0))),
-    Law("heavy tails", lambda v, d, t: scipy.special.stdtr(3, (v - t) / 0.35)),
-    Law("complementary log-log", lambda v, d, t: 1 - np.exp(-np.exp((v - t) / 0.5 + GUMBEL))),
-    Law("lognormal", lambda v, d, t: ndtr(np.log(v / t) / 0.2)),
-    Law("ramp", lambda v, d, t: np.clip(0.5 + (v - t) / 1.6, 0, 1)),
-    Law("half the grid wide", lambda v, d, t: expit((v - t) / 0.7)),
-    Law("plateau .85", limited(0.0, 0.85, 0.2)),
-    Law("floor .1, ceiling .95", limited(0.1, 0.95, 0.35)),
-    Law("narrow in wide", mixed(0.45, 0.35, 0.08, 0.25)),
-    Law("jump .3", jump(0.3, 0.35)),
-    Law("jump .7", jump(0.7, 0.5)),
-    Law("sharp", lambda v, d, t: ndtr((v - t) * d / 1.5)),
-    Law("dependent cells", lambda v, d, t: expit((v - t) / 0.3), spread=0.08),
-    Law("one X for all n", lambda v, d, t: expit((v - t) / 0.25), shared=True),
 )
 CHANGING = (
     Law("linear 15 %", probit, linear(0.15)),
@@ -220,10 +203,16 @@ def draw(law: Law, sizes: int, replicates: int, rng: Rng, seed: int) -> Grid:
     return Grid(d, v, outcome.sum(axis=0), total, own, (cell, outcome.ravel(), numbers))
 
 
-def ideal(law: Law, grid: Grid) -> float:
-    """Return 1.96 standard errors of the threshold if the law is known up to its place (and has one place)."""
-    of = np.searchsorted(np.unique(grid.d), grid.d)
-    h = 1e-4
-    p, up, down = (np.clip(law.chance(grid.v, grid.d, grid.thresholds[of] + by), 1e-12, 1 - 1e-12) for by in (0, h, -h))
-    slope = (up - down) / (2 * h)
-    return float(ndtri(0.975) / np.sqrt((grid.n * slope**2 / (p * (1 - p))).sum()))
+def counts_of(grid: Grid) -> Counts:
+    return Counts.make(grid.d, grid.v, grid.k, grid.n, None if grid.draws is None else Draws(*grid.draws))
+
+
+def scaled(limit: float, by: float, power: float, count: int, seed: int) -> dict[str, bool]:
+    """Return whether the intervals of the limit and of the exponent cover, for thresholds with known errors."""
+    rng = np.random.default_rng([11, count, round(100 * power), seed])
+    y = np.geomspace(10, 10 * 2 ** (count - 1), count)
+    error = 0.02 * (y / 10) ** -0.3 * rng.uniform(0.7, 1.4, count)
+    found = scaling(y, limit + by * (y / 10) ** -power + error * rng.standard_normal(count), error)
+    assert found is not None
+    pairs = {"limit": (found.limit, limit), "exponent": (found.exponent, power)}
+    return {name: one.low <= true <= one.high for name, (one, true) in pairs.items()}

@@ -8,8 +8,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit, xlogy
 from scipy.stats import binom, chi2, norm
 
-from benchmarks.laws import CHANGING, CHOOSING, FOLDED, Law, draw
-from benchmarks.thresholds import counts_of, scaled
+from benchmarks.laws import CHANGING, CHOOSING, FOLDED, Law, counts_of, draw, scaled
 from recovery.config.header import IntervalShape as Shape
 from recovery.report.statistics.bracket import Bracket
 from recovery.report.statistics.counts import Counts
