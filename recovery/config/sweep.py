@@ -58,16 +58,17 @@ class Sweep(Sections):
         return [replace(cell, measures=cell.measures | self.also) for cell in cells] if self.also else cells
 
     def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
-        """Return the values that the coordinates of these names take together, in the order of the config.
+        """Return the values that the coordinates of these names take together, in the order of the config."""
+        known = [one for one in self._coordinates if one.keys() >= set(names)]
+        return list(dict.fromkeys(tuple(one[name] for name in names) for one in known))
 
-        None of a stored config whose cells cannot be composed any more: then only its rows have values.
-        """
+    @cached_property
+    def _coordinates(self) -> "list[Mapping[str, Scalar]]":
+        """The coordinates of all cells; none if those of a stored config cannot be composed: only rows have values."""
         try:
-            cells = self.cells
+            return [cell.coordinates for cell in self.cells]
         except ConfigError:
             return []
-        known = [cell.coordinates for cell in cells if cell.coordinates.keys() >= set(names)]
-        return list(dict.fromkeys(tuple(one[name] for name in names) for one in known))
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Trials:
         """Return every trial, cell by cell. An adaptive sweep has the trials of its first round and those of `counts`.
