@@ -23,21 +23,21 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from recovery.config.components import COMPONENTS, Choice, user_code_in
+from recovery.config.components import COMPONENTS, NO_DATA, UNDRAWN, Choice, user_code_in
 from recovery.config.header import HEADER
 from recovery.config.points import BROKEN, FACTOR, SIZES, AxisValue, Block, Computed, Point
 from recovery.config.tree import ConfigError, Path, Tree, as_shown
 from recovery.config.validate import build
 from recovery.config.values import Times, listed
 from recovery.expressions import CONSTANTS, FUNCTIONS, Expression, ExpressionError, parse as parse_expression
-from recovery.methods.columns import RESERVED, Columns
+from recovery.methods.columns import RESERVED, TALLIED, Columns
 from recovery.text import did_you_mean
 
 ZIP = "zip"
 MOST_POINTS = 200_000
 MOST_LISTED = 20
 """Most keys that a message lists if it also suggests one."""
-TAKEN = frozenset({*HEADER, *RESERVED, *CONSTANTS, *FUNCTIONS, "value", FACTOR})
+TAKEN = frozenset({*HEADER, *RESERVED, *TALLIED, *CONSTANTS, *FUNCTIONS, FACTOR})
 """Words with another meaning, which cannot name an axis."""
 
 
@@ -49,13 +49,18 @@ def all_paths() -> list[str]:
 def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
     """Return the reason why `path` cannot be an axis, or None if it can. used: the names that occur in expressions."""
     root, _, rest = path.partition(".")
-    if is_user_axis(path) and path in used:
+    undrawn = tree.value.get("data") == NO_DATA
+    if is_user_axis(path) and (path in used or undrawn):
         if path in TAKEN:
             return f"is a name of the program's own; choose another{did_you_mean(path, all_paths())}"
         return None
-    if root not in COMPONENTS:
-        allowed = f"{', '.join(COMPONENTS)}, what is in them, and names that expressions use"
-        return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, all_paths())}"
+    fields = [name for name in UNDRAWN if name != "data"] if undrawn else [*COMPONENTS]
+    if root not in fields:
+        others = "any other word, because of `data: none`" if undrawn else "names that expressions use"
+        if not undrawn and user_code_in({"method": tree.value.get("method")}):
+            others += "; with `data: none`, any word"
+        hint = did_you_mean(path, fields if undrawn else all_paths())
+        return f"is no field that can be an axis; allowed: {', '.join(fields)}, what is in them, and {others}{hint}"
     kind = COMPONENTS[root]
     may_be_user = isinstance(kind, Choice) and bool(user_code_in(tree.value))
     if rest and rest.split(".")[0] not in kind.keys and not may_be_user:

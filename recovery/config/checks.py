@@ -22,6 +22,7 @@ _CHECKED = ("architecture", "planted", "method")
 _LAWS = ("data", "planted", "noise", "patterns", "noise_scale", "architecture", "method")
 
 Parts = Mapping[str, Component]
+Coordinates = Mapping[str, Any]
 
 
 @dataclass
@@ -30,14 +31,16 @@ class Checks:
 
     tree: Tree
     measures: frozenset[str]
-    known: dict[tuple[Component, ...], Callable[[int, int], Any] | BaseException] = field(default_factory=dict)
-    """The laws of a cell -> cost(n, d), or the reason why there is none."""
+    known: dict[tuple[Component | None, ...], Callable[[Coordinates], Any] | BaseException] = field(
+        default_factory=dict
+    )
+    """The laws of a cell -> its cost at coordinates, or the reason why there is none."""
 
-    def cost(self, parts: Parts, point: Point) -> float:
+    def cost(self, parts: Parts, point: Point, at: Coordinates) -> float:
         """Return the estimated seconds per trial of a cell. A cell that cannot run is a problem."""
         if len(self.tree.problems) < MOST_PROBLEMS and self._fits(parts, point):
             try:
-                cost = float(self._cost_of(parts)(parts["n"].value, parts["d"].value))
+                cost = float(self._cost_of(parts)(at))
                 if 0 <= cost < math.inf:
                     return max(cost, LEAST_COST)
                 text = f"its cost is {cost}; a cost is a number of seconds, at least 0"
@@ -51,6 +54,8 @@ class Checks:
 
     def _fits(self, parts: Parts, point: Point) -> bool:
         """Return whether X fits in memory, and a data file has enough rows and columns."""
+        if "planted" not in parts:
+            return True
         n, d, ensemble, law = (parts[name].value for name in ("n", "d", "data", "planted"))
         if 8 * n * d > MOST_BYTES:
             text = f"found n = {n} and d = {d}: X alone takes {in_bytes(8 * n * d)}"
@@ -74,9 +79,9 @@ class Checks:
             self.tree.report(_source(point, name), f"found {name} = {size}, and {ensemble.path} has {most} {what}")
         return not beyond
 
-    def _cost_of(self, parts: Parts) -> Callable[[int, int], Any]:
-        """Return cost(n, d) for cells that equal this one in every other field. User code may raise anything."""
-        laws = tuple([parts[name] for name in _LAWS])
+    def _cost_of(self, parts: Parts) -> Callable[[Coordinates], Any]:
+        """Return the cost at coordinates, for cells with the same laws as this one. User code may raise anything."""
+        laws = tuple([parts.get(name) for name in _LAWS])
         if laws not in self.known:
             try:
                 self.known[laws] = _cost_function(parts, self.measures)
@@ -92,18 +97,21 @@ def _source(point: Point, name: str) -> Path:
     return point[name].source if name in point else (name,)
 
 
-def _cost_function(parts: Parts, measures: frozenset[str]) -> Callable[[int, int], Any]:
+def _cost_function(parts: Parts, measures: frozenset[str]) -> Callable[[Coordinates], Any]:
     cell = Cell(0, parts, {}, 0.0).imported
     method = measuring(cell.method, measures)
     check, of_setting = getattr(method, "check", None), getattr(method, "setting_cost", None)
+    of_sizes: Callable[..., Any] = getattr(method, "cost", lambda *sizes: 1.0)
+    if not cell.is_drawn:
+        return of_sizes
     if not (check or of_setting):
-        return method.cost
+        return lambda at: of_sizes(at["n"], at["d"])
 
-    def cost(n: int, d: int) -> Any:
-        setting = replace(cell.setting, n=n, d=d)
+    def cost(at: Coordinates) -> Any:
+        setting = replace(cell.setting, n=at["n"], d=at["d"])
         if check:
             check(setting, cell.architecture)
-        return of_setting(setting) if of_setting else method.cost(n, d)
+        return of_setting(setting) if of_setting else of_sizes(at["n"], at["d"])
 
     return cost
 

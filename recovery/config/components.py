@@ -5,7 +5,7 @@ new ensemble, planted model or method is one class and one line in its own packa
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -208,8 +208,21 @@ DEFAULTS: dict[str, Any] = {"noise": 0.0, "noise_scale": "sample", "patterns": {
 LATER = ("noise_scale",)
 """Fields added after ids were in use: at its default, such a field is left out of ids and documents."""
 
+NO_DATA = "none"
+"""The value of `data` in a config whose trials draw no data: the method gets the coordinates and a generator."""
+UNDRAWN = ("n", "d", "noise", "data", "method")
+"""The fields of such a config. The numbers are left out of ids and rows where they are not given."""
+
 ABSENT = Component(NONE, NONE.name, None, None)
 """The architecture of a cell whose method is user code, if the config gives none."""
+
+
+def fields_of(document: Mapping[str, Any], paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the science fields of the trials of a config whose axes have these paths."""
+    if document.get("data") != NO_DATA:
+        return (*COMPONENTS,)
+    given = {"method", *document, *(path.partition(".")[0] for path in paths)}
+    return tuple(name for name in UNDRAWN if name in given)
 
 
 def is_left_out(name: str, part: Component) -> bool:

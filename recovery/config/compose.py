@@ -9,7 +9,18 @@ from typing import Any
 
 from recovery.config.axes import user_axes
 from recovery.config.checks import Checks
-from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Choice, Component, Context, Single
+from recovery.config.components import (
+    ABSENT,
+    COMPONENTS,
+    DEFAULTS,
+    NO_DATA,
+    Choice,
+    Component,
+    Context,
+    Single,
+    fields_of,
+    user_code_in,
+)
 from recovery.config.points import BROKEN, AxisValue, Block, Point, axes_of
 from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
 from recovery.config.trials import AXES, Cell
@@ -47,10 +58,11 @@ class Composer:
 
         If the context allows imports, the cells are also checked, and have the methods' estimates of their cost.
         """
-        coordinates, checks = Coordinates(blocks), Checks(self.tree, self.measures)
+        coordinates = Coordinates(blocks, columns_of_cells(self.tree, axes_of(blocks)))
+        checks = Checks(self.tree, self.measures)
         found, start, lacks_architecture = dict[tuple[str, ...], Cell](), 0, False
         for block in blocks:
-            inside = {name: _inside(name, block.paths) for name in COMPONENTS}
+            inside = {name: _inside(name, block.paths) for name in fields_of(self.tree.value, block.paths)}
             computed = {one.path for one in block.computed}
             if free := [axis for axis in user_axes(block.paths) if axis not in computed]:
                 # two values of such an axis that give equal fields, such as n after rounding, are two cells
@@ -58,16 +70,18 @@ class Composer:
             for number, point in enumerate(block.points(self._report), start):
                 if (parts := self._parts(point, inside)) is None:
                     continue
-                if parts["architecture"] is ABSENT and not is_user_name(parts["method"].tag):
+                if parts.get("architecture", ABSENT) is ABSENT and not is_user_name(parts["method"].tag):
                     lacks_architecture = True
                     continue
-                texts = tuple([part.text for part in parts.values()])
+                texts = (*parts, *[part.text for part in parts.values()])
                 if texts not in found:
-                    cost = checks.cost(parts, point) if self.context.imports else 1.0
                     at = coordinates.of(point, parts)
+                    cost = checks.cost(parts, point, at) if self.context.imports else 1.0
                     found[texts] = Cell(self.seed, parts, at, cost, number, self.measures)
             start += block.count
-        if lacks_architecture:
+        if lacks_architecture and self.tree.value.get("data") == NO_DATA:
+            self.tree.report(("method",), "`data: none` is for a method of your own: {kind: module:Class}")
+        elif lacks_architecture:
             self._missing("architecture")
         cells = list(found.values())
         unify([cell.coordinates for cell in cells])
@@ -83,6 +97,8 @@ class Composer:
 
     def _missing(self, name: str) -> None:
         text = f"is missing; add `{_EXAMPLES[name]}`, or an axis"
+        if name != "method" and user_code_in({"method": self.tree.value.get("method")}):
+            text += "; a method that needs no such data has `data: none`"
         self.tree.problems.append(Problem((name,), text, place=self.tree.place(())))
 
     def _parts(self, point: Point, inside: Mapping[str, Sequence[tuple[str, Path]]]) -> dict[str, Component] | None:
@@ -103,6 +119,8 @@ class Composer:
             values = {str(path[0]): value.value for value, path in overlays}
             return Component(values, None, values, values)
         base = self.tree.value.get(name, DEFAULTS.get(name))
+        if name == "data" and base == NO_DATA:
+            return Component(base, base, base, base)
         if name == "architecture" and base is None and not overlays:
             return ABSENT
         if name not in self.tree.value and name not in DEFAULTS and not overlays:
@@ -154,6 +172,12 @@ NUMBERS = {int, float, type(None)}
 """Types that one numeric column can hold together."""
 
 
+def columns_of_cells(tree: Tree, axes: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the coordinates of grid cells with these axes."""
+    given = fields_of(tree.value, axes)
+    return tuple(dict.fromkeys([*(name for name in FIXED if TAGGED.get(name, name) in given), *axes]))
+
+
 @dataclass
 class Coordinates:
     """Makes the coordinates of grid cells: the fixed columns (n, d, noise, ...), then one column for each axis.
@@ -162,12 +186,12 @@ class Coordinates:
     """
 
     blocks: Sequence[Block]
+    names: Sequence[str]
     known: dict[tuple[str, Component], Scalar] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         axes = axes_of(self.blocks)
-        names = dict.fromkeys([*FIXED, *axes])
-        self.fields = {name: name.partition(".")[0] if name in axes else TAGGED.get(name, name) for name in names}
+        self.fields = {name: name.partition(".")[0] if name in axes else TAGGED.get(name, name) for name in self.names}
         self._labels = {path: labels for path in axes if (labels := _mapping_labels(path, self.blocks))}
 
     def of(self, point: Point, parts: Mapping[str, Component]) -> dict[str, Scalar]:
@@ -182,7 +206,8 @@ class Coordinates:
             label = self._labels[name].get(same_as(point[name].value))
             if label is not None:
                 return label
-        part = parts[field]
+        if (part := parts.get(field)) is None:
+            return None
         if (name, part) not in self.known:
             self.known[name, part] = _value_inside(part, name)
         return self.known[name, part]

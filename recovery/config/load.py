@@ -135,7 +135,7 @@ def _fault(tree: Tree, path: str, value: Any, value_text: str) -> str | None:
     one, inside = isinstance(COMPONENTS.get(path), Single), root in COMPONENTS and "." in path
     if (one and isinstance(value, list | dict)) or (inside and is_range(value)):
         return f"found values of an axis; write `--set 'axes.{path}={value_text}'`"
-    fault = None if root in HEADER else path_fault(path, tree)
+    fault = None if path == "data" or root in HEADER else path_fault(path, tree)
     if fault and root not in COMPONENTS:
         allowed = (*COMPONENTS, *HEADER)
         return f"is no field; allowed: {', '.join(allowed)}{did_you_mean(path, [*allowed, *all_paths()])}"

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recovery.config.claims import BoundClaim, Claim, MonotoneClaim, PowerClaim, ScalingClaim, Statement, ThresholdClaim
-from recovery.config.compose import TAGGED
+from recovery.config.compose import TAGGED, columns_of_cells
 from recovery.config.header import NamedCurve, ReportSpec
 from recovery.config.tree import Path, Tree, as_shown
 from recovery.config.trials import Cell
 from recovery.config.values import same_as
 from recovery.expressions import ExpressionError, is_expression, parse
-from recovery.methods.columns import FIXED, Columns, columns_of, parse_event
+from recovery.methods.columns import Columns, columns_of, parse_event
 from recovery.text import choices, did_you_mean
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def columns_of_uses(uses: Iterable[Use]) -> frozenset[str]:
 
 def report_unknown_names(tree: Tree, uses: Iterable[Use], axes: Sequence[str], columns: Columns) -> None:
     """Add to the tree's problems each name that is not a column, coordinate or theory curve where it should be one."""
-    coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
+    coordinates, measured = columns_of_cells(tree, axes), (*columns, "seconds")
     known = {"column": measured, "limit": measured, "label": (*coordinates, *measured), "curve": ()}
     for at, used, what, _ in uses:
         name, allowed = column_of(used) if what == "column" else used, known.get(what, coordinates)
@@ -132,7 +132,7 @@ def _varies(name: str, axes: Sequence[str]) -> bool:
 def _measured(cells: Sequence[Cell]) -> set[str]:
     """Return the columns that some cell can measure. A method lists those that it leaves null with noise."""
     names = set[str]()
-    for method, noisy in {(cell.parts["method"], cell.parts["noise"].value > 0) for cell in cells}:
+    for method, noisy in {(cell.parts["method"], bool(cell.coordinates.get("noise"))) for cell in cells}:
         names |= set(columns_of(method.value)) - set(getattr(method.value, "noiseless", ()) if noisy else ())
     return names
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from recovery.config.axes import parse, report_user_axes
 from recovery.config.claims import Claim, build_claims
-from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
+from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, NO_DATA, UNDRAWN, Context, fields_of, is_left_out
 from recovery.config.compose import Composer
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec
 from recovery.config.names import claim_uses, columns_of_uses, report_undecidable, report_unknown_names, report_uses
@@ -180,10 +180,12 @@ def _sections(tree: Tree) -> tuple[Sections, dict[int, Claim]]:
 
     Where a key has a problem, the sections have its default, so that the other keys can be checked further.
     """
-    allowed = (*HEADER, *COMPONENTS)
+    undrawn = tree.value.get("data") == NO_DATA
+    allowed = (*HEADER, *(UNDRAWN if undrawn else COMPONENTS))
     for key in tree.value:
         if key not in allowed:
-            text = f"unknown key; allowed: {', '.join(allowed)}{did_you_mean(key, allowed)}"
+            where = " with `data: none`" if undrawn else ""
+            text = f"unknown key{where}; allowed: {', '.join(allowed)}{did_you_mean(key, allowed)}"
             tree.report((key,), text, key=True)
 
     def sound(make: Callable[[Any], Any], value: Any, default: Any, at: TreePath) -> Any:
@@ -232,7 +234,7 @@ def _document(tree: Tree, sections: Sections, composer: Composer, axes: tuple[st
         fields = {name: value for name, value in asdict(sections.sampling).items() if value is not False}
         document["sampling"] = {"kind": kind, **fields}
     on_axes = {path.split(".")[0] for path in axes}
-    for name in COMPONENTS:
+    for name in fields_of(tree.value, axes):
         part = composer.built.get((name,))
         if name not in on_axes and part is not None:
             if is_left_out(name, part) or part is ABSENT:

@@ -44,9 +44,19 @@ class Cell:
     point: int = 0
     measures: frozenset[str] = frozenset()
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its trials draw an instance; false with `data: none`."""
+        return "planted" in self.parts
+
     @cached_property
     def setting(self) -> Setting:
-        """The sizes and laws that instances are drawn from; `UserValue` stands for values of user code."""
+        """The sizes and laws that instances are drawn from; `UserValue` stands for values of user code.
+
+        Raises `ParameterError` if nothing is drawn.
+        """
+        if not self.is_drawn:
+            raise ParameterError("with `data: none` a trial has no instance")
         value = {name: part.value for name, part in self.parts.items()}
         more = {name: value[name] for name in ("planted", "noise", "patterns", "noise_scale")}
         return Setting(value["n"], value["d"], ensemble=value["data"], **more)

@@ -53,7 +53,7 @@ def user_architecture(name: str) -> Architecture:
     return value
 
 
-METHOD = {"columns": "`columns`", "__call__": "`__call__(instance, architecture)`", "cost": "`cost(n, d)`"}
+METHOD = {"columns": "`columns`", "__call__": "`__call__(instance, architecture)`"}
 PLANTED = {"form": "`form`", "neurons": "`neurons`", "slope": "`slope`", "draw": "`draw(rng, X)`"}
 """Attribute that a user's class must have -> its notation in messages."""
 
@@ -85,8 +85,8 @@ def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
     *most, last = needs.values()
     text = f"{name} is not a frozen dataclass with {', '.join(most)} and {last}"
     if is_class:
-        annotated = getattr(target, "__dataclass_fields__", ())
-        lacks = [notation for need, notation in needs.items() if not hasattr(target, need) and need not in annotated]
+        there = {*dir(target), *getattr(target, "__dataclass_fields__", ())}
+        lacks = [notation for need, notation in needs.items() if need not in there]
         lacks += [] if present else ["`@dataclass(frozen=True)` above it"]
         text += f"; it lacks {', '.join(lacks)}" if lacks else "; write `@dataclass(frozen=True)` above it"
     raise ParameterError(text)

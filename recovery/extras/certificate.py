@@ -229,12 +229,13 @@ def certificate(results: str | Path, trial_id: str, *, trust: bool = False) -> T
     grid = read(Path(results))
     trial = find_trial(grid, trial_id, trust=trust)
     cell = trial.cell.imported
-    method, architecture = cell.method, cell.architecture
+    method = cell.method
     if not isinstance(method, ConvexMethod):
         raise ParameterError(
             f"{trial.id}: method {cell.coordinates.get('method', type(method).__name__)} solves no convex program; "
             "the trials of min_norm and regularized have certificates"
         )
+    architecture = cell.architecture
     try:
         instance = draw_instance(trial)
         result = method(instance, architecture)

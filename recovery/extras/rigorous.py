@@ -301,9 +301,9 @@ def check(trial: Trial, row: Row) -> Checked:
     """Try to prove the verdict, or the optimum, of a trial's stored row."""
     clock = time.perf_counter()
     verdict, cell = row.get("verdict"), trial.cell.imported
-    method, proves = cell.method, row.get("certificate") == "gap" and cell.setting.patterns.kind != "all"
+    method, by_gap = cell.method, row.get("certificate") == "gap"
     try:
-        if verdict is None and proves and isinstance(method, ConvexMethod):
+        if verdict is None and by_gap and isinstance(method, ConvexMethod) and cell.setting.patterns.kind != "all":
             verdict = OPTIMUM
             result = _verify_optimum(draw_instance(trial), cell.architecture, method, row)
         elif isinstance(method, MinNorm):

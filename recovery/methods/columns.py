@@ -123,6 +123,13 @@ RESERVED = (
 )
 """Names of the columns that every row has, which no method may declare."""
 
+TALLIED = (
+    *("value", "yes", "no", "count", "trials", "ok", "failed", "missing", "undecided", "unmeasured", "undefined"),
+    *("mean", "median", "lowest", "highest", "lower", "upper", "worst", "best", "low", "high", "ix", "iy"),
+    *("scope", "paired", "difference", "gained", "lost", "largest", "unknown", "size", "sum", "level", "p", "q"),
+)
+"""Columns of the tables of grid cells and of comparisons, whose names no axis may have."""
+
 
 def columns_document(columns: Columns) -> dict[str, dict[str, str]]:
     """Return name -> kind, meaning and unit of each column, as plain data."""

@@ -77,7 +77,8 @@ class Method(Protocol):
     """A method of recovery: a frozen value with parameters, and a pure function of an instance.
 
     columns: the columns that it measures. A mapping that leaves one out did not measure it; None says that it is not
-    defined on the instance. A method may also have `check(setting, architecture)`, called for every grid
+    defined on the instance. With `data: none` it is called as `method(coordinates, rng)`, and `cost`, which may be left
+    out, as `cost(coordinates)`. A method may also have `check(setting, architecture)`, called for every grid
     cell before anything runs, which raises `ParameterError` for settings that it cannot measure. It may have
     `setting_cost(setting)`, used in place of `cost` if its seconds depend on more of the setting than n and d. It may
     have `noiseless`, the names of the columns that are null in every trial with noise, and `on_demand`, the names of

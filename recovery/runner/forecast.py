@@ -68,7 +68,7 @@ def time_some(trials: Trials, seconds: float = SECONDS) -> Forecast:
     The time of a trial is taken as proportional to its cost. The cheapest trial runs first, to load modules, and counts
     only if no other ends in time; if it does not either, it took twice its limit.
     """
-    kinds = [f"{cell.coordinates['method']} {cell.coordinates['architecture']}" for cell in trials.cells]
+    kinds = [f"{cell.coordinates['method']} {cell.coordinates.get('architecture')}" for cell in trials.cells]
     kind = np.array(kinds)[trials.cell]
     work, timed, errors = 0.0, 0, list[str]()
     for name in np.unique(kind):

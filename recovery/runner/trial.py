@@ -48,6 +48,18 @@ def draw_instance(trial: Trial) -> Instance:
     return draw(cell.setting, streams(cell, trial.replicate), cell.architecture)
 
 
+def arguments(trial: Trial) -> tuple[Any, ...]:
+    """Return what the method of a trial is called with: its instance and the architecture, or with `data: none` its
+    coordinates and a generator."""
+    cell = trial.cell.imported
+    if not cell.is_drawn:
+        return cell.coordinates, streams(cell, trial.replicate).training
+    instance = draw_instance(trial)
+    if cell.parts["method"].user_code:
+        instance = watched(instance, str(cell.coordinates["method"]))
+    return instance, cell.architecture
+
+
 def streams(cell: Cell, replicate: int) -> Streams:
     """Return the random streams of a trial, each seeded with the fields that it depends on.
 
@@ -69,7 +81,7 @@ _DEPENDS: dict[str, Callable[[Mapping[str, Any]], tuple[Any, ...]]] = {
     "noise": lambda at: (at["n"],),
     "patterns": lambda at: (at["n"], at["d"], at["patterns"]["count"]),
     "test": lambda at: (at["n"], at["d"], at["data"]),
-    "training": lambda at: (at["n"], at["d"], at["architecture"]),
+    "training": lambda at: (at.get("n"), at.get("d"), at.get("architecture")),
     "hyperplane": lambda at: (at["n"], at["d"]),
 }
 
@@ -105,10 +117,7 @@ def measure(trial: Trial) -> Row:
         if cell.own:
             row["own_code"] = _fingerprint(cell.own)
         method = cell.method
-        instance = draw_instance(trial)
-        if cell.parts["method"].user_code:
-            instance = watched(instance, str(cell.coordinates["method"]))
-        result = measuring(method, cell.measures)(instance, cell.architecture)
+        result = measuring(method, cell.measures)(*arguments(trial))
         row |= checked(result, method.columns)
         row["unmeasured"] = canonical_json(unmeasured(result, method.columns))
         row["status"] = "ok"

@@ -174,11 +174,8 @@ class Untyped(Draws):
 
 
 @dataclass(frozen=True)
-class Costless:
+class Uncalled:
     columns = recovery.select("recovered")
-
-    def __call__(self, instance, architecture):
-        return {"recovered": True}
 
 
 SOLVER = recovery.Solver({"gated": lambda program: np.zeros(3)})
@@ -192,7 +189,7 @@ SOLVER = recovery.Solver({"gated": lambda program: np.zeros(3)})
         ("planted={kind: nearly_mine:Undecorated}", "it lacks `@dataclass(frozen=True)` above it"),
         ("planted={kind: nearly_mine:Thawed}", "; write `@dataclass(frozen=True)` above it"),
         ("planted={kind: nearly_mine:Untyped, k: 2}", "no field, because it has no type; write `k: int = ...`"),
-        ("method={kind: nearly_mine:Costless}", "it lacks `cost(n, d)`"),
+        ("method={kind: nearly_mine:Uncalled}", "it lacks `__call__(instance, architecture)`"),
     ],
 )
 def test_an_own_class_is_told_what_it_lacks(good: Path, field: str, words: str) -> None:
