@@ -9,14 +9,14 @@ from . import options
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=options.FolderPath())
 @click.option("--by", metavar="AXIS", help="Compare the values of this axis within one folder.")
 @click.option("--value", metavar="COLUMN", help="Value to compare: a measured column, or COLUMN<=NUMBER.")
 @click.option(
     "--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Rows to list of each table."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the table (.csv) or everything (.json).")
+@click.option("--out", type=options.FolderPath(), help="Write the table (.csv) or everything (.json).")
 def command(results: tuple[Path, ...], most: int, as_json: bool, out: Path | None, **asked: Any) -> None:
     """Compare each results folder with the first one, or the values of an axis within one folder.
 

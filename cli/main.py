@@ -11,7 +11,7 @@ import click
 from recovery import __version__
 from recovery.compiled import NUMBA_SETTINGS, import_away_from
 from recovery.errors import RecoverError
-from recovery.text import did_you_mean
+from recovery.text import did_you_mean, path_text
 
 from . import INTERRUPTED, MESSAGE, leave
 from .options import limit_blas
@@ -95,7 +95,7 @@ class Commands(click.Group):
             raise
         except OSError as error:
             what = error.filename or ("the current folder" if isinstance(error, FileNotFoundError) else "the system")
-            raise Failure(f"{what}: {error.strerror or error}") from error
+            raise Failure(f"{path_text(what)}: {error.strerror or error}") from error
         except MemoryError as error:
             raise Failure("there is not enough memory; stored files are unchanged") from error
         except KeyboardInterrupt:

@@ -8,7 +8,7 @@ from . import options
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=options.FolderPath())
 @click.option("--out", required=True, type=options.FolderPath(), help="Folder for all rows.")
 def command(results: tuple[Path, ...], out: Path) -> None:
     """Copy rows, records and rounds of RESULTS, which are folders of one sweep, into OUT. RESULTS are not changed.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recovery.text import is_plain
+from recovery.text import path_text
 
 if TYPE_CHECKING:
     from recovery.store import Grid
@@ -38,12 +38,12 @@ def warn_rows(grid: "Grid", *, stale: bool = False) -> None:
 class FolderPath(click.Path):
     """A path that can be printed and written into a script: UTF-8 without control characters."""
 
-    def __init__(self, *, dir_okay: bool = True) -> None:
-        super().__init__(path_type=Path, dir_okay=dir_okay)
+    def __init__(self, **options: bool) -> None:
+        super().__init__(path_type=Path, **options)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        if not is_plain(str(value)) or "\n" in str(value):
-            self.fail(f"{str(value)!a} has control characters, or is not UTF-8; give another path", param, ctx)
+        if (text := path_text(value)) != str(value):
+            self.fail(f"'{text}' has control characters, or is not UTF-8; give another path", param, ctx)
         path: Path = super().convert(value, param, ctx)  # type: ignore[arg-type, assignment]
         return path
 

@@ -11,7 +11,7 @@ from . import options
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=options.FolderPath())
 @click.option(
     "--format",
     "kind",
@@ -19,7 +19,7 @@ from . import options
     help="Format.  [default: from the name of --out, otherwise a map in the terminal and a PNG]",
 )
 @click.option("--value", metavar="COLUMN", multiple=True, help="A measured column, or COLUMN<=NUMBER; repeatable.")
-@click.option("--out", type=click.Path(path_type=Path), help="File to write, or folder for several files.")
+@click.option("--out", type=options.FolderPath(), help="File to write, or folder for several files.")
 @click.option(
     "--style",
     multiple=True,
@@ -34,7 +34,7 @@ from . import options
 )
 @click.option(
     "--claims",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FolderPath(dir_okay=False),
     metavar="FILE",
     help="Judge the claims of a YAML file instead; exit with status 1 if one is contradicted.",
 )

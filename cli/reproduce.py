@@ -127,6 +127,7 @@ def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -
     from recovery.runner.run import run
     from recovery.runner.stop import StopRequested
     from recovery.store.compaction import compact
+    from recovery.text import command_text
 
     failed, unfinished = False, ""
     for plan in plans:
@@ -142,7 +143,7 @@ def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -
             continue
         failed |= summary.stored.total() > summary.stored["ok"]
         if summary.gave_up:
-            click.echo(f"{name}: {summary.gave_up}; `recover status {folder.path}` says why", err=True)
+            click.echo(f"{name}: {summary.gave_up}; `{command_text('status', folder.path)}` says why", err=True)
         elif summary.stopped:
             unfinished = summary.stopped
             click.echo(f"{name}: {summary.stopped}", err=True)

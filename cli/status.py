@@ -46,7 +46,7 @@ def several_text(folder: Path, as_json: bool) -> str:
     from recovery.errors import RecoverError
     from recovery.runner.sweep_status import SweepStatus, sweep_status
     from recovery.store.sweepfile import SWEEP_FILE
-    from recovery.text import duration, many, printable
+    from recovery.text import duration, many, path_text
 
     statuses, faults = list[SweepStatus](), dict[Path, str]()
     for path in sorted(file.parent for file in folder.rglob(SWEEP_FILE)):
@@ -59,7 +59,7 @@ def several_text(folder: Path, as_json: bool) -> str:
         return json.dumps([*(status.document for status in statuses), *unread], default=str)
     rows = [
         [
-            printable(str(Path(one.path).relative_to(folder))),
+            path_text(Path(one.path).relative_to(folder)),
             *(one.stored, one.planned, one.failed or ""),
             "" if one.idle is None else f"{duration(one.idle)} ago",
             *([duration(one.seconds_left) if one.seconds_left else f"{one.missing} trials"] if one.missing else [""]),
@@ -67,21 +67,22 @@ def several_text(folder: Path, as_json: bool) -> str:
         for one in statuses
     ]
     heads = ("sweep", "stored", "of", "failed", "last start", "remaining")
-    lines = [tabulate(rows, headers=heads, disable_numparse=True), *map(printable, faults.values())]
+    lines = [tabulate(rows, headers=heads, disable_numparse=True), *map(path_text, faults.values())]
     stored, planned = sum(one.stored for one in statuses), sum(one.planned for one in statuses)
     return "\n".join([*lines, f"{many(len(rows) + len(faults), 'sweep')}: {stored} of {planned} trials stored"])
 
 
 def status_text(sweep: SweepStatus) -> str:
     """Return counts by status, the most frequent errors, the recent rate and the time left."""
-    from recovery.text import duration
+    from recovery.text import command_text, duration
 
     lines = [f"{sweep.path}: {sweep.stored} of {sweep.planned} trials stored, {sweep.missing} missing"]
     lines += [f"  {count:>8} {status}" for status, count in sorted(sweep.statuses.items())]
     lines += [f"  {count} x {kind}: {message}  (trial {trial[:12]})" for count, kind, message, trial in sweep.errors]
     if sweep.errors:
         trust = " --trust" if sweep.own else ""
-        lines.append(f"  where: recover replay {sweep.path} {sweep.errors[0][3][:12]} --traceback{trust}")
+        command = command_text("replay", sweep.path, sweep.errors[0][3][:12], "--traceback")
+        lines.append(f"  where: {command}{trust}")
     if sweep.idle is not None:
         lines.append(f"last stored trial began {duration(sweep.idle)} ago")
     if sweep.missing and sweep.seconds_left is not None:

@@ -16,9 +16,7 @@ from . import options
 @click.option("--time", metavar="TIME", help="Time limit, such as 02:00:00. A task that reaches it is requeued.")
 @click.option("--mem", metavar="SIZE", help="Memory per task, such as 4G.")
 @click.option("--sbatch", "further", metavar="OPTION", multiple=True, help="Another #SBATCH option; repeatable.")
-@click.option(
-    "--setup", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Shell lines for each task."
-)
+@click.option("--setup", type=options.FolderPath(exists=True, dir_okay=False), help="Shell lines for each task.")
 @click.option("--now", is_flag=True, help="Also submit the script.")
 def command(
     config: str,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from recovery.backends import BACKENDS
+from recovery.text import command_text
 
 from . import options
 
@@ -101,8 +102,8 @@ def command(**asked: Any) -> None:
         _end(asked, 2, error=str(error))
     if summary is None:
         return
-    for path, reason in summary.damaged:
-        click.echo(f"{path}: moved aside: {reason}", err=True)
+    for moved in summary.damaged:
+        click.echo(str(moved), err=True)
     with suppress(OSError):  # the terminal may be closed
         _report(plan, summary, settings, asked)
     failed = summary.stored.total() > summary.stored["ok"]
@@ -214,7 +215,7 @@ def _report(plan: Plan, summary: Summary, settings: Options, asked: dict[str, An
     if summary.unmet:
         click.echo(f"the rule is not met: {summary.unmet}", err=True)
     if summary.gave_up:
-        click.echo(f"stopped: {summary.gave_up}; `recover status {folder}` shows why", err=True)
+        click.echo(f"stopped: {summary.gave_up}; `{command_text('status', folder)}` shows why", err=True)
     elif summary.stopped:
         click.echo(f"stopped early: {summary.stopped}; run the same command to continue", err=True)
     elif asked["quiet"]:
@@ -224,5 +225,5 @@ def _report(plan: Plan, summary: Summary, settings: Options, asked: dict[str, An
         click.echo(f"shard {index} of {count} is complete; other shards are not", err=True)
     else:
         if failed:
-            click.echo(f"why trials failed: recover status {folder}", err=True)
-        click.echo(f"next: recover report {folder}", err=True)
+            click.echo(f"why trials failed: {command_text('status', folder)}", err=True)
+        click.echo(f"next: {command_text('report', folder)}", err=True)

@@ -25,6 +25,7 @@ from recovery.runner.progress import display, notebook_shell
 from recovery.runner.run import Options, run as run_plan
 from recovery.runner.stop import Stop
 from recovery.store import Grid, read as read_grid
+from recovery.text import command_text
 
 if TYPE_CHECKING:
     from altair import ConcatChart
@@ -175,7 +176,7 @@ def run(
         summary = run_plan(planned, options, display(sweep.name, quiet=quiet), stop, interim_analysis)
     folder = planned.folder.path
     if reason := summary.gave_up or summary.stopped:
-        then = f"`recover status {folder}` says why" if summary.gave_up else "call it again to go on"
+        then = f"`{command_text('status', folder)}` says why" if summary.gave_up else "call it again to go on"
         stored = summary.stored.total()
         raise IncompleteError(f"{folder}: {stored} of {summary.planned} trials stored: {reason}; {then}")
     return read(folder)

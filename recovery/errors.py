@@ -1,8 +1,14 @@
 """The errors of the program, which all derive from `RecoverError`."""
 
+from recovery.text import path_text
+
 
 class RecoverError(Exception):
     """An error that the user can fix; its message says what was found, what is allowed, and what to do."""
+
+    def __str__(self) -> str:
+        """Return the message, which may contain names of somebody else's files."""
+        return "\n".join(map(path_text, super().__str__().split("\n")))
 
 
 class ParameterError(RecoverError, ValueError):

@@ -3,6 +3,7 @@
 import ast
 import difflib
 import re
+import shlex
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -11,6 +12,7 @@ FOLDER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """Names of sweeps, which are names of folders: none can lead out of the results folder."""
 PARSING_ATTEMPTS = 100
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_HIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -36,6 +38,17 @@ def printable(text: str) -> str:
     Terminals execute escape sequences; Parquet and JSON reject lone surrogates.
     """
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def path_text(path: object) -> str:
+    """Return a path as one line that shows each of its characters: control characters, those that change the direction
+    of text, and bytes that are not UTF-8 as escapes, because a terminal executes them."""
+    return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), str(path))
+
+
+def command_text(*words: object) -> str:
+    """Return a command of the program as a shell reads it, for a message from which it is pasted."""
+    return shlex.join(["recover", *map(str, words)])
 
 
 def spreadsheet_text(text: str) -> str:

@@ -20,7 +20,8 @@ LAYERS = [
     {"training"},
     {"programs", "theory"},
     {"expressions", "user"},
-    {"backends", "compiled", "errors", "interval", "text", "types"},
+    {"backends", "compiled", "errors", "interval", "types"},
+    {"text"},
 ]
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
 MODULES = {"api", "cli", "backends", "compiled", "errors", "expressions", "interval", "text", "types", "user"}

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recovery.errors import ParameterError, RecoverError
-from recovery.store.parts import writing
+from recovery.report.formats import write
 from recovery.text import printable
 
 GRACE_SECONDS = 60
@@ -69,12 +69,8 @@ def _quoted(path: str) -> str:
 
 
 def write_script(results: Path, text: str) -> Path:
-    """Write the script into a results folder and return its path. Raises `StoreError` if this is impossible."""
-    script = results / "slurm" / "array.sbatch"
-    with writing(script, "; give another --out"):
-        script.parent.mkdir(exist_ok=True)
-        script.write_text(text)
-    return script
+    """Write the script into a results folder and return its path. Raises `ReportError` if this is impossible."""
+    return write(results / "slurm" / "array.sbatch", text.encode(), results)
 
 
 def sbatch(script: Path) -> str:

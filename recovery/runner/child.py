@@ -29,17 +29,21 @@ SEND_SECONDS = 0.02
 """Rows after a job's first are sent together at this interval: sending each takes as long as a trivial trial."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Signals that are for the sweep alone. The fork server ignores them."""
-_ADOPT_ORPHANS = 36
-"""PR_SET_CHILD_SUBREAPER of prctl, Linux."""
+_SIGNAL_OF_PARENT, _ADOPT_ORPHANS = 1, 36
+"""PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER of prctl, Linux."""
 
 Job = Callable[[], Iterator[tuple[Any, ...]]]
 """A function that a process runs. It yields messages: `rows`, or the `result` of a call."""
 
 
 def adopt_orphans() -> None:
-    """Let processes whose parent has ended become children of this process, in whatever session (Linux)."""
+    """Let processes whose parent has ended become children of this process, in whatever session (Linux).
+
+    When its own parent ends, this process continues if it was stopped: it has to end them.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1)
+        ctypes.CDLL(None).prctl(_SIGNAL_OF_PARENT, signal.SIGCONT)
 
 
 class Child:

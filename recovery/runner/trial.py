@@ -5,6 +5,7 @@ replicate therefore has the same X under every method, solver, noise level and p
 an axis or the number of replicates grows.
 """
 
+import re
 import struct
 import sys
 import time
@@ -35,6 +36,7 @@ TRAJECTORY = "trajectory"
 TRACEBACK = "traceback"
 """Key of a failed row that is not a column: the traceback, innermost call last."""
 MOST_FRAMES = 20
+_ADDRESS = re.compile(r"\bat 0x[0-9A-Fa-f]+")
 UNSEEN = ("kind", "signs", "angle", "weights", "condition", "tau", "biases", "bias", "outer")
 """Fields of a planted model that do not change its random draws, only how they are used."""
 
@@ -184,8 +186,8 @@ def failure(status: str, error: BaseException) -> Row:
 
 
 def shown(text: str) -> str:
-    """Return text as one printable line of limited length."""
-    line = printable(text)
+    """Return text as one printable line of limited length, without addresses, which differ between processes."""
+    line = _ADDRESS.sub("at 0x...", printable(text))
     return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 3] + "..."
 
 

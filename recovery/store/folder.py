@@ -2,8 +2,8 @@
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,10 @@ from recovery.store.parts import (
     sync_folder,
     write_atomically,
     write_part,
-    writing,
 )
 from recovery.store.round_files import ROUNDS, Round, intact_rounds, write_round
 from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
-from recovery.text import printable
+from recovery.text import path_text, printable
 
 DAMAGED = "damaged"
 MOST_DIFFERENCES = 12
@@ -142,13 +141,13 @@ class Folder:
         with self._writing(), suppress(FileNotFoundError):  # the file is missing, or another process has moved it
             aside.parent.mkdir(exist_ok=True)
             path.replace(aside)
-            return [Damaged(aside, reason)]
+            return [Damaged(aside, f"moved aside: {reason}")]
         return []
 
     def write(self, rows: pa.Table, dataset: str = TRIALS) -> Path:
         """Add rows as one part of a dataset; return its path. Raises `StoreError`, and leaves no incomplete part."""
         folder = self.path / dataset
-        with self._writing():
+        with self._writing(dataset):
             folder.mkdir(exist_ok=True)
             return write_part(folder, rows)
 
@@ -162,15 +161,24 @@ class Folder:
         folders = (self.trials, self.rounds)
         return frozenset(f"{folder.name}/{path.name}" for folder in folders for path in listed(folder, "[!.]*"))
 
-    def _writing(self) -> AbstractContextManager[None]:
-        then = "free space or change its permissions, or give another --out. Stored rows are kept, and the same command"
-        return writing(self.path, f"; {then} continues.")
+    @contextmanager
+    def _writing(self, dataset: str = TRIALS) -> Iterator[None]:
+        for path in (self.path / dataset, self.rounds, self.path / DAMAGED):
+            if path.is_symlink():  # the folder may be somebody else's
+                raise StoreError(f"{path}: is a symbolic link, which is not followed; replace it by what it points to")
+        try:
+            yield
+        except OSError as error:
+            kept = "free space or change its permissions, or give another --out. Stored rows are kept, and the same"
+            gone = "the folder was moved or deleted, with its rows."
+            then = f"{kept} command continues." if self.path.is_dir() else gone
+            raise StoreError(f"{self.path}: cannot be written: {error.strerror or error}; {then}") from error
 
 
 def _suggestion(path: Path) -> str:
     """Name the results folders in a folder that is none, or the results folder of the most similar name; '' if none."""
     if path.is_dir():
-        inside = sorted(sweep.parent.name for sweep in path.glob(f"*/{SWEEP_FILE}"))
+        inside = sorted(path_text(sweep.parent.name) for sweep in path.glob(f"*/{SWEEP_FILE}"))
         more = f" and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
         return f"the sweeps in it: {', '.join(inside[:MOST_NAMED])}{more}" if inside else ""
     for folder in (path.parent, Path("results") / path.parent) if not path.is_absolute() else (path.parent,):

@@ -24,6 +24,7 @@ from recovery.store.parts import TRIALS, Damaged, makers, merge, read_all, read_
 from recovery.store.provenance import running_version
 from recovery.store.round_files import Round, added, counts, read_rounds
 from recovery.store.row_schema import RECORD, keys_of, may_lack
+from recovery.text import path_text
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class LeftOut(NamedTuple):
     def __str__(self) -> str:
         more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
         what = "rows of another sweep, or of trials that this one does not plan, are left out"
-        return f"{self.paths[0]}{more}: {self.rows} {what}"
+        return f"{path_text(self.paths[0])}{more}: {self.rows} {what}"
 
 
 def own_rows(

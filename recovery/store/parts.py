@@ -14,7 +14,9 @@ import stat
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from fcntl import LOCK_EX, LOCK_NB, flock
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,13 +28,12 @@ import pyarrow.parquet as pq
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS
 from recovery.store.row_schema import RECORD, fault_of, row_schema
-from recovery.text import printable
+from recovery.text import path_text, printable
 
 TRIALS = "trials"
 """Name of the folder of the parts with the rows."""
 SUFFIX = ".parquet"
 _NAME = re.compile(r"part-(?P<digest>[0-9a-f]{32})\.parquet")
-_TEMPORARY = re.compile(r"\.(?P<host>.+)\.(?P<pid>\d+)\.[0-9a-f]{32}\.tmp")
 ABANDONED_AFTER = 86_400.0
 """Age in seconds at which a temporary file of another host counts as abandoned; writing one takes milliseconds."""
 
@@ -40,8 +41,11 @@ WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, err
 """Error numbers from file systems without hard links: FAT, some SMB shares and container mounts."""
 MOST_BYTES = 64 * 2**20
 """Largest sweep.json and largest file of a round that are read."""
+MOST_PART_BYTES, MOST_ROWS = 2**34, 10**7
+"""Largest part that is read, and its largest number of rows, which is that of trials of a sweep."""
+BLOCK = 2**20
 MAGIC = b"PAR1"
-"""The first and last bytes of a Parquet file."""
+"""The last bytes of a Parquet file."""
 PROVENANCE = b"recover"
 """Key in a part's metadata: a JSON list of the provenance of its rows."""
 
@@ -52,14 +56,17 @@ class Damaged(NamedTuple):
     path: Path
     reason: str
 
+    def __str__(self) -> str:
+        return f"{path_text(self.path)}: {self.reason}"
+
 
 @contextmanager
-def writing(path: Path, then: str = "") -> Iterator[None]:
-    """Context that raises `StoreError` in place of OSError: `path` cannot be written, and `then`, what to do."""
+def writing(path: Path) -> Iterator[None]:
+    """Context that raises `StoreError` in place of OSError: `path` cannot be written."""
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror or error}{then}") from error
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def checksum(data: bytes | memoryview | pa.Buffer) -> str:
@@ -95,16 +102,20 @@ def _leaf(field: pa.Field) -> tuple[str, pa.DataType]:
 
 def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = True) -> bool:
     """Write, fsync and rename a temporary file, and fsync the folder. Without `replace`, False if the path exists."""
-    temporary = path.with_name(f".{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex}.tmp")
+    temporary = path.with_name(f".{socket.gethostname()}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as file:
+            with suppress(OSError):  # some network file systems have no locks
+                flock(file, LOCK_EX)
+            if not temporary.exists():  # a sweep that cleans up has locked it first
+                return write_atomically(path, data, replace=replace)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if replace:
-            temporary.replace(path)
-        else:
-            _name_once(temporary, path)
+            if replace:
+                temporary.replace(path)
+            else:
+                _name_once(temporary, path)
     except FileExistsError:
         return False
     finally:
@@ -176,10 +187,20 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
     try:
         # read into Arrow's own memory, because Arrow's threads may free it after Python has ended
         with pa.OSFile(str(path)) as file:
+            size, digest = file.size(), blake2b(digest_size=16)
+            if size > MOST_PART_BYTES or file.read_at(len(MAGIC), max(size - len(MAGIC), 0)) != MAGIC:
+                return Damaged(path, f"its {size} bytes are not a Parquet file")
+            file.seek(0)
+            # block by block, because a sparse file has more bytes than the memory
+            for block in iter(partial(file.read, BLOCK), b""):
+                digest.update(block)
+            if digest.hexdigest() != name["digest"]:
+                return Damaged(path, f"its {size} bytes do not match the checksum in its name")
+            file.seek(0)
             data = file.read_buffer()
-        if checksum(data) != name["digest"]:
-            return Damaged(path, f"its {len(data)} bytes do not match the checksum in its name")
         parquet = pq.ParquetFile(pa.BufferReader(data))
+        if parquet.metadata.num_rows > MOST_ROWS:
+            return Damaged(path, f"has {parquet.metadata.num_rows} rows; at most {MOST_ROWS} are read")
         schema = parquet.schema_arrow
         if fault := fault_of(schema):
             return Damaged(path, fault)
@@ -190,10 +211,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
     except MemoryError as error:
         raise StoreError(f"{path}: there is not enough memory to read it; the file is unchanged") from error
     except pa.ArrowException as error:
-        # the file is intact, but cannot be decoded here, for example because a codec is missing
-        if data[:4] == data[-4:] == MAGIC:
-            raise StoreError(f"{path}: is intact but cannot be read: {printable(str(error))}") from error
-        return Damaged(path, f"is not a Parquet file: {printable(str(error))}")
+        # for example because a codec is missing
+        raise StoreError(f"{path}: is intact but cannot be read: {printable(str(error))}") from error
 
 
 def read_regular(path: Path) -> bytes:
@@ -283,23 +302,17 @@ def makers(table: pa.Table) -> list[dict[str, Any]]:
 def refuse(damaged: Sequence[Damaged]) -> None:
     """Raise `StoreError` if there are damaged files, because a reader must not skip rows silently."""
     if damaged:
-        lines = [f"{path}: {reason}" for path, reason in damaged]
         then = "`recover sweep` moves damaged files aside, and runs the trials that have no row then."
-        raise StoreError("\n".join([*lines, then]))
+        raise StoreError("\n".join([*map(str, damaged), then]))
 
 
 def clean_temporaries(folder: Path) -> None:
-    """Delete temporary files whose writer has ended; files of other hosts, if they are a day old."""
+    """Delete temporary files of this host that no process has locked, as the writer of each does, whatever its process
+    number is worth here; files of other hosts, whose locks may be unknown here, if they are a day old."""
     for path in folder.glob(".*.tmp"):
-        name = _TEMPORARY.fullmatch(path.name)
-        if name is None:
-            continue
-        from psutil import pid_exists  # imported here, because it is slow to import and temporary files are rare
-
-        try:
-            local = name["host"] == socket.gethostname()
-            age = time.time() - path.stat().st_mtime
-            if age > ABANDONED_AFTER if not local else not pid_exists(int(name["pid"])):
-                path.unlink()
-        except OSError:  # another process deleted the file, or there is no permission: readers ignore temporary files
-            continue
+        with suppress(OSError), path.open("rb") as file:  # the file is locked or gone, or there is no permission
+            if path.name.startswith(f".{socket.gethostname()}."):
+                flock(file, LOCK_EX | LOCK_NB)
+            elif time.time() - path.stat().st_mtime <= ABANDONED_AFTER:
+                continue
+            path.unlink()

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from recovery.errors import StoreError
-from recovery.store.parts import Damaged, document_checksum, listed, read_regular, refuse, write_atomically
+from recovery.store.parts import MOST_ROWS, Damaged, document_checksum, listed, read_regular, refuse, write_atomically
 
 ROUNDS = "rounds"
-MOST_TRIALS = 10**7
-"""Largest number of trials of a grid cell that is read."""
 Round = Mapping[str, Any]
 """round: its number, from 2. counts: grid cell id -> its trials so far, where they exceed those of the first round.
 trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: the interim
@@ -36,7 +34,7 @@ def _is_round(content: Mapping[str, Any], name: str) -> bool:
     return (
         all(type(content.get(field)) is kind for field, kind in FIELDS.items())
         and name == f"{content['round']:02}.json"
-        and all(type(count) is int and 0 < count <= MOST_TRIALS for count in content["counts"].values())
+        and all(type(count) is int and 0 < count <= MOST_ROWS for count in content["counts"].values())
     )
 
 

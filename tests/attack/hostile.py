@@ -42,6 +42,7 @@ FAILED = {
     "base": ("Deep", "raise Deep('deep')"),
     "silent": ("Silent", "raise Silent"),
     "half": ("ValueError", r"raise ValueError('half \ud800 and \x1b[31mred')"),
+    "address": ("ValueError", "raise ValueError(object())"),
     "number": ("ColumnError", "return {'recovered': 1}"),
     "text": ("ColumnError", "return {'gap': 'small'}"),
     "large": ("ColumnError", "return {'iterations': 2**63}"),

@@ -10,7 +10,7 @@ from tests.runner.sweeps import rows, sweep, write_config
 
 from .hostile import ACTS, FAILED, KILLED, OK
 
-FEW = ("half", "daemon", "forked")
+FEW = ("half", "address", "daemon", "forked")
 TIMEOUT = 8.0
 """Seconds of a trial."""
 
@@ -52,6 +52,7 @@ def test_each_trial_is_a_row(
         act: FAILED[act][0] for act in FAILED if act in acts
     }
     assert set(found.get_group("half")["error_message"]) == {"half ? and ?[31mred"}
+    assert set(found.get_group("address")["error_message"]) == {"<object object at 0x...>"}  # equal in all processes
     if "daemon" in acts:
         assert left_of(tmp_path / "daemon") == []
     left = {path.name for path in tmp_path.iterdir()} - {"fake.yaml", "fake_methods.py", "own_acts.py", "__pycache__"}

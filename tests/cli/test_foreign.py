@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +23,10 @@ from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.grid import StoredRows
 from recovery.store.parts import document_checksum, list_parts, write_part
+from tests.cli.test_commands import RUNS, in_place
 from tests.invoke import recover, refused
 from tests.runner.sweeps import rows, sweep, write_config
+from tests.suites import first
 
 PROGRAM: dict[str, Any] = {"method": {"kind": "isometry"}, "architecture": "relu_skip"}
 CLAIMED = {**PROGRAM, "title": "Title", "claims": [{"kind": "statement", "text": "A claim of 2.0"}]}
@@ -155,6 +158,56 @@ def test_a_proof_of_rows_without_verdicts_fails(out: Path) -> None:
     assert "none of these rows has a verdict that --rigorous can prove" in result.output
 
 
+HOSTILE = f"\x1b]0;owned\x07\nOWNED; touch OWNED \u202e\u200f{os.fsdecode(bytes([255]))}"
+"""The name of a file: it sets a terminal's title, is two lines, a command, from right to left, and is not UTF-8."""
+CALLS = {name: words for name, (words, _) in RUNS.items()} | {
+    "check": ["GRID/NAME"],
+    "reproduce": ["p2-fig01", "--gallery-only", "--out", "GRID"],
+    "submit": ["CONFIG", "--array", "2", "--out", "GRID"],
+    "sweep": ["CONFIG", "--out", "GRID"],
+}
+
+
+PLACES = [f"trials/{HOSTILE}.parquet", f"rounds/0{HOSTILE}.json", "itself", "below"]
+
+
+@pytest.mark.parametrize("place", first(1, PLACES), ids=ascii)
+def test_names_of_files_reach_no_terminal_as_they_are(out: Path, tmp_path: Path, place: str) -> None:
+    trial, grid = rows(out).index[0], out
+    if place == "itself":
+        grid = out.rename(tmp_path / HOSTILE)
+    elif place == "below":
+        grid = tmp_path / "grid"
+        shutil.copytree(out, grid / HOSTILE)
+        shutil.rmtree(grid / HOSTILE / "trials")
+    else:
+        (out / place).parent.mkdir(exist_ok=True)
+        (out / place).write_text("no part")
+    places = {"GRID": str(grid), "CONFIG": str(write_config(tmp_path, **CLAIMED)), "OUT": str(tmp_path / "x")}
+    named = set()
+    for name in sorted(CALLS, key={"sweep", "submit"}.__contains__):  # these move such files away
+        said = recover(name, *in_place(CALLS[name], {**places, "TRIAL": trial, "NAME": HOSTILE})).output
+        assert all(map(str.isprintable, said.split("\n"))), said
+        assert "\nOWNED" not in said
+        if r"\x1b]0;owned\x07\nOWNED" in said:
+            named.add(name)
+    assert named >= {"status", "verify", "compare", "merge"}, (place, named)
+
+
+def test_commands_to_be_pasted_are_quoted(made: Path, tmp_path: Path) -> None:
+    """Each names the folder as one word, whatever its name is."""
+    out = tmp_path / "a; touch OWNED"
+    config = write_config(tmp_path, method={"act": "raise"})
+    said = recover("sweep", config, "--out", out).stderr + recover("status", out).stdout
+    said += refused("report", shutil.copytree(made, out / "b", ignore=shutil.ignore_patterns("*.parquet")))
+    (out / "slurm").mkdir()
+    (out / "slurm" / "1; touch OWNED").mkdir()
+    said += recover("status", out).stdout + recover("submit", config, "--array", 2, "--out", out).stdout
+    pasted = [shlex.split(line) for line in re.findall(r"(?:: |`)((?:recover|sbatch) [^`\n]+)", said)]
+    assert {"status", "report", "replay", "sweep", f"{out}/slurm/array.sbatch"} == {words[1] for words in pasted}
+    assert all(sum(word.startswith(str(out)) for word in words) == 1 for words in pasted)
+
+
 @pytest.mark.parametrize("link", ["file", "folder"])
 @pytest.mark.parametrize(
     ("command", "written"),
@@ -180,6 +233,23 @@ def test_no_link_in_a_folder_is_followed(
         assert "symbolic link" in result.output
     else:
         assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["trials", "rounds", "damaged", "slurm"])
+def test_no_link_in_a_folder_is_written_through(out: Path, tmp_path: Path, name: str) -> None:
+    """A sweep moved a file of somebody's out of the folder that `trials` pointed to."""
+    config = write_config(tmp_path, **CLAIMED)
+    victim = Path(shutil.move(out / name, tmp_path / "victim")) if name == "trials" else tmp_path / "victim"
+    victim.mkdir(exist_ok=True)
+    for file in ("part-mine.parquet", "array.sbatch", "02.json"):
+        (victim / file).write_text("mine")
+    (out / name).symlink_to(victim)
+    before = {path.name: path.read_bytes() for path in victim.iterdir()}
+    said = recover("submit", config, "--array", 2, "--out", out).output
+    for command in (["sweep", config, "--out", out], ["merge", out, "--out", out]) if name != "slurm" else ():
+        said += recover(*command).output
+    assert "symbolic link" in said
+    assert {path.name: path.read_bytes() for path in victim.iterdir()} == before
 
 
 @pytest.fixture

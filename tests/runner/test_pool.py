@@ -169,13 +169,18 @@ def running_trial(tmp_path: Path, act: str, seconds: float, *options: object) ->
     return process
 
 
-def test_a_killed_sweep_ends_a_trial_that_never_releases_the_interpreter(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suspended", [False, True])
+def test_a_killed_sweep_ends_a_trial_that_never_releases_the_interpreter(tmp_path: Path, suspended: bool) -> None:
     process = running_trial(tmp_path, "hold", 3600)
     family = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
     assert len(family) == 3  # the fork server, multiprocessing's resource tracker and the worker
+    for pid in [process.pid, *family] if suspended else []:
+        if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes():  # it has nothing to end
+            os.kill(pid, signal.SIGSTOP)
     process.kill()
-    process.communicate()
+    process.wait()
     assert gone(family)
+    process.communicate()
 
 
 @pytest.mark.parametrize("worker_first", [True, False])

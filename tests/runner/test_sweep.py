@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -93,8 +94,25 @@ def test_a_folder_that_lost_sweep_json_during_a_run_is_restored_from_its_parts(t
 def test_a_folder_that_was_deleted_during_a_run_stops_it(tmp_path: Path) -> None:
     config, out = write_config(tmp_path), tmp_path / "out"
     stopped = sweep(config, out, progress=Acting(1, lambda: shutil.rmtree(out))).stopped
-    assert "cannot be written: No such file or directory" in str(stopped)
+    assert "cannot be written: No such file or directory; the folder was moved or deleted, with its" in str(stopped)
     assert sweep(config, out).stored == {"ok": 24}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_part_that_is_truncated_during_a_run_stops_it_at_its_end(tmp_path: Path, jobs: int) -> None:
+    config, out = write_config(tmp_path, method={"seconds": 0.05}), tmp_path / "out"
+
+    def truncate() -> None:
+        while not (parts := list_parts(out / "trials")):
+            time.sleep(0.02)
+        os.truncate(parts[0], 1000)
+
+    first = sweep(config, out, jobs, progress=Acting(3, truncate))
+    lost = 24 - first.stored["ok"]
+    assert lost > 0
+    assert first.stopped == f"{lost} trials ran, but the folder has no rows of them"
+    second = sweep(config, out)
+    assert (second.ran, second.stored) == ({"ok": lost}, {"ok": 24})
 
 
 def test_a_damaged_part_is_moved_aside_and_its_trials_run_again(tmp_path: Path) -> None:

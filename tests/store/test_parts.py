@@ -1,4 +1,5 @@
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -27,12 +28,23 @@ from recovery.methods.columns import (
     union,
 )
 from recovery.methods.method import METHODS
-from recovery.store import read
+from recovery.store import parts, read
 from recovery.store.compaction import add_columns, compact
-from recovery.store.parts import Damaged, clean_temporaries, list_parts, read_all, read_part, read_parts, write_part
+from recovery.store.parts import (
+    MAGIC,
+    Damaged,
+    checksum,
+    clean_temporaries,
+    list_parts,
+    read_all,
+    read_part,
+    read_parts,
+    write_part,
+)
 from recovery.store.round_files import read_rounds
 from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema
 from recovery.types import Mask
+from tests.needs import need_root
 
 from .rows import START, folder, rows
 
@@ -85,18 +97,71 @@ def test_a_truncated_part_is_seen_and_named(tmp_path: Path, kept: int) -> None:
 
 
 def test_temporary_files_go_when_their_writer_is_gone(tmp_path: Path) -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
     host, unique = socket.gethostname(), "0" * 32
-    abandoned = tmp_path / f".{host}.{gone.pid}.{unique}.tmp"
-    written_now = tmp_path / f".{host}.{os.getpid()}.{unique}.tmp"
-    elsewhere_new = tmp_path / f".other-host.{gone.pid}.{unique}.tmp"
-    elsewhere_old = tmp_path / f".another-host.{gone.pid}.{unique}.tmp"
-    for path in (abandoned, written_now, elsewhere_new, elsewhere_old):
+    abandoned = tmp_path / f".{host}.{unique}.tmp"
+    elsewhere_new = tmp_path / f".other-host.{unique}.tmp"
+    elsewhere_old = tmp_path / f".another-host.{unique}.tmp"
+    for path in (abandoned, elsewhere_new, elsewhere_old):
         path.touch()
     os.utime(elsewhere_old, (0, 0))
     clean_temporaries(tmp_path)
-    assert set(tmp_path.iterdir()) == {written_now, elsewhere_new}
+    assert set(tmp_path.iterdir()) == {elsewhere_new}
+
+
+def test_a_temporary_file_stays_while_it_is_written_whatever_process_namespace_cleans_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers with one host name count processes each for itself."""
+    code = "import sys, pathlib; from recovery.store.parts import clean_temporaries as f; f(pathlib.Path(sys.argv[1]))"
+    elsewhere = ["unshare", "--pid", "--fork", sys.executable, "-c", code, str(tmp_path)]
+    need_root()
+    cleaned = []
+
+    def fsync(descriptor: int) -> None:
+        cleaned.append(subprocess.run(elsewhere, check=True))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert read_part(write_part(tmp_path, rows("a"))) == rows("a")
+    assert cleaned
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_temporary_file_that_was_taken_for_an_abandoned_one_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep that cleans up may come between the file and its lock."""
+    taken = []
+
+    def lock(file: object, operation: int) -> None:
+        if not taken:
+            taken.append(next(tmp_path.glob(".*.tmp")).unlink())
+
+    monkeypatch.setattr(parts, "flock", lock)
+    assert read_part(write_part(tmp_path, rows("a"))) == rows("a")
+    assert taken
+
+
+def test_the_memory_does_not_depend_on_the_size_of_a_damaged_part(tmp_path: Path) -> None:
+    """A sparse file takes no space in an archive, and a part of equal rows little."""
+    paths = [tmp_path / f"part-{digit * 32}.parquet" for digit in "012"]
+    for path, tail in zip(paths, (b"none", MAGIC), strict=False):
+        with path.open("wb") as file:
+            file.truncate(2**29)
+            file.seek(0, os.SEEK_END)
+            file.write(tail)
+    with pq.ParquetWriter(paths[2], pa.schema({"n": pa.int64()})) as writer:
+        for _ in range(11):
+            writer.write_table(pa.table({"n": np.zeros(10**6, np.int64)}))
+    paths[2] = paths[2].rename(tmp_path / f"part-{checksum(paths[2].read_bytes())}.parquet")
+    code = "import resource, sys, pathlib; from recovery.store.parts import read_part\n"
+    code += "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+    code += "for path in sys.argv[1:]: print(read_part(pathlib.Path(path)))\n"
+    code += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    done = subprocess.run([sys.executable, "-c", code, *map(str, paths)], capture_output=True, text=True, check=True)
+    reasons = done.stdout.splitlines()
+    for path, said, reason in zip(paths, reasons, ("are not a Parquet", "do not match", "11000000 rows"), strict=False):
+        assert re.search(f"{path.name}: .*{reason}", said), said
+    assert int(reasons[-1]) < 64 * 1024  # kilobytes
 
 
 def test_a_part_that_memory_cannot_hold_is_not_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from recovery.report.diagram.vocabulary import (
 )
 from recovery.store import Grid
 from recovery.store.round_files import added
+from recovery.text import command_text
 from recovery.user import is_user_name
 
 RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
@@ -64,7 +65,8 @@ class Diagram:
         sweep = from_document(refined(grid.sweep["config"], added(grid.rounds)))
         frame = _measured_something(grid).frame
         if not len(frame):
-            raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {sweep.name} --out {grid.path}")
+            command = command_text("sweep", sweep.name, "--out", grid.path)
+            raise ReportError(f"{grid.path} holds no trials yet; run: {command}")
         frame = with_expressions(frame, sweep)
         layout = lay_out(frame, sweep, grid.columns)
         asked = (value,) if isinstance(value, str) else tuple(value or ()) or sweep.report.values

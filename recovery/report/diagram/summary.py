@@ -7,7 +7,7 @@ from recovery.methods.method import METHODS
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.diagram.grid_cells import unknown
 from recovery.report.diagram.vocabulary import fraction_words
-from recovery.text import many
+from recovery.text import command_text, many
 
 
 def summary(diagram: Diagram) -> str:
@@ -33,7 +33,7 @@ def _unmeasured(diagram: Diagram) -> str:
     kinds = {str(method).partition(" ")[0] for method in diagram.frame["method"].unique()} if count else ()
     if not any(column in getattr(METHODS[kind], "on_demand", ()) for kind in kinds if kind in METHODS):
         return ""
-    command = f"recover sweep {diagram.grid.path.as_posix()} --measure {column}"
+    command = command_text("sweep", diagram.grid.path, "--measure", column)
     return f". {many(count, 'trial')} did not measure {column}, which may have any value there: `{command}` does"
 
 

@@ -6,7 +6,6 @@ and the columns of the view.
 
 import json
 import re
-import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from recovery.report.figures.line_plots import by_ratio
 from recovery.report.page.encodings import CONFIG, Json, colour, height, position, rounded, series
 from recovery.report.page.layers import line_layers, map_layers
 from recovery.report.texts.tables import columns_of
+from recovery.text import command_text
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ class Chart:
         order = np.argsort(diagram.cells.finished, kind="stable")
         codes, first = np.unique(diagram.cells.code[order], return_index=True)
         trial = dict(zip(codes, diagram.frame["trial_id"].iloc[order[first]], strict=True))
-        command = f"recover replay {shlex.quote(diagram.grid.path.as_posix())} "
+        command = command_text("replay", diagram.grid.path)
         return {
             **{name: cells[name].tolist() for name in ("panel", "ok", "failed", "missing")},
             **keys,
             **{name: [rounded(value, 6) for value in at.tolist()] for name, at in place.items()},
-            "replay": [f"{command}{trial[code]}" for code in cells.index],
+            "replay": [f"{command} {trial[code]}" for code in cells.index],
         }
 
     @cached_property
