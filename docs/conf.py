@@ -20,7 +20,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "recover"
 html_static_path = ["_static"]
 html_css_files = ["recover.css"]
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left"}
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_center": []}
+html_sidebars = {"**": ["globaltoc.html"]}
 html_math_renderer = "mathml"
 
 

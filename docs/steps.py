@@ -8,17 +8,12 @@ from pathlib import Path
 README = (Path(__file__).parents[1] / "README.md").read_text()
 FENCE = re.compile(r"```(\w+)\n(.*?)```", flags=re.DOTALL)
 NAMED = re.compile(r"# (\w[\w-]*\.(?:py|yaml))\n")
-PLACEHOLDERS = {"CONFIG": "quickstart", "COMMAND": "sweep"}
 INSTEAD = {
     "recover sweep p1-fig06 --set data.ensemble=gaussian": (
         "recover sweep p1-fig06 --set data.ensemble=gaussian --set replicates=1"
     ),
     "recover sweep p1-fig04": "recover sweep p1-fig04 --dry-run",
-    "recover reproduce all": "recover reproduce p2-fig01 --replicates 2 --out results/mine",
     "recover verify --rigorous": "recover verify results/quickstart --sample 2 --rigorous",
-    "recover sweep CONFIG --until 'threshold +-0.05'": (
-        "recover sweep quickstart --until 'threshold +-0.3' --out results/until"
-    ),
 }
 """Short replacements for README commands that take long or do not name their folder."""
 
@@ -44,7 +39,7 @@ def in_sentences() -> list[str]:
 def readme_steps() -> Iterator[list[str]]:
     """Each command of the README as it is run: those that take long in a short form."""
     for line in dict.fromkeys([*in_blocks(), *in_sentences()]):
-        yield [PLACEHOLDERS.get(word, word) for word in shlex.split(INSTEAD.get(line, line), comments=True)]
+        yield shlex.split(INSTEAD.get(line, line), comments=True)
 
 
 def readme_code() -> str:

@@ -212,8 +212,8 @@ def run(*arguments):
 
 
 def page_config(name):
-    """The config of this name on the page about columns of a table, written to the current folder."""
-    page = (Path(__file__).parents[2] / "docs" / "variables.md").read_text()
+    """The config of this name on the page about P3, written to the current folder."""
+    page = (Path(__file__).parents[2] / "docs" / "papers" / "P3.md").read_text()
     (text,) = (block for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) if f"name: {name}\n" in block)
     Path(f"{name}.yaml").write_text(text)
     return f"{name}.yaml"
