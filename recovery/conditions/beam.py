@@ -10,28 +10,24 @@ import numpy as np
 
 from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
 from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
-from recovery.conditions.planes import planes_of
+from recovery.conditions.planes import RowSum, planes_of
 from recovery.conditions.search import BestPattern
 from recovery.types import Array, Mask
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
-def beam_patterns(
-    rows: Array, weights: Array, linear: Array | None = None, *, width: int, known: Mask | None = None
-) -> list[BestPattern]:
+def beam_patterns(total: RowSum, *, width: int, known: Mask | None = None) -> list[BestPattern]:
     """Return the patterns at the end of the beam search, the best first, without the known patterns (n, k).
 
-    For rows (n, d), weights t (n,) and linear c (d,). None are found where all sums are zero.
+    None are found where all sums are zero.
     """
-    planes = planes_of(rows, weights, linear, known)
+    planes = planes_of(total, known)
     if planes is None:
         return []
     points = _beam(planes.normals, planes.halves, planes.start, planes.vectors, planes.values, planes.excluded, width)
-    c = np.zeros(rows.shape[1]) if linear is None else linear
-    patterns: Mask = rows @ points.T > 0
-    sizes = np.linalg.norm(c[:, None] + rows.T @ (weights[:, None] * patterns), axis=0)
-    return [BestPattern(patterns[:, k], float(sizes[k]), points[k]) for k in range(len(points))]
+    patterns: Mask = total.rows @ points.T > 0
+    return [BestPattern(*each) for each in zip(patterns.T, total.norms(patterns).tolist(), points, strict=True)]
 
 
 @_compiled

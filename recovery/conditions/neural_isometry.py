@@ -8,7 +8,7 @@ and (orth-NIC-L) for `relu_norm_skip`. Source: P1, Definitions 2 to 6.
 
 P1 uses the pseudo-inverse without requiring A_S^T lam = u. That equation has no solution if two planted patterns differ
 in fewer than d rows, and the printed value can then be below 1 although the planted weights are not optimal. Here the
-condition is then not `identified` and does not hold.
+condition then does not hold, and its value is infinite.
 
 Required for every linear neuron at once, a condition is uniform (strong): ||X^T D_j X (X^T X)^{-1}||_2 < 1.
 """
@@ -20,14 +20,24 @@ import numpy as np
 
 from recovery.conditions.exact_dual import exact_margins, uniform_margin
 from recovery.conditions.exact_model import Model
-from recovery.conditions.oracle import dual_terms, gated_dual
-from recovery.conditions.search import BestPattern, most_active, search_pattern, smoothed_search
+from recovery.conditions.oracle import gated_dual
+from recovery.conditions.planes import RowSum
+from recovery.conditions.search import (
+    BestPattern,
+    among,
+    best_starts,
+    dual_scores,
+    most_active,
+    search_pattern,
+    smoothed_search,
+)
 from recovery.conditions.ties import faint
+from recovery.instances.planted import Neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import RESIDUAL_TOLERANCE
 from recovery.programs.groups import Groups
 from recovery.programs.integers import MOST_ENTRIES, exact_rank, integer_rows
-from recovery.programs.orthonormal import CHUNK_BYTES, PROJECTED, projection_norms, range_is_sure
+from recovery.programs.orthonormal import PROJECTED, chunks, projection_norms, range_is_sure
 from recovery.programs.uniqueness import Candidate, planted_candidate
 from recovery.types import EPS, Array, Mask, Rng
 
@@ -37,36 +47,33 @@ UNSOLVED = 1e-6
 """A residual of the equations of the dual above this shows that they have no solution, if their rank is exact."""
 VALUE_WIDTH = 1e-9
 """Largest distance of bounds that are stored as a value."""
+UNSURE = "rounding decides whether the value is below 1"
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition value < bound (orth-SNIC-L: value <= bound), evaluated over a set of patterns.
+    """A condition value < 1 (orth-SNIC-L: value <= n - d), evaluated over a set of patterns.
 
-    value: the largest over the patterns. attained_by: the column that attains it, None for the skip connection and
-    without patterns (the value is then 0). margin: bound - value, also where it is smaller than the rounding of the
-    value. holds: whether the value is below the bound, exactly; None where that is not known, with the `reason`.
-    identified: False, with an infinite value, where the labels do not determine the planted weights; the condition then
-    cannot hold.
+    value: the largest over the patterns; infinite where the labels do not determine the planted weights, so that the
+    condition cannot hold. margin: the bound less the value, also where it is smaller than the rounding of the value.
+    holds: whether the value is below the bound, exactly; None where that is not known, with the `reason`. attained_by:
+    the column that attains the value, None for the skip connection and without patterns (the value is then 0).
     """
 
-    name: str
     value: float
     margin: float
     holds: bool | None
     attained_by: int | None = None
-    bound: float = 1.0
-    identified: bool = True
     reason: str | None = None
 
 
-def _judged(name: str, values: Array, error: Array, exact: Callable[[int], float | None]) -> Condition:
+def _judged(values: Array, error: Array, exact: Callable[[int], float | None]) -> Condition:
     """Return the condition value < 1 for values (p,) with bounds on their errors; `attained_by` is an index of values.
 
     exact: an index -> the margin with a proved sign, or None. It is asked where the errors leave a doubt.
     """
     if not values.size:
-        return Condition(name, 0.0, 1.0, True)
+        return Condition(0.0, 1.0, True)
     best = int(np.argmax(values))
     value = float(values[best])
     violated = np.flatnonzero(values > 1 + error)
@@ -74,7 +81,7 @@ def _judged(name: str, values: Array, error: Array, exact: Callable[[int], float
         best = int(violated[np.argmax(values[violated])])
         proved = exact(best) if values[best] < 1 + SMALL else None
         least = 1 - float(values[best]) if proved is None else proved
-        return Condition(name, 1 - least, least, False, best)
+        return Condition(1 - least, least, False, best)
     near = values >= 1 - error
     if not near.any() and value > 1 - SMALL:
         near = values + error >= (values - error).max()
@@ -82,15 +89,15 @@ def _judged(name: str, values: Array, error: Array, exact: Callable[[int], float
     for j in np.flatnonzero(near)[np.argsort(-values[near])].tolist():
         margin = exact(j)
         if margin is not None and margin <= 0:
-            return Condition(name, 1 - margin, margin, False, j)
+            return Condition(1 - margin, margin, False, j)
         if margin is not None:
             known[j] = margin
         elif values[j] >= 1 - error[j]:
-            return Condition(name, value, 1 - value, None, best, reason="rounding decides whether the value is below 1")
+            return Condition(value, 1 - value, None, best, reason=UNSURE)
     margins = 1 - values
     margins[list(known)] = list(known.values())
     best = int(np.argmin(margins))
-    return Condition(name, 1 - float(margins[best]), float(margins[best]), True, best)
+    return Condition(1 - float(margins[best]), float(margins[best]), True, best)
 
 
 @dataclass(frozen=True)
@@ -116,141 +123,94 @@ class PlantedDual:
         """The planted patterns (n, k), without that of a skip connection."""
         return self.own.patterns[:, int(self.own.linear) :]
 
-    @property
-    def beside_skip(self) -> bool:
-        """Whether there is a skip connection that is not planted."""
-        return self.own.linear and self.patterns.shape[1] > 0
+    def over(self, patterns: Mask) -> Condition:
+        """Evaluate the condition over the patterns (n, p) that differ from the planted ones."""
+        if self.lam is None:
+            return self._not_identified()
+        others = np.flatnonzero(~among(patterns, self.patterns))
+        found = self._judged(patterns[:, others])
+        column = None if found.attained_by in (None, len(others)) else int(others[found.attained_by])
+        return replace(found, attained_by=column)
 
-    def judged(self, name: str, patterns: Mask) -> Condition:
+    def over_all(self, nodes: int) -> Condition:
+        """Bound the value of the condition over all patterns except the planted ones, with at most `nodes` cells.
+
+        The value is NaN, with both bounds as reason, if these are not equal.
+        """
+        if self.lam is None:
+            return self._not_identified()
+        bounds = gated_dual(self.own, self.X, self.lam, known=self.patterns, nodes=nodes)
+        at: Mask = (self.own.base @ bounds.point > 0) | ~self.own.base.any(axis=1)
+        worst = self._judged(at[:, None] if bounds.lower > 0 else np.empty((len(at), 0), dtype=np.bool_))
+        low, high = max(bounds.lower, worst.value), max(bounds.upper, worst.value)
+        known = high - low <= VALUE_WIDTH
+        value, margin = (worst.value, worst.margin) if known else (np.nan, np.nan)
+        between = None if known else f"the value over all patterns lies between {low:.9g} and {high:.9g}"
+        holds = False if worst.holds is False else True if high < 1 - self.doubt else None
+        reason = between or (worst.reason or UNSURE if holds is None else None)
+        return Condition(value, margin, holds, reason=reason)
+
+    def searched(self, rng: Rng, *, starts: int = 4, smoothed: bool = False) -> BestPattern | None:
+        """Search locally for the pattern of largest ||A_j^T lam|| other than the planted ones.
+
+        Starting points: the planted directions (their neighbours are the worst for one normalised neuron and n < 2d),
+        the best `starts` of 50 random patterns, and `starts` patterns with nearly all rows active (where a condition
+        with a skip connection is tight). smoothed: `starts` smooth ascents, made instead. The value found is a lower
+        bound: above 1 the condition fails. None where the planted weights are not identified or no other pattern is
+        found. Raises `ParameterError` for smooth ascents and neurons that are normalised after the ReLU.
+        """
+        if self.lam is None:
+            return None
+        X, own, lam, known = self.X, self.own, self.lam, self.patterns
+        if smoothed:
+            return smoothed_search(RowSum.of(own, lam), rng, starts=starts, known=known)
+        score, gain = dual_scores(own, lam, known)
+        points = best_starts(X, score, rng, 50, starts)
+        points += [w / np.linalg.norm(w) for w in self.neurons.T]
+        # `most_active` deletes rows until the rest can be active together. Random row scales leave the cells as they
+        # are but change the order of deletion: at n = 40, d = 8 ten tries end in eight patterns, not in one
+        for _ in range(starts):
+            points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
+        return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda best: best.value)
+
+    def _not_identified(self) -> Condition:
+        reason = None if self.certain else "rounding decides whether a dual with the planted directions exists"
+        return Condition(np.inf, -np.inf, False if self.certain else None, reason=reason)
+
+    def _judged(self, patterns: Mask) -> Condition:
         """Return the condition over patterns (n, p) that are not planted, and the skip connection if not planted."""
         assert self.lam is not None
+        own, first, k = self.own, int(self.own.linear), len(self.signs)
         unsure = np.zeros(patterns.shape[1], dtype=np.bool_)
-        if self.own.orthonormal:
-            values = projection_norms(self.own.base, patterns, self.lam, unsure)
+        if own.orthonormal:
+            values = projection_norms(own.base, patterns, self.lam, unsure)
             unsure[unsure] = [not range_is_sure(self.X, rows) for rows in patterns[:, unsure].T]
         else:
-            values = self.own.over(patterns).dual_norms(self.lam)
-        if self.beside_skip:
-            values, unsure = np.append(values, np.linalg.norm(self.own.base.T @ self.lam)), np.append(unsure, False)
-        together = np.hstack([self.own.patterns, patterns])
-        first, k = int(self.own.linear), len(self.signs)
+            values = own.over(patterns).dual_norms(self.lam)
+        if own.linear and self.patterns.shape[1]:  # a skip connection that is not planted
+            values, unsure = np.append(values, np.linalg.norm(own.base.T @ self.lam)), np.append(unsure, False)
+        together = np.hstack([own.patterns, patterns])
         owner = tuple(range(first, first + k)) if self.patterns.shape[1] else (0,)
         exact = exact_margins(Model(self.architecture, self.X, together, self.neurons, self.signs, owner))
 
         def margin(j: int) -> float | None:
-            return exact(0 if j == patterns.shape[1] else self.own.count + j)
+            return exact(0 if j == patterns.shape[1] else own.count + j)
 
-        return _judged(name, values, np.where(unsure, np.inf, self.doubt), margin)
-
-
-def neural_isometry(
-    architecture: Architecture,
-    X: Array,
-    directions: Array,
-    signs: Array,
-    patterns: Mask,
-    *,
-    linear: bool,
-) -> Condition:
-    """Evaluate the condition for recovering planted neurons over the patterns (n, p) that differ from theirs.
-
-    directions (d, k) and signs (k,): of the neurons, which have the activation of the architecture, or with `linear` of
-    one linear neuron beside a skip connection. Source: P1, Definitions 2 to 6.
-    """
-    name = architecture.condition(len(signs), linear=linear)
-    planted = planted_dual(architecture, X, directions, signs, linear=linear)
-    if planted.lam is None:
-        return _not_identified(name, planted)
-    others = np.flatnonzero(~_among(patterns, planted.patterns))
-    found = planted.judged(name, patterns[:, others])
-    column = None if found.attained_by in (None, len(others)) else int(others[found.attained_by])
-    return replace(found, attained_by=column)
+        return _judged(values, np.where(unsure, np.inf, self.doubt), margin)
 
 
-def _not_identified(name: str, planted: PlantedDual) -> Condition:
-    reason = None if planted.certain else "rounding decides whether a dual with the planted directions exists"
-    return Condition(name, np.inf, -np.inf, False if planted.certain else None, identified=False, reason=reason)
-
-
-def isometry_over_all(
-    architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool, nodes: int
-) -> Condition:
-    """Bound the value of the condition over all patterns except the planted ones, with at most `nodes` cells.
-
-    Neurons as in `neural_isometry`. The value is NaN, with both bounds as reason, if these are not equal.
-    """
-    name = architecture.condition(len(signs), linear=linear)
-    planted = planted_dual(architecture, X, directions, signs, linear=linear)
-    if planted.lam is None:
-        return _not_identified(name, planted)
-    bounds = gated_dual(planted.own, planted.X, planted.lam, known=planted.patterns, nodes=nodes)
-    at: Mask = (planted.own.base @ bounds.point > 0) | ~planted.own.base.any(axis=1)
-    worst = planted.judged(name, at[:, None] if bounds.lower > 0 else np.empty((len(at), 0), dtype=np.bool_))
-    low, high = max(bounds.lower, worst.value), max(bounds.upper, worst.value)
-    known = high - low <= VALUE_WIDTH
-    value, margin = (worst.value, worst.margin) if known else (np.nan, np.nan)
-    between = None if known else f"the value over all patterns lies between {low:.9g} and {high:.9g}"
-    holds = False if worst.holds is False else True if high < 1 - planted.doubt else None
-    reason = between or (worst.reason or "rounding decides whether the value is below 1" if holds is None else None)
-    return Condition(name, value, margin, holds, reason=reason)
-
-
-def search_isometry(
-    architecture: Architecture,
-    X: Array,
-    directions: Array,
-    signs: Array,
-    rng: Rng,
-    *,
-    linear: bool,
-    starts: int = 4,
-    smoothed: bool = False,
-) -> BestPattern | None:
-    """Search locally for the pattern of largest ||A_j^T lam|| other than the planted ones.
-
-    Starting points: the planted directions (their neighbours are the worst for one normalised neuron and n < 2d), the
-    best `starts` of 50 random patterns, and `starts` patterns with nearly all rows active (where a condition with a
-    skip connection is tight). smoothed: `starts` smooth ascents, made instead. The value found is a lower bound: above
-    1 the condition fails. None where the planted weights are not identified or no other pattern is found. Raises
-    `ParameterError` for smooth ascents and neurons that are normalised after the ReLU.
-    """
-    planted = planted_dual(architecture, X, directions, signs, linear=linear)
-    if planted.lam is None:
-        return None
-    X, directions, own, lam, known = planted.X, planted.neurons, planted.own, planted.lam, planted.patterns
-    if smoothed:
-        return smoothed_search(own.base, *dual_terms(own, lam), rng, starts=starts, known=known)
-
-    def score(patterns: Mask) -> Array:
-        values = own.over(patterns).dual_norms(lam)
-        values[_among(patterns, known)] = 0.0
-        return values
-
-    def gain(pattern: Mask) -> Array:
-        return own.row_gains(pattern, lam)
-
-    H = rng.standard_normal((X.shape[1], 50))
-    chosen = np.argsort(score(X @ H >= 0))[-starts:]
-    points = [h / np.linalg.norm(h) for h in H[:, chosen].T]
-    points += [w / np.linalg.norm(w) for w in directions.T]
-    # `most_active` deletes rows until the rest can be active together. Random row scales leave the cells as they are
-    # but change the order of deletion: at n = 40, d = 8 ten tries end in eight patterns, not in one
-    for _ in range(starts):
-        points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
-    return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda best: best.value)
-
-
-def planted_dual(architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool) -> PlantedDual:
-    """Return the dual of the planted neurons, given as in `neural_isometry`.
+def planted_dual(architecture: Architecture, X: Array, planted: Neurons) -> PlantedDual:
+    """Return the dual of planted neurons, which have the activation of the architecture, or of one linear neuron beside
+    its skip connection.
 
     In the coordinates of the base u_g = r_i w_i/||w_i||; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises
     `ParameterError` for an architecture without isometry conditions.
     """
     architecture.require("isometry")
-    F, neurons = architecture.features(X), architecture.lift(directions, X)
-    own = architecture.groups(X, F @ neurons[:, : 0 if linear else None] >= 0)
-    W, first = np.zeros((own.count, own.rank)), int(own.linear and not linear)
-    if linear:
+    F, neurons, signs = architecture.features(X), architecture.lift(planted.directions, X), planted.signs
+    own = architecture.groups(X, F @ neurons[:, : 0 if planted.linear else None] >= 0)
+    W, first = np.zeros((own.count, own.rank)), int(own.linear and not planted.linear)
+    if planted.linear:
         W[0] = own.coordinates @ neurons[:, 0] * signs[0]
     else:
         for i, sign in enumerate(signs):
@@ -258,7 +218,7 @@ def planted_dual(architecture: Architecture, X: Array, directions: Array, signs:
     found = PlantedDual(architecture, F, neurons, signs, own)
     if architecture.normalized and not own.ranks_are_sure(F):
         return replace(found, certain=False)
-    if architecture.normalizes_after and not linear and faint(F, neurons, RESIDUAL_TOLERANCE).any():
+    if architecture.normalizes_after and not planted.linear and faint(F, neurons, RESIDUAL_TOLERANCE).any():
         return replace(found, certain=False)
     # planted neurons with the same pattern share one group, which stores only the sum of their weights: lam is None
     # then
@@ -309,14 +269,6 @@ def _doubt(own: Groups, planted: Candidate) -> float:
     return doubt + (PROJECTED * length if own.orthonormal else 0.0)
 
 
-def _among(patterns: Mask, own: Mask) -> Mask:
-    """Mark the columns of `patterns` that are columns of `own`."""
-    member = np.zeros(patterns.shape[1], dtype=np.bool_)
-    for column in own.T:
-        member |= (patterns == column[:, None]).all(axis=0)
-    return member
-
-
 def uniform_isometry(X: Array, patterns: Mask) -> Condition:
     """Evaluate max_j ||X^T D_j X (X^T X)^{-1}||_2 < 1, the spectral norm, for X (n, d) of full column rank.
 
@@ -327,21 +279,20 @@ def uniform_isometry(X: Array, patterns: Mask) -> Condition:
     Q, R = np.linalg.qr(X / (np.abs(X).max(initial=0.0) or 1.0))
     s = np.linalg.svd(R, compute_uv=False)
     if len(X) < d or (s[-1] <= 1e-12 * s[0] and exact_rank(integer_rows(X)) < d):
-        return Condition("SNIC-L", np.inf, -np.inf, False, identified=False)
+        return Condition(np.inf, -np.inf, False)
     i, j = np.triu_indices(d)
     outer = Q[:, i] * Q[:, j]
     values = np.empty(patterns.shape[1])
-    size = max(1, CHUNK_BYTES // (16 * d * d))
-    for start in range(0, values.size, size):
-        packed = patterns[:, start : start + size].T @ outer
+    for chunk in chunks(values.size, 16 * d * d):
+        packed = patterns[:, chunk].T @ outer
         P = np.empty((len(packed), d, d))
         P[:, i, j] = packed
         P[:, j, i] = packed
-        values[start : start + size] = np.linalg.svd(np.linalg.solve(R, P) @ R, compute_uv=False)[:, 0]
+        values[chunk] = np.linalg.svd(np.linalg.solve(R, P) @ R, compute_uv=False)[:, 0]
     error = 16 * EPS * len(X) * (float(s[0] / s[-1]) if s[-1] > 0 else np.inf) * np.maximum(values, 1)
     few = (~patterns & live[:, None]).sum(axis=0) < d
     values, error = np.where(few, np.maximum(values, 1), values), np.where(few, np.inf, error)
-    return _judged("SNIC-L", values, error, lambda p: 1 - values[p] if few[p] else uniform_margin(X, patterns[:, p]))
+    return _judged(values, error, lambda p: 1 - values[p] if few[p] else uniform_margin(X, patterns[:, p]))
 
 
 def orthogonal_uniform_isometry(patterns: Mask, d: int) -> Condition:
@@ -354,4 +305,4 @@ def orthogonal_uniform_isometry(patterns: Mask, d: int) -> Condition:
     traces = patterns.sum(axis=0)
     best = int(np.argmax(traces)) if traces.size else None
     value = float(traces.max(initial=0))
-    return Condition("orth-SNIC-L", value, n - d - value, best is None or value <= n - d, best, bound=float(n - d))
+    return Condition(value, n - d - value, best is None or value <= n - d, best)

@@ -19,7 +19,7 @@ import scipy
 
 from recovery.conditions.branching import branch
 from recovery.conditions.cell_search import search_cells
-from recovery.conditions.planes import planes_of, spreads
+from recovery.conditions.planes import RowSum, planes_of, spreads
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.groups import Groups
@@ -61,16 +61,14 @@ def exact_dual(
     """
     if groups.orthonormal:
         return _normalised_neuron(groups.base, sign * lam, limit, known, nodes, stop)
-    weights, linear = dual_terms(groups, sign * lam)
-    return largest_neuron(groups.base, weights, linear, limit=limit, known=known, nodes=nodes, stop=stop)
+    return largest_neuron(RowSum.of(groups, sign * lam), limit=limit, known=known, nodes=nodes, stop=stop)
 
 
 def gated_dual(groups: Groups, features: Array, lam: Array, *, known: Mask | None = None, nodes: int) -> Bounds:
     """Bound max ||A_D^T lam|| over all patterns D of the features (n, d'); options as for `largest_cell`."""
     if groups.orthonormal:
         return _largest_projection(groups, features, lam, known, nodes)
-    weights, linear = dual_terms(groups, lam)
-    return largest_cell(groups.base, weights, linear, known=known, nodes=nodes)
+    return largest_cell(RowSum.of(groups, lam), known=known, nodes=nodes)
 
 
 def _largest_projection(groups: Groups, features: Array, lam: Array, known: Mask | None, nodes: int) -> Bounds:
@@ -130,35 +128,18 @@ def image_rows(base: Array, lam: Array, known: Mask | None) -> tuple[Array, Arra
     return base[rising], base[~rising], c, NO_SPREAD, True, np.ascontiguousarray(cells.T)
 
 
-def dual_terms(groups: Groups, lam: Array) -> tuple[Array, Array]:
-    """Return t (n,) and c (r,) of a dual point: the part that depends on the pattern, and the part that does not.
-
-    Raises `ParameterError` for groups whose columns are orthonormal.
-    """
-    if groups.orthonormal:
-        raise ParameterError("the dual norm of normalised neurons is not a sum over rows")
-    return (1.0 - groups.slope) * lam, groups.slope * (groups.base.T @ lam)
-
-
 def largest_neuron(
-    rows: Array,
-    weights: Array,
-    linear: Array | None = None,
-    *,
-    limit: float = 0.0,
-    known: Mask | None = None,
-    nodes: int = 2_000_000,
-    stop: bool = False,
+    total: RowSum, *, limit: float = 0.0, known: Mask | None = None, nodes: int = 2_000_000, stop: bool = False
 ) -> Bounds:
-    """Bound max {c.u + sum_i t_i (x_i.u)_+ : ||u|| <= 1} for rows (n, d), weights t (n,) and linear c (d,).
+    """Bound max {c.u + sum_i t_i (x_i.u)_+ : ||u|| <= 1}.
 
     limit: smaller values are not resolved; the upper bound may exceed it by a tolerance. nodes: largest number of
     cones. stop: end at the first value above the limit, with a crude upper bound. known (n, k): excluded patterns D,
     each with all patterns that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
     """
-    f = difference(rows, weights, linear)
+    f = difference(total)
     if f is None:
-        return Bounds(0.0, 0.0, np.zeros(rows.shape[1]), 0)
+        return Bounds(0.0, 0.0, np.zeros(total.rows.shape[1]), 0)
     floor = f.floor(limit)
     value, point, bound, count, left, _, _ = f.search(known, floor, nodes, stop=stop)
     if np.isfinite(bound) and len(left):
@@ -214,47 +195,27 @@ class Difference:
         return y
 
 
-def difference(rows: Array, weights: Array, linear: Array | None = None) -> Difference | None:
+def difference(total: RowSum) -> Difference | None:
     """Return the function of `largest_neuron`; None where it is zero."""
-    c = np.zeros(rows.shape[1]) if linear is None else linear
-    sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
-    scale = float(sizes.sum()) + float(np.linalg.norm(c))
+    weights, sizes, scale = total.weights, total.sizes, total.scale
     if scale == 0.0:
         return None
     rising, falling = (np.flatnonzero((sign * weights > 0) & (sizes > TINY * scale)) for sign in (1, -1))
     rising = rising[np.argsort(-sizes[rising], kind="stable")]
-    scaled = rows * (weights / scale)[:, None]
-    return Difference(scaled[rising], -scaled[falling], c / scale, rising, falling, scale)
+    scaled = total.rows * (weights / scale)[:, None]
+    return Difference(scaled[rising], -scaled[falling], total.linear / scale, rising, falling, scale)
 
 
-def largest_cell(
-    rows: Array,
-    weights: Array,
-    linear: Array | None = None,
-    *,
-    limit: float = 0.0,
-    known: Mask | None = None,
-    nodes: int = 2_000_000,
-) -> Bounds:
-    """Bound max ||c + sum_{i in D} t_i x_i|| over cells D of rows (n, d), weights t (n,) and linear c (d,).
+def largest_cell(total: RowSum, *, limit: float = 0.0, known: Mask | None = None, nodes: int = 2_000_000) -> Bounds:
+    """Bound max ||c + sum_{i in D} t_i x_i|| over cells D.
 
     limit: smaller values are not resolved; the upper bound may exceed it by rounding. nodes: largest number of cells of
     all depths; the bounds of cells not searched then enter the upper bound. known (n, k): excluded cells. Cells thinner
     than `THIN` do not count, but the upper bound includes cells if rounding decides whether they are that thin.
     """
-    d = rows.shape[1]
-    planes = planes_of(rows, weights, linear, known)
+    planes = planes_of(total, known)
     if planes is None:
-        return Bounds(0.0, 0.0, np.zeros(d), 0)
-    value, point, bound, count = search_cells(
-        planes.normals,
-        planes.halves,
-        planes.start,
-        planes.vectors,
-        planes.values,
-        planes.excluded,
-        limit / planes.scale,
-        LEAF_ROUNDING,
-        nodes,
-    )
+        return Bounds(0.0, 0.0, np.zeros(total.rows.shape[1]), 0)
+    given = planes.normals, planes.halves, planes.start, planes.vectors, planes.values, planes.excluded
+    value, point, bound, count = search_cells(*given, limit / planes.scale, LEAF_ROUNDING, nodes)
     return Bounds(float(value) * planes.scale, float(bound) * planes.scale, point, int(count))

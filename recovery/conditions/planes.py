@@ -5,11 +5,45 @@ mean, plus or minus half of their difference.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from recovery.conditions.cell_search import THIN
+from recovery.errors import ParameterError
+from recovery.programs.groups import Groups
 from recovery.types import Array, Index, Mask
+
+
+@dataclass(frozen=True)
+class RowSum:
+    """The sum c + sum_{i in D} t_i x_i as a function of a pattern D: rows (n, d), weights t (n,), linear c (d,)."""
+
+    rows: Array
+    weights: Array
+    linear: Array
+
+    @classmethod
+    def of(cls, groups: Groups, lam: Array) -> "RowSum":
+        """Return A_D^T lam. Raises `ParameterError` for groups whose columns are orthonormal."""
+        if groups.orthonormal:
+            raise ParameterError("the dual norm of normalised neurons is not a sum over rows")
+        return cls(groups.base, (1.0 - groups.slope) * lam, groups.slope * (groups.base.T @ lam))
+
+    @cached_property
+    def sizes(self) -> Array:
+        """|t_i| ||x_i||, (n,)."""
+        return np.abs(self.weights) * np.linalg.norm(self.rows, axis=1)
+
+    @cached_property
+    def scale(self) -> float:
+        """The sum of these sizes and of ||c||, which bounds the norm over all patterns."""
+        return float(self.sizes.sum()) + float(np.linalg.norm(self.linear))
+
+    def norms(self, patterns: Mask) -> Array:
+        """Return the norms of the sum over patterns (n, p), (p,)."""
+        sums = self.linear[:, None] + self.rows.T @ (self.weights[:, None] * patterns)
+        return np.asarray(np.linalg.norm(sums, axis=0))
 
 
 @dataclass(frozen=True)
@@ -29,18 +63,13 @@ class Planes:
     scale: float
 
 
-def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: Mask | None = None) -> Planes | None:
-    """Return the planes of rows (n, d), weights t (n,) and linear c (d,); None if c and all t_i x_i are zero.
-
-    known (n, k): patterns of excluded cells.
-    """
-    c = np.zeros(rows.shape[1]) if linear is None else linear
-    sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
-    scale = float(sizes.sum()) + float(np.linalg.norm(c))
+def planes_of(total: RowSum, known: Mask | None = None) -> Planes | None:
+    """Return the planes of a sum; None if c and all t_i x_i are zero. known (n, k): patterns of excluded cells."""
+    rows, scale = total.rows, total.scale
     if scale == 0.0:
         return None
     normals, plane, side = distinct_planes(rows)
-    worth = weights[:, None] * rows / scale
+    worth = total.weights[:, None] * rows / scale
     ahead, behind = (_sums(np.where(side[:, None] == one, worth, 0.0), plane, len(normals)) for one in (1.0, -1.0))
     if known is None:
         known = np.empty((len(rows), 0), dtype=np.bool_)
@@ -51,7 +80,7 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
     centres, halves, normals = centres[order], halves[order], normals[order]
     vectors, values = spreads(halves)
     excluded = np.ascontiguousarray(_signs(known, plane, side, len(normals))[:, order])
-    return Planes(normals, halves, c / scale + centres.sum(axis=0), vectors, values, excluded, scale)
+    return Planes(normals, halves, total.linear / scale + centres.sum(axis=0), vectors, values, excluded, scale)
 
 
 def distinct_planes(rows: Array) -> tuple[Array, Index, Array]:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from recovery.conditions.planes import RowSum
+from recovery.programs.groups import Groups
 from recovery.types import Array, Mask, Rng
 
 Score = Callable[[Mask], Array]
@@ -27,6 +29,8 @@ Gain = Callable[[Mask], Array]
 
 ROW_DIRECTIONS = 4
 """Circles per round through the normals of random rows."""
+PATIENCE = 8
+"""Rounds without improvement after which a search ends."""
 FITS = 1.0 - 1e-9
 """A row whose slack 1 - x.h is below this has x.h > 0."""
 
@@ -51,11 +55,35 @@ def circle_points(X: Array, p: Array, v: Array) -> Array:
     return np.outer(p, np.cos(angles)) + np.outer(v, np.sin(angles))
 
 
-def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *, patience: int = 8) -> BestPattern:
-    """Search from `start` (d,) for the pattern of largest score, until `patience` rounds in a row improve nothing."""
+def among(patterns: Mask, known: Mask) -> Mask:
+    """Mark the columns of `patterns` that are columns of `known`."""
+    member = np.zeros(patterns.shape[1], dtype=np.bool_)
+    for column in known.T:
+        member |= (patterns == column[:, None]).all(axis=0)
+    return member
+
+
+def dual_scores(groups: Groups, lam: Array, known: Mask | None = None) -> tuple[Score, Gain]:
+    """Return the dual norms of patterns, 0 for known ones (n, k), and the gain of their rows."""
+
+    def score(patterns: Mask) -> Array:
+        values = groups.over(patterns).dual_norms(lam)
+        return values if known is None else np.where(among(patterns, known), 0.0, values)
+
+    return score, lambda pattern: groups.row_gains(pattern, lam)
+
+
+def best_starts(X: Array, score: Score, rng: Rng, drawn: int, kept: int) -> list[Array]:
+    """Return the unit points of the largest scores among those drawn."""
+    H = rng.standard_normal((X.shape[1], drawn))
+    return [h / np.linalg.norm(h) for h in H[:, np.argsort(score(X @ H >= 0))[-kept:]].T]
+
+
+def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng) -> BestPattern:
+    """Search from `start` (d,) for the pattern of largest score, until `PATIENCE` rounds in a row improve nothing."""
     best = _best_on(X, start[:, None], score)
     idle = 0
-    while idle < patience:
+    while idle < PATIENCE:
         step = _best_on(X, np.hstack([circle_points(X, best.point, v) for v in _directions(X, best, gain, rng)]), score)
         if step.value > best.value * (1 + 1e-12):
             best, idle = step, 0
@@ -97,7 +125,7 @@ def _orthogonal_unit(v: Array, p: Array, rng: Rng) -> Array:
     return v / length if length > 0 else p
 
 
-def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> BestPattern:
+def most_active(X: Array, rng: Rng, *, restarts: int = 4) -> BestPattern:
     """Search for the pattern with the most active rows; its tr(D_j) is a lower bound on the maximum.
 
     Newton's method minimises sum c_i (1 - x_i.h)_+^2, and the row that costs most is dropped until the rest is feasible
@@ -114,7 +142,7 @@ def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> 
     def gain(pattern: Mask) -> Array:
         return np.where(pattern, 0.0, 1.0)
 
-    found = [search_pattern(X, h, count, gain, rng, patience=patience) for h in points]
+    found = [search_pattern(X, h, count, gain, rng) for h in points]
     return max(found, key=lambda best: best.value)
 
 
@@ -182,18 +210,15 @@ FIRST_STEP, LAST_STEP, MOMENTUM = 0.15, 0.0075, 0.9
 """First and last length of a step on the unit sphere, and the share of the last velocity that is kept."""
 
 
-def smoothed_search(
-    rows: Array, weights: Array, linear: Array | None, rng: Rng, *, starts: int, known: Mask
-) -> BestPattern | None:
-    """Return the pattern of the largest ||c + sum_{i in D} t_i x_i|| found from `starts` random points.
+def smoothed_search(total: RowSum, rng: Rng, *, starts: int, known: Mask) -> BestPattern | None:
+    """Return the pattern of the largest norm of a sum found from `starts` random points.
 
-    rows (n, d), weights t (n,), linear c (d,) or None for 0. Patterns in `known` (n, k) are excluded; returns None if
-    only these were met. Ends
-    early once a value exceeds 1.
+    Patterns in `known` (n, k) are excluded; returns None if only these were met. Ends early once a value exceeds 1.
     """
+    rows, weights = total.rows, total.weights
     n, d = rows.shape
     unit = float(np.sqrt(np.vdot(rows, rows) / (n * d)))
-    X, c = rows / (unit if unit > 0 else 1.0), np.zeros(d) if linear is None else linear
+    X = rows / (unit if unit > 0 else 1.0)
     best: BestPattern | None = None
     for _ in range(starts):
         h: Array = rng.standard_normal((d,))
@@ -202,25 +227,17 @@ def smoothed_search(
             done = step / (STEPS - 1)
             tau = FIRST_TAU * (LAST_TAU / FIRST_TAU) ** done
             p = expit(X @ h / tau)
-            total = c + rows.T @ (weights * p)
-            gradient = X.T @ ((rows @ total) * weights * p * (1.0 - p))
+            value = total.linear + rows.T @ (weights * p)
+            gradient = X.T @ ((rows @ value) * weights * p * (1.0 - p))
             gradient -= (gradient @ h) * h
             length = float(np.linalg.norm(gradient))
             velocity = MOMENTUM * velocity + gradient / (length if length > 0 else 1.0)
             h = h + FIRST_STEP * (LAST_STEP / FIRST_STEP) ** done * velocity
             h /= np.linalg.norm(h)
             if 3 * step >= STEPS and (step % SCORED == 0 or step == STEPS - 1):
-                best = _better(best, rows, weights, c, h, known)
+                found = _best_on(rows, h[:, None], total.norms)
+                if (best is None or found.value > best.value) and not among(found.pattern[:, None], known)[0]:
+                    best = found
         if best is not None and best.value > 1.0:
             break
     return best
-
-
-def _better(
-    best: BestPattern | None, rows: Array, weights: Array, c: Array, h: Array, known: Mask
-) -> BestPattern | None:
-    pattern: Mask = rows @ h >= 0
-    value = float(np.linalg.norm(c + rows.T @ (weights * pattern)))
-    if (best is not None and value <= best.value) or (known == pattern[:, None]).all(axis=0).any():
-        return best
-    return BestPattern(pattern, value, h)

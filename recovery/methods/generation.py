@@ -18,8 +18,9 @@ import numpy as np
 
 from recovery.conditions.ascent import violated_neurons
 from recovery.conditions.beam import beam_patterns
-from recovery.conditions.oracle import Bounds, dual_terms, exact_dual, gated_dual
-from recovery.conditions.search import search_pattern
+from recovery.conditions.oracle import Bounds, exact_dual, gated_dual
+from recovery.conditions.planes import RowSum
+from recovery.conditions.search import best_starts, dual_scores, search_pattern
 from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
@@ -289,19 +290,12 @@ def violating_patterns(
         active = V[V.any(axis=1)]
         active = active[np.argsort(-np.linalg.norm(active, axis=1))[: 2 * groups.n]].T
         return violated_neurons(groups, lam, limit, active, rng, starts=STARTS * groups.n)
-
-    def score(patterns: Mask) -> Array:
-        return groups.over(patterns).dual_norms(lam)
-
-    def gain(pattern: Mask) -> Array:
-        return groups.row_gains(pattern, lam)
-
-    H = rng.standard_normal((features.shape[1], 20 * STARTS))
-    best = np.argsort(score(features @ H >= 0))[-2 * STARTS :]
-    found = [search_pattern(features, H[:, j] / np.linalg.norm(H[:, j]), score, gain, rng) for j in best]
+    score, gain = dual_scores(groups, lam)
+    starts = best_starts(features, score, rng, 20 * STARTS, 2 * STARTS)
+    found = [search_pattern(features, start, score, gain, rng) for start in starts]
     found.sort(key=lambda pattern: -pattern.value)
     if beam is not None:
-        beamed = beam_patterns(groups.base, *dual_terms(groups, lam), width=beam)
+        beamed = beam_patterns(RowSum.of(groups, lam), width=beam)
         found = [each for each in beamed if each.value > limit][: 2 * STARTS] + found
     patterns = [each.pattern for each in found if each.value > limit]
     return np.array(patterns, dtype=np.bool_).reshape(len(patterns), groups.n).T

@@ -11,11 +11,8 @@ from annotated_types import Ge, Interval
 
 from recovery.conditions.neural_isometry import (
     Condition,
-    isometry_over_all,
-    neural_isometry,
     orthogonal_uniform_isometry,
     planted_dual,
-    search_isometry,
     uniform_isometry,
 )
 from recovery.conditions.search import BestPattern, most_active
@@ -112,10 +109,8 @@ class Isometry:
             return uniform_isometry(architecture.groups(instance.X, instance.patterns).base, instance.patterns)
         if self.condition == "trace":
             return orthogonal_uniform_isometry(instance.patterns, instance.setting.d)
-        given, linear = _planted(instance, architecture)
-        if instance.setting.patterns.kind == "all":
-            return isometry_over_all(*given, linear=linear, nodes=instance.setting.patterns.nodes)
-        return neural_isometry(*given, instance.patterns, linear=linear)
+        dual, kind = planted_dual(architecture, instance.X, planted_neurons(instance)), instance.setting.patterns
+        return dual.over_all(kind.nodes) if kind.kind == "all" else dual.over(instance.patterns)
 
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
         """Return the instance with the pattern added at which a search finds the largest value of the condition."""
@@ -124,9 +119,8 @@ class Isometry:
         if self.condition == "trace":
             worst = most_active(X, rng, restarts=self.starts)
         else:
-            given, linear = _planted(instance, architecture)
-            smoothed = self.search == "smoothed"
-            worst = search_isometry(*given, rng, linear=linear, starts=self.starts, smoothed=smoothed)
+            dual = planted_dual(architecture, X, planted_neurons(instance))
+            worst = dual.searched(rng, starts=self.starts, smoothed=self.search == "smoothed")
         if worst is None:
             return instance
         known = [instance.patterns, worst.pattern[:, None]]
@@ -136,17 +130,9 @@ class Isometry:
         """Estimate the seconds of a product over the patterns, or of a proof over all of them."""
         if setting.patterns.kind == "all":
             return proof_cost("gated", setting)
-        return self.cost(setting.n, setting.d)
-
-    def cost(self, n: int, d: int) -> float:
+        n, d = setting.n, setting.d
         patterns = 2.0 * n
         return 1e-4 + patterns * n * d * 1e-10 * (float(np.log2(n + 1)) if self.condition == "trace" else d / 8)
-
-
-def _planted(instance: Instance, architecture: Architecture) -> tuple[tuple[Architecture, Array, Array, Array], bool]:
-    """Return the architecture, X, and the planted directions and signs; and whether the planted model is linear."""
-    planted = planted_neurons(instance)
-    return (architecture, instance.X, planted.directions, planted.signs), planted.linear
 
 
 @dataclass(frozen=True)
@@ -188,7 +174,7 @@ class Limit:
         if self.tilt:
             out = _orthogonal(rng.standard_normal((W.shape[0], 1))[:, 0], W)
             h = np.cos(np.deg2rad(self.tilt)) * h + np.sin(np.deg2rad(self.tilt)) * out
-        dual = planted_dual(architecture, X, W, planted.signs, linear=False)
+        dual = planted_dual(architecture, X, planted)
         value = None if dual.lam is None else float(dual.own.over((X @ h >= 0)[:, None]).dual_norms(dual.lam)[0])
         measured = Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
         measured.unmeasured["isometry_value"] = NO_DUAL

@@ -112,9 +112,6 @@ class ConvexMethod(ABC):
                 f"exhaustive, found {architecture.name!r} and {setting.patterns.kind!r}"
             )
 
-    def cost(self, n: int, d: int) -> float:
-        return self.setting_cost(Setting(n, d))
-
     def setting_cost(self, setting: Setting) -> float:
         """Estimate the seconds of a solve."""
         return solve_cost(self.program, setting)

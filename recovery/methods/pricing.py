@@ -17,7 +17,8 @@ import scipy
 
 from recovery.conditions.ascent import ascend
 from recovery.conditions.beam import beam_patterns
-from recovery.conditions.oracle import Bounds, dual_terms, exact_dual, gated_dual
+from recovery.conditions.oracle import Bounds, exact_dual, gated_dual
+from recovery.conditions.planes import RowSum
 from recovery.conditions.search import circle_points
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram
@@ -129,7 +130,7 @@ class CellPricing(Pricing):
         excluded = np.concatenate([support, self._duplicates])
         known = groups.patterns[:, excluded[excluded >= int(groups.linear)]]
         if self.beam is not None:
-            met = beam_patterns(groups.base, *dual_terms(groups, lam), width=self.beam, known=known)
+            met = beam_patterns(RowSum.of(groups, lam), width=self.beam, known=known)
             if met and met[0].value > PROVED_BELOW:
                 return Bounds(met[0].value, np.inf, met[0].point, 0)
         bounds = gated_dual(groups, self.problem.features, lam, known=known, nodes=self.nodes)

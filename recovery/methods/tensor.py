@@ -106,9 +106,6 @@ class Tensor:
             if refused:
                 raise ParameterError(message)
 
-    def cost(self, n: int, d: int) -> float:
-        return self.setting_cost(Setting(n, d))
-
     def setting_cost(self, setting: Setting) -> float:
         """Estimate the seconds of the moments, and of the polish on at most 50 rows per parameter."""
         n, d = setting.n, setting.d

@@ -105,12 +105,6 @@ class Architecture:
             patterns = np.hstack([np.ones((len(patterns), 1), dtype=np.bool_), patterns])
         return Groups(base, patterns, coordinates, self.skip, self.normalizes_after, self.slope)
 
-    def condition(self, k: int, *, linear: bool) -> str:
-        """Return the name in P1 of the isometry condition for k planted neurons, or for a linear neuron."""
-        if linear:
-            return "orth-NIC-L" if self.normalizes_before else "NIC-L"
-        return f"{'NNIC' if self.normalizes_after else 'NIC'}-{1 if k == 1 else 'k'}"
-
     def check(self) -> None:
         """Raise `ParameterError` if `features` or `groups` do not return what this class documents."""
         X = np.random.default_rng(0).standard_normal((5, 2))

@@ -118,10 +118,8 @@ def orthonormal_transforms(U: Array, patterns: Mask) -> tuple[Array, Mask]:
     r, p = U.shape[1], patterns.shape[1]
     T, sound = np.zeros((p, r, r)), np.zeros(p, dtype=np.bool_)
     tall = np.flatnonzero(patterns.sum(axis=0) >= r) if r else np.arange(0)
-    size = max(1, CHUNK_BYTES // (3 * (r + 1) ** 2))
-    for start in range(0, len(tall), size):
-        some = tall[start : start + size]
-        sound[some] = _from_cholesky(T, U, patterns, some)
+    for chunk in chunks(len(tall), 3 * (r + 1) ** 2):
+        sound[tall[chunk]] = _from_cholesky(T, U, patterns, tall[chunk])
     doubted = np.zeros(p, dtype=np.bool_)
     for j in np.flatnonzero(~sound) if r else ():  # if r = 0 skip the loop: LAPACK rejects matrices without columns
         part, doubted[j] = _of_rows(U[patterns[:, j]])
@@ -219,7 +217,8 @@ def projection_norms(U: Array, patterns: Mask, v: Array, doubted: Mask | None = 
     return result
 
 
-def _chunks(count: int, bytes_each: int) -> list[slice]:
+def chunks(count: int, bytes_each: int) -> list[slice]:
+    """Return slices of `count` matrices, each of at most CHUNK_BYTES."""
     size = max(1, CHUNK_BYTES // max(1, bytes_each))
     return [slice(start, start + size) for start in range(0, count, size)]
 
@@ -230,7 +229,7 @@ def _full_column_rank(U: Array, patterns: Mask, V: Array) -> Array:
     i, j = np.triu_indices(r)
     outer = U[:, i] * U[:, j]
     result = np.empty(patterns.shape[1])
-    for chunk in _chunks(patterns.shape[1], 16 * (r + 1) ** 2):
+    for chunk in chunks(patterns.shape[1], 16 * (r + 1) ** 2):
         D = patterns[:, chunk].astype(np.float64)
         v = D * V[:, chunk]
         bordered = np.empty((D.shape[1], r + 1, r + 1))
@@ -249,7 +248,7 @@ def _full_row_rank(U: Array, patterns: Mask, V: Array) -> Array:
     n = U.shape[0]
     kernel = U @ U.T
     result = np.empty(patterns.shape[1])
-    for chunk in _chunks(patterns.shape[1], 16 * n * n):
+    for chunk in chunks(patterns.shape[1], 16 * n * n):
         D = patterns[:, chunk].T
         K = np.where(D[:, :, None] & D[:, None, :], kernel, 0.0)
         # put ones on the diagonal for rows outside the pattern, so that all matrices have the same size n

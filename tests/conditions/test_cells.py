@@ -7,6 +7,7 @@ from recovery.conditions.cell_search import bound_over_sides
 from recovery.conditions.oracle import largest_cell
 from recovery.instances.arrangements import enumerate_cells
 from recovery.types import Array, Mask
+from tests.conditions.isometry import row_sum
 from tests.conditions.test_oracle import KINDS, arrangements
 
 
@@ -25,7 +26,7 @@ def test_the_bounds_meet_at_the_largest_norm_over_all_cells(kind: str) -> None:
         if seed % 5 == 0 and len(values) > 1:
             worst = int(values.argmax())
             known, values = cells[:, [worst]], np.delete(values, worst)
-        found = largest_cell(X, lam, linear, known=known)
+        found = largest_cell(row_sum(X, lam, linear), known=known)
         size = float(np.abs(lam) @ np.linalg.norm(X, axis=1)) + (0.0 if linear is None else np.linalg.norm(linear))
         assert found.lower <= values.max() + 1e-11 * size
         assert values.max() <= found.upper + 1e-11 * size
@@ -43,7 +44,7 @@ def test_cells_as_thin_as_rows_are_apart_are_settled(apart: float) -> None:
         weights = rng.standard_normal(4)
         lam = np.concatenate([weights, -weights])
         cells, _ = enumerate_cells(X)
-        largest, found = norms(X, lam, None, cells).max(), largest_cell(X, lam)
+        largest, found = norms(X, lam, None, cells).max(), largest_cell(row_sum(X, lam))
         size = float(np.abs(lam) @ np.linalg.norm(X, axis=1))
         assert largest > 0.1 * np.abs(weights).max()
         assert found.lower <= largest + 1e-11 * size
@@ -56,7 +57,7 @@ def test_the_point_lies_in_the_worst_cell() -> None:
     for seed in range(10):
         rng = np.random.default_rng([4, seed])
         X, lam = rng.standard_normal((30, 6)), rng.standard_normal(30)
-        found = largest_cell(X, lam)
+        found = largest_cell(row_sum(X, lam))
         attained = norms(X, lam, None, (X @ found.point > 0)[:, None])[0]
         assert attained == pytest.approx(found.lower, rel=1e-10)
         H = rng.standard_normal((6, 20_000))
@@ -66,9 +67,9 @@ def test_the_point_lies_in_the_worst_cell() -> None:
 def test_a_limit_of_cells_leaves_valid_bounds() -> None:
     rng = np.random.default_rng(6)
     X, lam = rng.standard_normal((30, 6)), rng.standard_normal(30)
-    settled = largest_cell(X, lam)
+    settled = largest_cell(row_sum(X, lam))
     for nodes in (0, 1, 10, 100, settled.cones):
-        found = largest_cell(X, lam, nodes=nodes)
+        found = largest_cell(row_sum(X, lam), nodes=nodes)
         assert found.cones <= nodes
         assert found.lower <= settled.lower
         assert settled.upper <= found.upper + 1e-12
@@ -78,8 +79,8 @@ def test_a_limit_of_cells_leaves_valid_bounds() -> None:
 def test_values_up_to_a_limit_are_not_looked_for() -> None:
     rng = np.random.default_rng(7)
     X, lam = rng.standard_normal((30, 6)), rng.standard_normal(30)
-    settled = largest_cell(X, lam)
-    above = largest_cell(X, lam, limit=2 * settled.lower)
+    settled = largest_cell(row_sum(X, lam))
+    above = largest_cell(row_sum(X, lam), limit=2 * settled.lower)
     assert above.lower <= settled.lower < above.upper
     assert above.upper == pytest.approx(2 * settled.lower)
     assert above.cones < settled.cones

@@ -10,13 +10,14 @@ import pytest
 from flint import fmpz_mat
 from scipy.optimize import brentq
 
-from recovery.conditions.neural_isometry import neural_isometry, uniform_isometry
+from recovery.conditions.neural_isometry import uniform_isometry
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import NormalizedRelu
 from recovery.methods.isometry import Isometry
 from recovery.programs.architecture import ARCHITECTURES
+from tests.conditions.isometry import neural_isometry
 from tests.suites import first
 
 Pair = tuple[Fraction, Fraction]
@@ -173,7 +174,7 @@ def test_no_verdict_at_a_small_margin_is_false(family: str, decade: int) -> None
             pytest.fail("no draw has this margin")
         X = make(z)
         found = neural_isometry(ARCHITECTURES[name], X, W, np.ones(W.shape[1]), cells(X), linear=family == "linear")
-        assert found.identified
+        assert np.isfinite(found.value)
         assert found.holds is (margin > 0)
         assert found.margin * (2 - found.margin) == pytest.approx(margin, rel=1e-6)
 
@@ -255,7 +256,7 @@ def test_data_are_called_singular_only_in_exact_arithmetic(linear: bool, exact: 
         name = "relu_skip" if linear else "relu"
         w = np.array([[0.0], [1.0], [2.0]])
         found = neural_isometry(ARCHITECTURES[name], X, w, np.ones(1), rng.random((10, 3)) < 0.5, linear=linear)
-        assert not found.identified
+        assert found.value == np.inf
         assert found.holds is (False if exact else None)
         assert (found.reason is None) == exact
 
@@ -266,5 +267,5 @@ def test_images_are_called_dependent_only_in_exact_arithmetic(turn: float, holds
     X = np.vstack([np.eye(4)[:2], -np.eye(4)[2:], [0.0, 0.0, turn, 0.0]])
     W = np.array([[1.0, 2.0, 1.0], [1.0, 1.0, 2.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
     found = neural_isometry(ARCHITECTURES["relu"], X, W, np.ones(3), np.eye(5, dtype=bool), linear=False)
-    assert not found.identified
+    assert found.value == np.inf
     assert found.holds is holds

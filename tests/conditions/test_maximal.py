@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from recovery.conditions.neural_isometry import neural_isometry
 from recovery.conditions.ties import exact_signs, reaches, twins
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.architecture import ARCHITECTURES
+from tests.conditions.isometry import neural_isometry
 
 
 def is_maximal(X: np.ndarray, pattern: np.ndarray) -> bool:

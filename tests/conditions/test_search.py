@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from recovery.conditions.beam import beam_patterns
-from recovery.conditions.neural_isometry import neural_isometry, search_isometry
 from recovery.conditions.oracle import largest_cell
 from recovery.conditions.search import circle_points, most_active, smoothed_search
 from recovery.errors import ParameterError
@@ -16,6 +15,7 @@ from recovery.instances.planted import Linear
 from recovery.methods.isometry import Isometry
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.wendel import theorem5
+from tests.conditions.isometry import dual, neural_isometry, row_sum
 from tests.conditions.test_cells import norms
 from tests.conditions.test_oracle import KINDS, arrangements, drawn
 
@@ -46,7 +46,7 @@ def test_searched_value_is_certified_and_mostly_the_exhaustive_one(architecture:
         X = rng.standard_normal((20, 3))
         W = rng.standard_normal((3, 1))
         full = neural_isometry(ARCHITECTURES[architecture], X, W, np.ones(1), enumerate_cells(X)[0], linear=linear)
-        found = search_isometry(ARCHITECTURES[architecture], X, W, np.ones(1), rng, linear=linear)
+        found = dual(ARCHITECTURES[architecture], X, W, np.ones(1), linear=linear).searched(rng)
         assert np.array_equal(X @ found.point >= 0, found.pattern)
         assert found.value <= full.value + 1e-9
         exact += found.value >= full.value - 1e-9
@@ -67,7 +67,7 @@ def test_the_value_is_that_of_its_pattern_and_never_above_the_largest(kind: str)
             cells, _ = enumerate_cells(X)
         except ParameterError:  # all zero, or rounding decides which cells there are
             continue
-        best = smoothed_search(X, weights, linear, rng, starts=5, known=np.zeros((len(X), 0), dtype=bool))
+        best = smoothed_search(row_sum(X, weights, linear), rng, starts=5, known=np.zeros((len(X), 0), dtype=bool))
         assert best is not None
         assert ((X @ best.point >= 0) == best.pattern).all()
         sums = linear[:, None] + X.T @ (weights[:, None] * np.column_stack([best.pattern, cells]))
@@ -83,7 +83,7 @@ def test_known_patterns_are_left_out() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4, 1))
     known = np.column_stack([X[:, 0] >= 0, X[:, 0] <= 0])
-    assert smoothed_search(X, np.ones(4), None, rng, starts=2, known=known) is None
+    assert smoothed_search(row_sum(X, np.ones(4)), rng, starts=2, known=known) is None
 
 
 def test_the_search_refutes_theorem_5_of_p1_in_most_gaussian_draws() -> None:
@@ -138,7 +138,7 @@ def test_a_beam_wider_than_all_cells_meets_the_best_one(kind: str) -> None:
     looked_at = 0
     for seed, rng, X, weights, cells in arrangements(kind, 8):
         linear = rng.standard_normal(X.shape[1]) * (seed % 2)
-        met = beam_patterns(X, weights, linear, width=4 * cells.shape[1])
+        met = beam_patterns(row_sum(X, weights, linear), width=4 * cells.shape[1])
         size = float(np.abs(weights) @ np.linalg.norm(X, axis=1)) + float(np.linalg.norm(linear))
         if not met:
             assert size == 0.0
@@ -161,7 +161,7 @@ def test_a_narrow_beam_ends_at_the_proved_value_of_larger_arrangements() -> None
         rng = np.random.default_rng([5, seed])
         X, w = rng.standard_normal((24, 8)), rng.standard_normal(8)
         lam = X @ np.linalg.solve(X.T @ X, w / np.linalg.norm(w))
-        true, best = largest_cell(X, lam), beam_patterns(X, lam, width=64)[0]
+        true, best = largest_cell(row_sum(X, lam)), beam_patterns(row_sum(X, lam), width=64)[0]
         assert best.value <= true.upper
         reached += best.value >= true.lower - 1e-9
     assert reached >= 18
@@ -170,11 +170,11 @@ def test_a_narrow_beam_ends_at_the_proved_value_of_larger_arrangements() -> None
 def test_a_known_cell_is_left_out() -> None:
     rng = np.random.default_rng(3)
     X, weights = rng.standard_normal((8, 3)), rng.standard_normal(8)
-    first = beam_patterns(X, weights, width=500)[0]
-    second = beam_patterns(X, weights, width=500, known=first.pattern[:, None])[0]
+    first = beam_patterns(row_sum(X, weights), width=500)[0]
+    second = beam_patterns(row_sum(X, weights), width=500, known=first.pattern[:, None])[0]
     assert (second.pattern != first.pattern).any()
     values = np.sort(norms(X, weights, np.zeros(3), enumerate_cells(X)[0]))
     assert [first.value, second.value] == pytest.approx([values[-1], values[-2]], abs=1e-12)
     one = np.ones((1, 1))
-    assert beam_patterns(one, np.ones(1), width=1, known=np.ones((1, 1), dtype=np.bool_)) == []
-    assert beam_patterns(one, np.zeros(1), width=1) == []
+    assert beam_patterns(row_sum(one, np.ones(1)), width=1, known=np.ones((1, 1), dtype=np.bool_)) == []
+    assert beam_patterns(row_sum(one, np.zeros(1)), width=1) == []

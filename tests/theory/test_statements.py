@@ -9,7 +9,6 @@ from scipy.integrate import quad
 from scipy.optimize import brentq, linprog
 from scipy.stats import norm
 
-from recovery.conditions.neural_isometry import neural_isometry
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.arrangements import cell_count, enumerate_cells
 from recovery.instances.draw import Setting, draw
@@ -21,6 +20,7 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.mixture import split_bound, split_probability
 from recovery.theory.moments import half_space_moment
 from recovery.theory.wendel import theorem7_failure, wendel
+from tests.conditions.isometry import neural_isometry
 from tests.conditions.test_maximal import is_maximal
 
 

@@ -18,7 +18,7 @@ from recovery.conditions.balls import Unproved, at_rising_precision, below_one, 
 from recovery.conditions.cell_search import bound_over_sides
 from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.oracle import TOLERANCE, Difference, difference
-from recovery.conditions.planes import spreads
+from recovery.conditions.planes import RowSum, spreads
 from recovery.extras.proofs.dual_sums import DualSums, check_own, checked_sums
 from recovery.extras.proofs.leaves import ABOVE, bounds_of_leaves, check_search, grown_tree
 from recovery.types import Array, Index, Mask
@@ -58,7 +58,7 @@ def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
 
 def _floats(sums: DualSums) -> Difference | None:
     weights = np.array([0.0 if t.contains(0) else float(t.mid()) for t in sums.weights])
-    return difference(np.array([*map(middle, sums.rows)]), weights, middle(sums.linear))
+    return difference(RowSum(np.array([*map(middle, sums.rows)]), weights, middle(sums.linear)))
 
 
 def search_tree(f: Difference, known: Mask | None, floor: float, nodes: int) -> tuple[Index, Array]:
