@@ -122,7 +122,10 @@ def compiled(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return lambda function: Compiled(function, options)
 
 
-@compiled(fastmath=SUMS_IN_ANY_ORDER)
+in_any_order = compiled(fastmath=SUMS_IN_ANY_ORDER)
+
+
+@in_any_order
 def dot(a: Any, b: Any) -> float:
     """Return the sum of a[k] * b[k] over the entries of a; b may be longer."""
     total = 0.0

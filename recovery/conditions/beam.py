@@ -8,13 +8,11 @@ them do. A `width` of at least the number of partial cells visits every cell. Th
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
+from recovery.compiled import dot, in_any_order
 from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.planes import RowSum, planes_of
 from recovery.conditions.search import BestPattern
 from recovery.types import Array, Mask
-
-_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
 def beam_patterns(total: RowSum, *, width: int, known: Mask | None = None) -> list[BestPattern]:
@@ -30,7 +28,7 @@ def beam_patterns(total: RowSum, *, width: int, known: Mask | None = None) -> li
     return [BestPattern(*each) for each in zip(patterns.T, total.norms(patterns).tolist(), points, strict=True)]
 
 
-@_compiled
+@in_any_order
 def _beam(
     normals: Array, halves: Array, start: Array, vectors: Array, values: Array, known: Array, width: int
 ) -> Array:

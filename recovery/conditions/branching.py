@@ -12,7 +12,7 @@ independent proof uses these numbers and nothing else (`recovery.extras.proofs.e
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
+from recovery.compiled import dot, in_any_order
 from recovery.conditions.cones import bound_over_cone
 from recovery.conditions.normalised import bound_over_images
 from recovery.types import Array, Mask
@@ -24,10 +24,8 @@ BOUND, KNOWN = -1, -2
 """Recorded for a leaf that its numbers bound, and for one that is a known cell. For a node that splits at x_i, i + m is
 recorded if its active side is searched first, otherwise i."""
 
-_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
-
-@_compiled
+@in_any_order
 def _value(rows: Array, m: int, c: Array, normalised: bool, u: Array) -> float:
     """Return f(u) / ||u||, or c.a / ||a||; rows: the x_i and the z_j, m: the number of the x_i."""
     total, square = 0.0, 0.0
@@ -45,7 +43,7 @@ def _value(rows: Array, m: int, c: Array, normalised: bool, u: Array) -> float:
     return total / np.sqrt(square) if square > 0.0 else 0.0
 
 
-@_compiled
+@in_any_order
 def _is_known(known: Mask, up: Array, u: Array) -> bool:
     """Return whether u lies in one of the `known` cells (k, m) of the x_i."""
     for t in range(len(known)):
@@ -60,7 +58,7 @@ def _is_known(known: Mask, up: Array, u: Array) -> bool:
     return False
 
 
-@_compiled
+@in_any_order
 def branch(  # type: ignore[no-untyped-def]
     up: Array,
     down: Array,

@@ -15,7 +15,7 @@ A leaf is exact.
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
+from recovery.compiled import dot, in_any_order
 from recovery.types import Array, Codes
 
 THIN = 1e-12
@@ -25,10 +25,8 @@ STEPS = 4
 ABOVE = 1.0 + 1e-15
 """Smallest ratio of mu to max q / tau: a few units in the last place."""
 
-_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
-
-@_compiled
+@in_any_order
 def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: float) -> tuple[float, float, float]:
     """Return an upper bound on max {v.u + sqrt(u.Q u): ||u|| <= 1}, and the mu and tau that give it (see the module).
 
@@ -90,7 +88,7 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
     return best, of_best[0], of_best[1]
 
 
-@_compiled
+@in_any_order
 def _nearest_of_hull(normals: Array, sides: Codes, chosen: Array, y: Array, z: Array, Q: Array) -> bool:
     """Compute the point z of the affine hull of the chosen signed normals nearest to 0, and its weights y.
 
@@ -134,7 +132,7 @@ def _nearest_of_hull(normals: Array, sides: Codes, chosen: Array, y: Array, z: A
     return True
 
 
-@_compiled
+@in_any_order
 def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
     """Find z with sides_i normals_i.z > 0 for i < m. Return 1 if found, 0 if none exists, -1 if rounding decides."""
     d = normals.shape[1]
@@ -194,7 +192,7 @@ def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
     return -1
 
 
-@_compiled
+@in_any_order
 def search_cells(  # type: ignore[no-untyped-def]
     normals: Array,
     halves: Array,

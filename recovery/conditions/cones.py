@@ -13,7 +13,7 @@ a. Rows get sides in their order, so that all nodes of one depth have the same o
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
+from recovery.compiled import dot, in_any_order
 from recovery.conditions.cell_search import bound_over_sides
 from recovery.types import Array, Codes
 
@@ -22,10 +22,8 @@ SWEEPS = 20
 ENOUGH = 1e-3
 """A relative decrease of ||z||^2 below this in one sweep ends the descent over a cone, but not over one cell."""
 
-_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
-
-@_compiled
+@in_any_order
 def _assembled(up: Array, down: Array, c: Array, squares: Array, depth: int, numbers: Array, z: Array) -> float:
     """Compute z from its numbers, in place, so that rounding errors do not grow with depth; return their bound.
 
@@ -47,7 +45,7 @@ def _assembled(up: Array, down: Array, c: Array, squares: Array, depth: int, num
     return 1e-15 * (m + q + 1) * weight
 
 
-@_compiled
+@in_any_order
 def _sweep(up: Array, down: Array, squares: Array, side: Codes, depth: int, numbers: Array, z: Array) -> None:
     """Shorten z by one sweep over its numbers; both are changed in place."""
     m = len(up)
@@ -68,7 +66,7 @@ def _sweep(up: Array, down: Array, squares: Array, side: Codes, depth: int, numb
                 z[k] -= step * down[j, k]
 
 
-@_compiled
+@in_any_order
 def bound_over_cone(
     up: Array,
     down: Array,

@@ -14,7 +14,7 @@ Rockafellar, SIAM J. Control Optim. 14 (1976). The numbers of a node are y and v
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, dot
+from recovery.compiled import dot, in_any_order
 from recovery.types import Array, Codes
 
 FIRST, SHARPER, SHARPEST = 100.0, 2.0, 1e3
@@ -26,10 +26,8 @@ STATIONARY, SMALL = 1e-13, 1e-11
 OVER = 1e-12
 """Squared over-estimates of a row up to this are rounding."""
 
-_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
-
-@_compiled
+@in_any_order
 def _slope(c: float, side: int, u: float, m: float) -> tuple[float, float]:
     """Return y, half the slope of the envelope at u, and its derivative. side: 1 for a row that is on, -1 off, 0 open.
 
@@ -48,7 +46,7 @@ def _slope(c: float, side: int, u: float, m: float) -> tuple[float, float]:
     return (m * (u - inner), m / (1.0 + m)) if inner > 0.0 else (m * u, m)
 
 
-@_compiled
+@in_any_order
 def _gradient(
     base: Array, c: Array, side: Codes, shift: Array, m: float, v: Array, y: Array, bend: Array, g: Array
 ) -> float:
@@ -62,7 +60,7 @@ def _gradient(
     return np.sqrt(np.sum(g * g))
 
 
-@_compiled
+@in_any_order
 def _stationary(base: Array, c: Array, side: Codes, shift: Array, m: float, v: Array, y: Array) -> float:
     """Minimise the sum of the rows' envelopes of sharpness m over v by Newton's method; return ||B^T y||.
 
@@ -97,7 +95,7 @@ def _stationary(base: Array, c: Array, side: Codes, shift: Array, m: float, v: A
     return size
 
 
-@_compiled
+@in_any_order
 def bound_over_images(
     base: Array, c: Array, side: Codes, numbers: Array, attempt: int, goal: float, u: Array
 ) -> tuple[float, int]:

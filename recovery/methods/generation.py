@@ -71,7 +71,9 @@ def patterns_proved(row: Measurement, kind: str) -> str | None:
 
     Planted weights that are not the unique optimum over some patterns are not the unique optimum over all patterns.
     """
-    if row.verdict in (None, "undecided"):
+    if row.verdict is None:  # an optimum with noise or a penalty
+        return "all" if kind == "all" and row.certificate == "gap" else None
+    if row.verdict == "undecided":
         return None
     return "all" if kind == "exhaustive" or row.verdict != "recovered" else kind
 
@@ -163,7 +165,7 @@ def over_all_patterns(problem: PlantedProgram, judge: Judge, beam: int | None = 
     state = judge(grown)
     if state.decision.verdict in ("not_unique", "undecided") and found.lam is None and grown.small:
         # column generation may have had no dual to start from; solving the program over all patterns needs none
-        grown, optimum = optimum_over_all(grown, "auto")
+        grown, optimum = optimum_over_all(grown)
         state = decide(grown, (settle,), replace(optimum, decision=state.decision))
     decision = state.decision
     if decision.verdict == "recovered":
@@ -250,22 +252,16 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
     return problem.over(_grown(problem, solver, beam=beam)[0])
 
 
-def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, State]:
+def optimum_over_all(problem: PlantedProgram) -> tuple[PlantedProgram, State]:
     """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached.
 
     Return the program over these patterns, and the state with its solution, whose certificate has a dual that is
     feasible for all patterns because of the bounds on the largest dual norm, and with the decision of `optimal`.
     """
-    patterns, _, found, bounds = _grown(problem, solver, nodes=problem.instance.setting.patterns.nodes)
+    patterns, _, found, bounds = _grown(problem, "auto", nodes=problem.instance.setting.patterns.nodes)
     problem, state = problem.over(patterns), State()
     state.take(found, bounds)
     return problem, decide(problem, (optimal,), state)
-
-
-def optimum_row(problem: PlantedProgram, state: State) -> Measurement:
-    """Return the row of an optimum over all patterns."""
-    row = state.row(problem)
-    return row.having(patterns_proved="all") if row.certificate == "gap" else row
 
 
 def _grown(problem: PlantedProgram, solver: str, *, nodes: int | None = None, beam: int | None = None) -> Grown:

@@ -21,7 +21,6 @@ from recovery.methods.columns import SOLUTION, SOLVED, Columns, select
 from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind, solve
 from recovery.methods.generation import (
     optimum_over_all,
-    optimum_row,
     over_all_patterns,
     over_searched_patterns,
     patterns_proved,
@@ -183,8 +182,9 @@ class MinNorm(ConvexMethod):
         kind, problem = instance.setting.patterns.kind, self.drawn_problem(instance, architecture)
         only_verdict = self.solver == "auto" and not self.distances
         if kind == "all" and not problem.noiseless:
-            return optimum_row(*optimum_over_all(problem, self.solver))
-        if kind == "all":
+            problem, state = optimum_over_all(problem)
+            row = state.row(problem)
+        elif kind == "all":
             row = over_all_patterns(problem, self._judge, self.beam)
         elif only_verdict and kind == "searched" and self.program == "exact" and problem.noiseless:
             row = over_searched_patterns(problem, self._judge)
@@ -287,11 +287,12 @@ class Regularized(ConvexMethod):
         problem = self.problem(instance, architecture)
         state = State()
         if instance.setting.patterns.kind == "all":
-            problem, state = optimum_over_all(problem, self.solver)
-            row = optimum_row(problem, state)
+            problem, state = optimum_over_all(problem)
         else:
             state.take(solve(problem.program, self.solver))
-            row = decide(problem, (optimal,), state).row(problem)
+            state = decide(problem, (optimal,), state)
+        row = state.row(problem)
+        row["patterns_proved"] = patterns_proved(row, instance.setting.patterns.kind)
         if row.certificate != "gap":
             row.unmeasured["support_recovered"] = "no optimum is proved"
             return row

@@ -6,6 +6,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.planted import Neurons
 from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.programs.networks import network_of
 from recovery.programs.program import Program
 from recovery.types import Array
 
@@ -45,23 +46,12 @@ def absolute_distance(program: Program, W: Array, planted: Array) -> float:
     return float(np.linalg.norm(w[support] - wanted[support]))
 
 
-def prediction(program: Program, W: Array, architecture: Architecture, X: Array) -> Array | None:
-    """Return f(X) = X w_0 + sum_k sigma_k activation(X w_k) on other data X (n, d), (n,). Source: P1, section VII.
-
-    None for normalised architectures, whose weights are coordinates in bases of the training data.
-    """
-    if architecture.normalized:
-        return None
-    F, groups = architecture.features(X), program.groups
-    active = np.flatnonzero(W.any(axis=1))
-    neurons = active[active > 0] if groups.linear else active
-    values = groups.activate(F @ W[neurons].T) @ program.signs[neurons]
-    return values + F @ W[0] if groups.linear else values
-
-
 def test_distance(program: Program, W: Array, architecture: Architecture, instance: Instance) -> float | None:
-    """Return ||f(X) - f*(X)|| on the test draw of the instance; None without one or without a prediction."""
-    if instance.test is None:
+    """Return ||f(X) - f*(X)|| of the network of these weights on the test draw of the instance (P1, section VII).
+
+    None without a draw, and for normalised architectures, whose weights are coordinates in bases of the training data.
+    """
+    if instance.test is None or architecture.normalized:
         return None
-    predicted = prediction(program, W, architecture, instance.test)
-    return None if predicted is None else float(np.linalg.norm(predicted - instance.planted.labels(instance.test)))
+    predicted = network_of(program, W, architecture).predict(instance.test)
+    return float(np.linalg.norm(predicted - instance.planted.labels(instance.test)))

@@ -5,7 +5,6 @@ and all widths, is the optimum of the exact program over all patterns (P1, (9) a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,10 @@ from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
 from recovery.instances.planted import Linear, Neurons
 from recovery.methods.columns import select
-from recovery.methods.convex import PlantedProgram
-from recovery.methods.generation import optimum_over_all
 from recovery.methods.method import Measurement
-from recovery.methods.representation import check_representable, prediction
+from recovery.methods.own_data import OptimalNetwork, optimum
+from recovery.methods.representation import check_representable
 from recovery.programs.architecture import Architecture
-from recovery.programs.certificate import active_groups
 from recovery.training.descent import Descent
 from recovery.training.models import Empirical, Parameters, predict
 from recovery.training.passes import SMALLEST_NORM
@@ -207,17 +204,7 @@ EXCESS = select(
 """Columns of a training run that is compared with the global optimum."""
 
 
-@dataclass(frozen=True)
-class Optimum:
-    """Objective of the best network, a proved lower bound, its number of neurons, its predictions on the test draw."""
-
-    objective: float
-    lower: float
-    neurons: int
-    predicted: Array | None
-
-
-_optima: dict[tuple[bytes, bytes, Architecture, float], Optimum] = {}
+_optima: dict[tuple[bytes, bytes, Architecture, float], OptimalNetwork] = {}
 
 
 def check_excess(setting: Setting, architecture: Architecture) -> None:
@@ -228,22 +215,14 @@ def check_excess(setting: Setting, architecture: Architecture) -> None:
         raise ParameterError(f"method.excess needs patterns: {{kind: all}}, found {setting.patterns.kind}")
 
 
-def optimum(instance: Instance, architecture: Architecture, beta: float) -> Optimum:
+def best_network(instance: Instance, architecture: Architecture, beta: float) -> OptimalNetwork:
     """Return the optimum of the training problem of an instance; each draw is solved once per process."""
     draw = instance.X.tobytes(), instance.y.tobytes(), architecture, beta
-    if draw in _optima:
-        return _optima[draw]
-    problem, state = optimum_over_all(PlantedProgram.of(instance, architecture, "exact", beta), "auto")
-    assert state.found is not None
-    test, W, certificate = instance.test, state.found.solution.W, state.found.certificate
-    if len(_optima) == KEPT:
-        _optima.clear()
-    _optima[draw] = Optimum(
-        certificate.objective,
-        certificate.dual_objective,
-        int(active_groups(problem.program.norms(W)[int(problem.program.groups.linear) :]).sum()),
-        None if test is None else prediction(problem.program, W, architecture, test),
-    )
+    if draw not in _optima:
+        if len(_optima) == KEPT:
+            _optima.clear()
+        nodes = instance.setting.patterns.nodes
+        _optima[draw] = optimum(instance.X, instance.y, architecture, beta, "all", nodes=nodes)
     return _optima[draw]
 
 
@@ -251,21 +230,23 @@ def with_excess(
     row: Measurement, instance: Instance, parameters: Parameters, loss: Empirical, beta: float
 ) -> Measurement:
     """Return the row of a trained network with the columns `EXCESS`, for these parameters and this regularised loss."""
-    best = optimum(instance, parameters.architecture, beta)
+    best = best_network(instance, parameters.architecture, beta)
     reached = loss(parameters, parameters.like())
+    low, high = best.excess(reached)
     row = row.having(
         excess=reached / best.objective - 1.0,
-        excess_low=max(reached / best.objective - 1.0, 0.0),
-        excess_high=reached / best.lower - 1.0 if best.lower > 0 else None,
+        excess_low=low,
+        excess_high=_finite(high),
         optimum=best.objective,
         optimum_gap=1.0 - best.lower / best.objective,
-        optimum_neurons=best.neurons,
+        optimum_neurons=len(best.network.inner),
         stationarity=stationarity(loss, parameters),
     )
     row.unmeasured["excess_high"] = "the proved lower bound is 0"
-    if best.predicted is None or instance.test is None:
+    if instance.test is None:
         return row
+    predicted = best.network.predict(instance.test)
     return row.having(
-        optimum_test_distance=float(np.linalg.norm(best.predicted - instance.planted.labels(instance.test))),
-        function_distance=float(np.linalg.norm(best.predicted - predict(parameters, instance.test)[:, 0])),
+        optimum_test_distance=float(np.linalg.norm(predicted - instance.planted.labels(instance.test))),
+        function_distance=float(np.linalg.norm(predicted - predict(parameters, instance.test)[:, 0])),
     )

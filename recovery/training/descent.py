@@ -10,6 +10,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from recovery.training.models import Empirical, Parameters
 from recovery.training.optimizers import Optimizer, Schedule
+from recovery.training.passes import train
 from recovery.types import Array
 
 DIVERGED = 1e8
@@ -25,8 +26,6 @@ class Objective(Protocol):
 Ending = Literal["epochs", "flat", "target", "stationary", "diverged"]
 """Why the loop ended: all epochs were run; the loss stopped falling; the loss reached its target; the norm of the
 gradient fell below its tolerance; loss or gradient grew beyond bounds or stopped being a number."""
-ENDINGS: tuple[Ending | None, ...] = (None, "epochs", "target", "stationary", "diverged")
-"""How a loop over the whole data ended (`recovery.training.passes.train`); None if it has not."""
 CHUNK = 10_000
 """Epochs whose rates are computed at a time."""
 
@@ -94,68 +93,68 @@ def descend(
     return Descent(parameters, run.loss, run.size, run.epoch, stop, record)
 
 
+@dataclass
 class _Run:
-    """The state of a run: its epoch, and the loss and the gradient norm there."""
+    """A run of `descend`: its epoch, and the loss and the gradient norm there. first: the first loss."""
 
-    def __init__(
-        self,
-        objective: Objective,
-        parameters: Parameters,
-        optimizer: Optimizer,
-        schedule: Schedule,
-        limits: Budget,
-        train_outer: bool,
-        reset_state: bool,
-        batches: Callable[[], Iterable[Objective]] | None,
-    ) -> None:
-        self.objective, self.parameters, self.optimizer, self.schedule = objective, parameters, optimizer, schedule
-        self.limits, self.reset_state, self.batches = limits, reset_state, batches
-        self.gradient = parameters.like()
-        self.theta, self.slope = parameters.trainable(train_outer), self.gradient.trainable(train_outer)
-        self.epoch = self.step = 0
-        self.loss = self.size = 0.0
-        self.first: float | None = None
-        self.whole = isinstance(objective, Empirical) and batches is None
+    objective: Objective
+    parameters: Parameters
+    optimizer: Optimizer
+    schedule: Schedule
+    limits: Budget
+    train_outer: bool
+    reset_state: bool
+    batches: Callable[[], Iterable[Objective]] | None
+    epoch: int = 0
+    step: int = 0
+    loss: float = 0.0
+    size: float = 0.0
+    first: float | None = None
+
+    def __post_init__(self) -> None:
+        self.gradient = self.parameters.like()
+        self.theta, self.slope = (each.trainable(self.train_outer) for each in (self.parameters, self.gradient))
 
     def advance(self, until: int) -> Ending | None:
         """Run to the epoch `until` at most, and measure there; return how training ended, None if it has not."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            ended = self._in_one_loop(until) if self.whole else self._by_steps(until)
+            if isinstance(self.objective, Empirical) and self.batches is None:
+                self._in_one_loop(self.objective, until)
+            else:
+                self._by_steps(until)
         self.first = self.loss if self.first is None else self.first
-        return ended
+        return self._end()
 
-    def _in_one_loop(self, until: int) -> Ending | None:
-        assert isinstance(self.objective, Empirical)
+    def _end(self) -> Ending | None:
+        first = self.loss if self.first is None else self.first
+        if not (isfinite(self.loss) and isfinite(self.size)) or self.loss > DIVERGED * first > 0:
+            return "diverged"
+        return _limit_met(self.loss, self.size, self.epoch, self.limits)
+
+    def _in_one_loop(self, objective: Empirical, until: int) -> None:
         steps = np.arange(self.epoch, max(until, self.epoch + 1), dtype=np.float64)
         rates = np.array(np.broadcast_to(self.schedule(steps), steps.shape), dtype=np.float64)
         state, rule = self.optimizer.for_one_loop(self.theta)
-        limits = self.limits
+        target, tolerance = self.limits.target_loss, self.limits.tolerance
         bounds = (
-            limits.epochs,
-            -np.inf if limits.target_loss is None else limits.target_loss,
-            -1.0 if limits.tolerance is None else limits.tolerance,
+            -np.inf if target is None else target,
+            -1.0 if tolerance is None else tolerance,
             DIVERGED * self.first if self.first else np.inf,
         )
-        self.epoch, self.loss, self.size, ended, self.optimizer.count = self.objective.train(
-            self.parameters,
-            self.gradient,
-            (self.theta, self.slope),
-            (state, (*rule, self.reset_state), rates),
-            ((self.epoch, until, self.first is not None), bounds),
-        )
-        return ENDINGS[ended]
+        network = objective.network(self.parameters, self.gradient)
+        flat, span = (self.parameters.flat, self.gradient.flat), (self.epoch, until, self.first is not None)
+        method = state, (*rule, self.reset_state), rates
+        ended = train(self.theta, self.slope, *flat, network, objective.terms, *method, span, bounds)
+        self.epoch, self.loss, self.size, self.optimizer.count = ended
 
-    def _by_steps(self, until: int) -> Ending | None:
+    def _by_steps(self, until: int) -> None:
         measured = self.first is not None
         while True:
             if not measured:
                 self.loss = self.objective(self.parameters, self.gradient)
                 self.size = float(np.sqrt(self.slope.dot(self.slope)))  # faster than np.linalg.norm, the same value
-                stop = _stop(
-                    self.loss, self.size, self.loss if self.first is None else self.first, self.epoch, self.limits
-                )
-                if stop is not None or self.epoch == until:
-                    return stop
+                if self._end() is not None or self.epoch == until:
+                    return
             measured = False
             if self.reset_state:
                 self.optimizer.reset()
@@ -169,12 +168,6 @@ class _Run:
 
 def _recorded(epoch: int, every: int) -> bool:
     return epoch % every == 0 or (epoch < every and epoch & (epoch - 1) == 0)
-
-
-def _stop(loss: float, size: float, first: float, epoch: int, limits: Budget) -> Ending | None:
-    if not (isfinite(loss) and isfinite(size)) or loss > DIVERGED * first > 0:
-        return "diverged"
-    return _limit_met(loss, size, epoch, limits)
 
 
 def _limit_met(loss: float, size: float, epoch: int, limits: Budget) -> Ending | None:
@@ -214,13 +207,8 @@ def lbfgs(objective: Objective, parameters: Parameters, limits: Budget) -> Desce
 
     while stop is None:
         at_start = loss
-        options: Any = {
-            "maxiter": limits.epochs,
-            "maxfun": 100 * limits.epochs,
-            "maxcor": PAIRS,
-            "ftol": 0.0,
-            "gtol": 0.0,
-        }
+        most = {"maxiter": limits.epochs, "maxfun": 100 * limits.epochs}
+        options: Any = {**most, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0}
         end = minimize(fun, parameters.flat.copy(), jac=True, method="L-BFGS-B", callback=after_step, options=options)
         loss, _ = fun(end.x)
         if stop is None and not at_start - loss >= LEAST_FALL * loss:  # type: ignore[redundant-expr] # after_step sets it

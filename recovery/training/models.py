@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from recovery.programs.architecture import Architecture
-from recovery.training.passes import SMALLEST_NORM, empirical, train
+from recovery.training.passes import SMALLEST_NORM, empirical
 from recovery.types import Array, Rng
 
 
@@ -122,11 +122,11 @@ class Empirical:
         dtype: type[np.floating] = np.float64,
         penalty: float = 0.0,
     ) -> None:
-        self.factor, self.penalty = factor, penalty
         (n, d), r = X.shape, Y.shape[1]
         self.X, self.Y = np.empty((n, d), dtype), np.empty((r, n), dtype)
         self.load(X, Y)
         self.work = np.empty((k, n), dtype), np.empty(k, dtype), np.empty((r, n), dtype), np.empty((1, n), dtype)
+        self.terms = factor, float(penalty)
 
     def load(self, X: Array, Y: Array) -> None:
         """Replace the rows and labels by others, as many as before."""
@@ -134,15 +134,11 @@ class Empirical:
 
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
         """Return the loss at `parameters` and write its gradient into `gradient`."""
-        flat, parts, data = (parameters.flat, gradient.flat), (parameters.parts, gradient.parts), (self.X, self.Y)
-        return float(empirical(*flat, *parts, data, self.work, self.factor, float(self.penalty)))
+        return float(empirical(parameters.flat, gradient.flat, *self.network(parameters, gradient), *self.terms))
 
-    def train(self, parameters: Parameters, gradient: Parameters, trained: Any, method: Any, limits: Any) -> Any:
-        """Train by full-batch steps in one compiled loop: `recovery.training.passes.train`."""
-        network = parameters.parts, gradient.parts, (self.X, self.Y), self.work
-        terms = self.factor, float(self.penalty)
-        (theta, slope), (state, rule, rates), (span, bounds) = trained, method, limits
-        return train(theta, slope, parameters.flat, gradient.flat, network, terms, state, rule, rates, span, bounds)
+    def network(self, parameters: Parameters, gradient: Parameters) -> Any:
+        """Return the parts, slopes, data and work of `recovery.training.passes.empirical`."""
+        return parameters.parts, gradient.parts, (self.X, self.Y), self.work
 
 
 class Minibatches:

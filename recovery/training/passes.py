@@ -198,14 +198,15 @@ def train(  # type: ignore[no-untyped-def]
     span,
     limits,
 ):
-    """Train by full-batch steps of one rule; return the epoch, the loss, the norm of the gradient, and how it ended.
+    """Train by full-batch steps of one rule until a limit is met.
+
+    Return the epoch, the loss and the norm of the gradient there, and the number of steps.
 
     theta, slope: the trained parts of flat and gradient. network: the parts, slopes, data and work of `empirical`;
     terms: its factor and penalty. state: first, second and scale of Adam, or velocity twice and the scaling. rule:
     whether it is Adam, decay, whether that is decoupled, betas, epsilon, momentum, the number of steps taken, whether
     to forget the state at each epoch. rates: from epoch span[0] on. span: the first epoch, the last one, and whether
-    the gradient there is known. limits: epochs, target loss, tolerance, and the loss above which training diverges.
-    Ended: 0 at the last epoch of the span, 1 epochs, 2 target, 3 stationary, 4 diverged. Then the number of steps.
+    the gradient there is known. limits: target loss, tolerance, and the loss above which training diverges.
     """
     parts, slopes, data, work = network
     first, second, scale = state
@@ -219,16 +220,9 @@ def train(  # type: ignore[no-untyped-def]
             for j in range(len(slope)):
                 size += slope[j] * slope[j]
             size = np.sqrt(size)
-            if not (np.isfinite(loss) and np.isfinite(size)) or loss > limits[3]:
-                return epoch, loss, size, 4, count
-            if loss <= limits[1]:
-                return epoch, loss, size, 2, count
-            if size <= limits[2]:
-                return epoch, loss, size, 3, count
-            if epoch >= limits[0]:
-                return epoch, loss, size, 1, count
-            if epoch == span[1]:
-                return epoch, loss, size, 0, count
+            lost = not (np.isfinite(loss) and np.isfinite(size)) or loss > limits[2]
+            if lost or loss <= limits[0] or size <= limits[1] or epoch == span[1]:
+                return epoch, loss, size, count
         known = False
         if forgets:
             count = 0

@@ -95,7 +95,7 @@ def stationarity(loss: Empirical, parameters: Parameters) -> float:
     gradient = parameters.like()
     loss(parameters, gradient)
     X, W, v = loss.X, parameters["W"], parameters["V"][:, 0]
-    residual = 2.0 * loss.factor * (outputs(parameters, X)[:, 0] - loss.Y[0])
+    residual = 2.0 * loss.terms[0] * (outputs(parameters, X)[:, 0] - loss.Y[0])
     total = float(np.vdot(gradient.flat, gradient.flat) - np.vdot(gradient["W"], gradient["W"]))
     lengths = np.linalg.norm(X, axis=1)
     for w, weight, slope in zip(W, v, gradient["W"], strict=True):

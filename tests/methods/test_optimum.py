@@ -10,7 +10,7 @@ from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
 from recovery.methods.convex import PlantedProgram, solve
-from recovery.methods.generation import ALLOWED, largest_dual, optimum_over_all, optimum_row
+from recovery.methods.generation import ALLOWED, largest_dual, optimum_over_all, patterns_proved
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from tests.suites import first
@@ -70,13 +70,13 @@ def test_bad_rows_give_a_bound_that_holds(kind: str, spoil: str) -> None:
     spoiled = replace(instance, X=X, y=y, signal=y)
     patterns, _ = enumerate_cells(X)
     spoiled = spoiled.with_patterns(patterns[:, :2])
-    found = optimum_over_all(PlantedProgram.of(spoiled, SKIP, kind, 0.1), "auto")
+    found = optimum_over_all(PlantedProgram.of(spoiled, SKIP, kind, 0.1))
     every = solve(PlantedProgram.of(spoiled.with_patterns(patterns), SKIP, kind, 0.1).program, "auto").certificate
     assert found[1].found is not None
     certificate = found[1].found.certificate
     assert certificate.dual_objective <= every.objective * (1 + 1e-9)
     assert certificate.objective >= every.dual_objective * (1 - 1e-9)
-    assert certificate.proves_optimal == (optimum_row(*found).patterns_proved == "all")
+    assert certificate.proves_optimal == (patterns_proved(found[1].row(found[0]), "all") == "all")
 
 
 @pytest.mark.parametrize("kind", ["gated", "exact"])
@@ -84,7 +84,7 @@ def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(kind: str) -> 
     """With the dual norm at most M, the lower bound is the dual at c lam, c = beta / M."""
     instance = drawn("all", 24, 6, SKIP, 0)
     instance = replace(instance, setting=replace(instance.setting, patterns=Patterns(kind="all", nodes=1)))
-    found = optimum_over_all(PlantedProgram.of(instance, SKIP, kind, 0.01), "auto")
+    found = optimum_over_all(PlantedProgram.of(instance, SKIP, kind, 0.01))
     problem, state = found
     assert state.found is not None
     solution, certificate = state.found.solution, state.found.certificate
@@ -97,7 +97,7 @@ def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(kind: str) -> 
     assert M > 0.01
     c = 0.01 / M
     assert certificate.dual_objective == pytest.approx(c * y @ lam - c**2 / 2 * lam @ lam, rel=1e-12)
-    assert optimum_row(*found).verdict == "undecided"
+    assert found[1].row(found[0]).verdict == "undecided"
 
 
 def test_the_skip_connection_counts() -> None:

@@ -19,6 +19,7 @@ from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.types import Array, Index, Mask
+from tests.conditions.isometry import row_sum
 from tests.conditions.test_oracle import KINDS, by_enumeration, drawn
 from tests.methods.laws import SPOILED, Spoiled
 from tests.suites import first
@@ -29,7 +30,7 @@ GATED = MinNorm(program="gated")
 
 def difference_of(seed: int, n: int = 7, d: int = 3) -> Difference:
     rng = np.random.default_rng([3, seed])
-    f = difference(rng.standard_normal((n, d)), rng.standard_normal(n))
+    f = difference(row_sum(rng.standard_normal((n, d)), rng.standard_normal(n)))
     assert f is not None
     return f
 
@@ -52,7 +53,7 @@ def test_the_bound_over_all_leaves_is_above_every_cell(kind: str) -> None:
         rng = np.random.default_rng([3, seed])
         X, weights = drawn(kind, rng), rng.standard_normal(12)
         weights = weights[: len(X)]
-        f = difference(X, weights)
+        f = difference(row_sum(X, weights))
         if f is None:
             assert not X.any()
             continue

@@ -14,7 +14,7 @@ from recovery.methods.convex import PlantedProgram
 from recovery.methods.generation import optimum_over_all
 from recovery.methods.method import Measurement
 from recovery.methods.train import Train
-from recovery.methods.trained import optimum
+from recovery.methods.trained import best_network
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.networks import network_of
 from recovery.training.descent import Budget, lbfgs
@@ -79,7 +79,7 @@ def test_the_network_of_the_program_is_stationary_and_has_no_excess() -> None:
     for seed in range(4):
         inst = instance(12, 3, seed)
         problem = PlantedProgram.of(inst, ARCHITECTURES["relu"], "exact", BETA)
-        problem, state = optimum_over_all(problem, "auto")
+        problem, state = optimum_over_all(problem)
         assert state.found is not None
         certificate = state.found.certificate
         network = network_of(problem.program, state.found.solution.W, ARCHITECTURES["relu"])
@@ -89,7 +89,7 @@ def test_the_network_of_the_program_is_stationary_and_has_no_excess() -> None:
         gradient = parameters.like()
         assert loss(parameters, gradient) == pytest.approx(certificate.objective, rel=1e-8)
         assert stationarity(loss, parameters) < 1e-3 * (1 + np.linalg.norm(gradient.flat))
-        assert optimum(inst, ARCHITECTURES["relu"], BETA).objective == pytest.approx(certificate.objective)
+        assert best_network(inst, ARCHITECTURES["relu"], BETA).objective == pytest.approx(certificate.objective)
 
 
 def test_stationarity_is_the_norm_of_the_gradient_away_from_kinks_and_less_at_them() -> None:
@@ -156,9 +156,9 @@ def test_draws_that_differ_have_optima_of_their_own() -> None:
     one, two = (instance(10, 2, seed, Linear()) for seed in (0, 1))  # a linear neuron makes use of a skip connection
     relu, skip = ARCHITECTURES["relu"], ARCHITECTURES["relu_skip"]
     four = ((one, relu, 0.1), (two, relu, 0.1), (one, skip, 0.1), (one, relu, 0.2))
-    values = {round(optimum(*each).objective, 6) for each in four}
+    values = {round(best_network(*each).objective, 6) for each in four}
     assert len(values) == 4
-    assert optimum(one, relu, 0.1) is optimum(instance(10, 2, 0, Linear()), relu, 0.1)
+    assert best_network(one, relu, 0.1) is best_network(instance(10, 2, 0, Linear()), relu, 0.1)
 
 
 @pytest.mark.parametrize(
