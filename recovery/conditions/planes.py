@@ -1,15 +1,10 @@
-"""Planes of an arrangement, from rows and a dual point, for the maximum of ||c + sum_{i in D} t_i x_i|| over cells D.
-
-Parallel rows form one plane. A plane adds `ahead` to the sum on its positive side and `behind` on the other side: their
-mean, plus or minus half of their difference.
-"""
+"""Sums over the active rows of a pattern, and the planes of an arrangement, for the largest such sum over its cells."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from recovery.conditions.cell_search import THIN
 from recovery.errors import ParameterError
 from recovery.programs.groups import Groups
 from recovery.types import Array, Index, Mask
@@ -48,12 +43,15 @@ class RowSum:
 
 @dataclass(frozen=True)
 class Planes:
-    """Unit normals (m, d) of distinct planes, largest ||half|| first. A cell's sum is scale (start + sum_k +-halves_k).
+    """Unit normals (m, d) of the rows `order` (m,), which are not zero, the largest t_i x_i first.
 
-    vectors (m + 1, d, d), values (m + 1, d): eigenvectors, as rows, and eigenvalues, rounded up, of the matrix Q of the
-    planes from each depth on (`recovery.conditions.cell_search`). excluded (k, m): signs of excluded cells.
+    A cell's sum is scale (start + sum_k +-halves_k), halves t_i x_i / 2. vectors (m + 1, d, d), values (m + 1, d):
+    eigenvectors, as rows, and eigenvalues, rounded up, of the matrix Q of the planes from each depth on
+    (`recovery.conditions.cell_search`). excluded (k, m): signs of excluded cells. Of two parallel rows each has a
+    plane: a cell between them is thinner than `THIN`, and counts as empty.
     """
 
+    order: Index
     normals: Array
     halves: Array
     start: Array
@@ -68,55 +66,14 @@ def planes_of(total: RowSum, known: Mask | None = None) -> Planes | None:
     rows, scale = total.rows, total.scale
     if scale == 0.0:
         return None
-    normals, plane, side = distinct_planes(rows)
-    worth = total.weights[:, None] * rows / scale
-    ahead, behind = (_sums(np.where(side[:, None] == one, worth, 0.0), plane, len(normals)) for one in (1.0, -1.0))
-    if known is None:
-        known = np.empty((len(rows), 0), dtype=np.bool_)
-    centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
-    # sort the planes by the length of their half difference, the largest first: undecided planes then contribute
-    # little, and bounds fall early
-    order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
-    centres, halves, normals = centres[order], halves[order], normals[order]
-    vectors, values = spreads(halves)
-    excluded = np.ascontiguousarray(_signs(known, plane, side, len(normals))[:, order])
-    return Planes(normals, halves, total.linear / scale + centres.sum(axis=0), vectors, values, excluded, scale)
-
-
-def distinct_planes(rows: Array) -> tuple[Array, Index, Array]:
-    """Return unit normals (m, d) of the planes of rows (n, d), and each row's plane and side: 1, -1, or 0 if x = 0."""
-    lengths = np.linalg.norm(rows, axis=1)
-    plane, side = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows))
-    left = [int(i) for i in np.flatnonzero(lengths)]
-    normals: list[Array] = []
-    while left:
-        units = rows[left] / lengths[left, None]
-        same = np.linalg.norm(units - units[0], axis=1) <= THIN
-        opposite = np.linalg.norm(units + units[0], axis=1) <= THIN
-        members = np.array(left)
-        plane[members[same | opposite]] = len(normals)
-        side[members[same]], side[members[opposite]] = 1.0, -1.0
-        normals.append(units[0])
-        left = [int(j) for j in members[~(same | opposite)]]
-    return np.array(normals), plane, side
-
-
-def _sums(parts: Array, plane: Index, count: int) -> Array:
-    sums = np.zeros((count, parts.shape[1]))
-    np.add.at(sums, plane, parts)
-    return sums
-
-
-def _signs(known: Mask, plane: Index, side: Array, count: int) -> Array:
-    """Return the signs of known patterns (n, k) on each plane, one row per pattern and `count` columns.
-
-    A pattern that puts rows of one plane on contradictory sides belongs to no cell and is left out.
-    """
-    live = side != 0
-    meant = np.where(known.T, side, -side)[:, live]
-    signs = np.zeros((known.shape[1], count), np.int8)
-    signs[:, plane[live]] = meant
-    return signs[(signs[:, plane[live]] == meant).all(axis=1)]
+    # undecided planes then contribute little, and bounds fall early
+    order = np.argsort(-total.sizes, kind="stable")
+    order = order[rows[order].any(axis=1)]
+    halves = rows[order] * (total.weights[order, None] / (2 * scale))
+    normals = rows[order] / np.linalg.norm(rows[order], axis=1, keepdims=True)
+    on = np.empty((0, len(order)), dtype=np.bool_) if known is None else known[order].T
+    excluded = np.where(on, 1, -1).astype(np.int8)
+    return Planes(order, normals, halves, total.linear / scale + halves.sum(axis=0), *spreads(halves), excluded, scale)
 
 
 def spreads(halves: Array) -> tuple[Array, Array]:

@@ -5,9 +5,10 @@ from functools import cached_property
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.conditions.balls import Unproved, cholesky, dot, length
+from recovery.conditions.balls import Unproved, cholesky, dot, length, middle
 from recovery.conditions.exact_dual import corrected
 from recovery.conditions.exact_model import Balls
+from recovery.conditions.planes import RowSum
 from recovery.extras.proofs.unique_optimum import check_signs
 from recovery.types import Array
 
@@ -50,6 +51,11 @@ class DualSums:
         """c (d,), the linear part."""
         slope = self.sign * arb(self.balls.model.architecture.slope)
         return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
+
+    def floats(self) -> RowSum:
+        """Return the rows, weights and linear part as floats; weights that may be zero are."""
+        weights = np.array([0.0 if t.contains(0) else float(t.mid()) for t in self.weights])
+        return RowSum(np.array([*map(middle, self.rows)]), weights, middle(self.linear))
 
     def skip(self) -> arb:
         """Return the dual norm of a skip connection that is not planted, otherwise 0."""

@@ -14,12 +14,12 @@ u_g no row changes sign if |x_i.u_g|^2 > 2 rest ||x_i||^2 for all rows; then f(v
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.conditions.balls import Unproved, at_rising_precision, below_one, dot, largest, length, middle
+from recovery.conditions.balls import Unproved, at_rising_precision, below_one, dot, largest, length
 from recovery.conditions.cell_search import bound_over_sides
 from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.oracle import TOLERANCE, Difference, difference
-from recovery.conditions.planes import RowSum, spreads
-from recovery.extras.proofs.dual_sums import DualSums, check_own, checked_sums
+from recovery.conditions.planes import spreads
+from recovery.extras.proofs.dual_sums import check_own, checked_sums
 from recovery.extras.proofs.leaves import ABOVE, bounds_of_leaves, check_search, grown_tree
 from recovery.types import Array, Index, Mask
 
@@ -35,7 +35,7 @@ def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:
 
 def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
     own = model.planted_patterns(sign)
-    f = at_rising_precision(lambda: _floats(checked_sums(Balls(model), lam, sign)))
+    f = at_rising_precision(lambda: difference(checked_sums(Balls(model), lam, sign).floats()))
     floor = 0.0 if f is None else f.floor(1.0)
     tree = None if f is None else search_tree(f, own, floor, nodes)
 
@@ -54,11 +54,6 @@ def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
         return below_one(largest(bounds))
 
     return at_rising_precision(bound)
-
-
-def _floats(sums: DualSums) -> Difference | None:
-    weights = np.array([0.0 if t.contains(0) else float(t.mid()) for t in sums.weights])
-    return difference(RowSum(np.array([*map(middle, sums.rows)]), weights, middle(sums.linear)))
 
 
 def search_tree(f: Difference, known: Mask | None, floor: float, nodes: int) -> tuple[Index, Array]:
