@@ -35,9 +35,25 @@ class Column:
         if self.kind not in KINDS:
             raise ParameterError(f"a column is of kind bool, int, float or str, found {self.kind!r}")
 
-    @property
-    def is_number(self) -> bool:
-        return self.kind in (int, float)
+    def plain(self, name: str, value: Any) -> Scalar:
+        """Return a value as the plain type of this column.
+
+        Raises `ColumnError` for a value of another type, and `NotFiniteError` for NaN and infinity.
+        """
+        if value is None or (isinstance(value, bool) and self.kind is bool):
+            return value
+        if not isinstance(value, KINDS[self.kind]) or (isinstance(value, (bool, np.bool_)) and self.kind is not bool):
+            raise ColumnError(
+                f"column {name!r} holds {self.kind.__name__}, found {type(value).__name__}: {value!r:.60}"
+            )
+        plain: Scalar = self.kind(value)
+        if isinstance(plain, float) and not math.isfinite(plain):
+            raise NotFiniteError(f"{name} = {plain}")
+        if isinstance(plain, int) and not -LARGEST_INTEGER - 1 <= plain <= LARGEST_INTEGER:
+            raise ColumnError(f"column {name!r} holds integers of 64 bits, found {plain}")
+        if isinstance(plain, str) and plain.encode("utf-8", "ignore").decode() != plain:
+            raise ColumnError(f"column {name!r} holds text, found {plain!a:.60}, which has half a character")
+        return plain
 
 
 Columns = Mapping[str, Column]
@@ -171,16 +187,15 @@ def columns_of(method: object) -> Columns:
         )
     for name, column in declared.items():
         if not isinstance(name, str) or not name.isidentifier() or not isinstance(column, Column):
-            raise ParameterError(f"{cls.__name__}.columns: {name!r} is not a name with a Column")
-        if name in RESERVED:
-            raise ParameterError(
-                f"{cls.__name__}.columns: {name!r} is a column that every row has; choose another name"
-            )
-        if name in COLUMNS and COLUMNS[name].kind is not column.kind:
-            raise ParameterError(
-                f"{cls.__name__}.columns: {name!r} is {COLUMNS[name].kind.__name__} in every other method, "
-                f"found {column.kind.__name__}; choose another name"
-            )
+            wrong = "not a name with a Column"
+        elif name in RESERVED:
+            wrong = "a column that every row has; choose another name"
+        elif name in COLUMNS and COLUMNS[name].kind is not column.kind:
+            known, found = COLUMNS[name].kind.__name__, column.kind.__name__
+            wrong = f"{known} in every other method, found {found}; choose another name"
+        else:
+            continue
+        raise ParameterError(f"{cls.__name__}.columns: {name!r} is {wrong}")
     return declared
 
 
@@ -236,18 +251,14 @@ def parse_event(text: str) -> tuple[str, float | None]:
 def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
     """Return measured values, each as the plain type of its column, None for a missing column.
 
-    Raises `ColumnError` for anything except a mapping, for an undeclared column and for a value of another type, and
-    `NotFiniteError` for NaN and infinity.
+    Raises `ColumnError` for anything except a mapping and for an undeclared column, and what `Column.plain` does.
     """
     if not isinstance(measured, Mapping):
         raise ColumnError(f"a method returns a mapping of columns to values, found {type(measured).__name__}")
     unknown = [name for name in measured if name not in columns]
     if unknown:
         raise ColumnError(f"column {unknown[0]!r} is not declared; declared are: {', '.join(columns)}")
-    infinite = [f"{name} = {value}" for name, value in measured.items() if _is_infinite(value)]
-    if infinite:
-        raise NotFiniteError(", ".join(infinite))
-    return {name: _plain(name, column.kind, measured.get(name)) for name, column in columns.items()}
+    return {name: column.plain(name, measured.get(name)) for name, column in columns.items()}
 
 
 LEFT_OUT = "the method returned no value"
@@ -291,21 +302,3 @@ def _doubles(name: str, values: Any) -> Array:
     if array.ndim < 1 or array.dtype.kind not in "fiub":
         raise ColumnError(f"trajectory {name!r} needs an array of numbers, found {array.dtype}, shape {array.shape}")
     return np.array(array, np.float64)
-
-
-def _is_infinite(value: object) -> bool:
-    return isinstance(value, (float, np.floating)) and not math.isfinite(value)
-
-
-def _plain(name: str, kind: type, value: Any) -> Scalar:
-    """Convert a value to the plain type of its column. Raises `ColumnError`."""
-    if value is None or (isinstance(value, (bool, float)) and type(value) is kind):
-        return value
-    if not isinstance(value, KINDS[kind]) or (isinstance(value, (bool, np.bool_)) and kind is not bool):
-        raise ColumnError(f"column {name!r} holds {kind.__name__}, found {type(value).__name__}: {value!r:.60}")
-    plain: Scalar = kind(value)
-    if isinstance(plain, int) and not -LARGEST_INTEGER - 1 <= plain <= LARGEST_INTEGER:
-        raise ColumnError(f"column {name!r} holds integers of 64 bits, found {plain}")
-    if isinstance(plain, str) and plain.encode("utf-8", "ignore").decode() != plain:
-        raise ColumnError(f"column {name!r} holds text, found {plain!a:.60}, which has half a character")
-    return plain

@@ -20,7 +20,7 @@ from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
-from recovery.programs.integers import exact_rank, integer_rows
+from recovery.programs.integers import exact_rank, gated_integers
 from recovery.programs.program import Program
 from recovery.programs.range_factor import gram_factor
 from recovery.programs.uniqueness import MARGIN, Candidate
@@ -121,16 +121,7 @@ def operator_rank(groups: Groups, features: Array, chosen: Index) -> int | None:
     rows = np.flatnonzero(features.any(axis=1) & groups.diagonals(chosen).any(axis=1))
     if len(rows) * len(chosen) * groups.rank > MOST_EXACT:
         return None
-    # the operator is scaled to integers: D_g, which is 1 or num / den, by den, and each row of the features by a
-    # factor. Neither changes the rank
-    num, den = groups.slope.as_integer_ratio()
-    on = groups.patterns[np.ix_(rows, chosen)].tolist()
-    return exact_rank(
-        [
-            tuple(a * (den if active else num) for active in pattern for a in row)
-            for row, pattern in zip(integer_rows(features[rows]), on, strict=True)
-        ]
-    )
+    return exact_rank(gated_integers(features[rows], groups.patterns[np.ix_(rows, chosen)], groups.slope))
 
 
 def _range(groups: Groups, features: Array, own: Index, active: Index) -> Reach:

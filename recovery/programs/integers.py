@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recovery.types import Array
+from recovery.types import Array, Mask
 
 Whole = tuple[int, ...]
 """A row, up to a positive factor: integers."""
@@ -19,6 +19,16 @@ def integer_rows(X: Array) -> list[Whole]:
     lowest = np.where(whole != 0, exponent, np.iinfo(np.int32).max).min(axis=1, keepdims=True)
     shift = np.where(whole != 0, exponent - lowest, 0)
     return [tuple(int(w) << int(s) for w, s in zip(*row, strict=True)) for row in zip(whole, shift, strict=True)]
+
+
+def gated_integers(X: Array, patterns: Mask, slope: float) -> list[Whole]:
+    """Return the rows of the matrices D_g X side by side, for patterns (n, k), up to positive factors of the rows.
+
+    D_g is 1 on active rows and the slope on the others.
+    """
+    num, den = slope.as_integer_ratio()  # all entries are multiplied by den
+    on = np.where(patterns, den, num).tolist()
+    return [tuple(a * f for f in factors for a in row) for row, factors in zip(integer_rows(X), on, strict=True)]
 
 
 def exact_rank(rows: Sequence[Whole]) -> int:

@@ -21,9 +21,9 @@ from recovery.conditions.balls import (
     middle,
     nearest_solution,
 )
-from recovery.conditions.exact_model import Balls, proved
-from recovery.conditions.ties import reaches
-from recovery.programs.integers import integer_rows
+from recovery.conditions.exact_model import Balls, Model, proved
+from recovery.conditions.ties import exact_signs, reaches, twins
+from recovery.programs.integers import gated_integers
 from recovery.types import Array
 
 Parts = dict[tuple[int, int], list[arb]]
@@ -112,14 +112,9 @@ def interpolating(balls: Balls, labels: Sequence[arb] | None, parts: Parts, othe
 
 def _spanning_rows(balls: Balls, groups: list[int]) -> list[int]:
     """Return rows that span all rows of the operators of these groups."""
-    # D_g is num / den on inactive rows; the column is multiplied by den, which changes no rank
-    num, den = float(balls.model.architecture.slope).as_integer_ratio()
-    columns = [
-        [a * (den if active else num) for a, active in zip(entries, balls.model.patterns[:, g].tolist(), strict=True)]
-        for g in groups
-        for entries in integer_rows(balls.model.X.T)
-    ]
-    return [int(i) for i in independent_columns_of(columns)]
+    model = balls.model
+    rows = gated_integers(model.X, model.patterns[:, groups], float(model.architecture.slope))
+    return [int(i) for i in independent_columns_of(list(zip(*rows, strict=True)))]
 
 
 def least_weights(balls: Balls, groups: list[int], rows: list[int], missing: list[arb]) -> dict[int, list[arb]]:
@@ -132,47 +127,28 @@ def least_weights(balls: Balls, groups: list[int], rows: list[int], missing: lis
     return {g: step[k * d : (k + 1) * d] for k, g in enumerate(groups)}
 
 
-@proved
-def prove_duplicate(balls: Balls, exact: bool) -> float:
-    """Prove that another group has the image of a planted neuron at the same norm. Raises `Unproved`.
+def prove_duplicate(model: Model, exact: bool) -> float:
+    """Prove that another group has the image of a planted neuron at the same norm, by exact signs. Raises `Unproved`.
 
     Moving weight from one to the other changes neither labels nor norms; returns 1, the ratio of the norms.
     """
-    model = balls.model
-    live = model.X.any(axis=1)
+    live, architecture = model.X.any(axis=1), model.architecture
     reason = "no group is known to have the image of a planted neuron at the same norm"
-    for w, own in zip(model.neurons.T.tolist(), model.owner, strict=True):
+    for w, own in zip(model.neurons.T, model.owner, strict=True):
         if own in model.cancelled and not exact:
             continue
-        neuron = [arb(a) for a in w]
-        images = balls.images(neuron)
-        if not balls.square(own, neuron) > 0:
+        signs, alone = exact_signs(model.X, w), model.owner.count(own) == 1
+        if not (signs[architecture.measured(model.patterns[:, own])] if architecture.normalized else w).any():
             reason = "a planted neuron has norm 0: no weight can be moved to another group"
             continue
-        # if neurons share the group, its weight is a sum, which may be non-zero on rows where one neuron is zero
-        alone = model.owner.count(own) == 1
-        zero = np.array([alone and z.is_zero() for z in images])
-        same = (model.patterns == model.patterns[:, own, None]) | (zero | ~live)[:, None]
-        for g in np.setdiff1d(np.flatnonzero(same.all(axis=0)), own):
-            try:
-                if exact:
-                    _check_either_cone(balls, int(g), neuron)
+        for g in twins(model.X, model.patterns, w, own, alone=alone, free=True):
+            sides = np.where(model.patterns[:, g], signs, -signs)[live]
+            # w or -w is in the cone of the group; the skip connection has no cone
+            if not exact or (model.linear and g == 0) or (sides >= 0).all() or (sides <= 0).all():
                 return 1.0
-            except Unproved as unproved:
-                reason = str(unproved)
+            reason = "the planted weight is in no cone of the group with its operator"
         # normalised neurons with equal images have equal norms
-        after = alone and model.architecture.normalizes_after
-        if after and reaches(model.X, model.patterns, np.array(w), own, cones=exact):
+        after = alone and architecture.normalizes_after
+        if after and reaches(model.X, model.patterns, w, own, cones=exact):
             return 1.0
     raise Unproved(reason)
-
-
-def _check_either_cone(balls: Balls, g: int, w: list[arb]) -> None:
-    """Check that w or -w is a neuron of the group; the skip connection has no cone. Raises `Unproved`."""
-    for sign in (1, -1):
-        try:
-            balls.check_cone(g, [sign * a for a in w], "")
-            return
-        except Unproved:
-            continue
-    raise Unproved("the planted weight is in no cone of the group with its operator")
