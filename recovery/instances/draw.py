@@ -18,6 +18,8 @@ from recovery.programs.architecture import RELU, Architecture
 from recovery.types import Array, Mask, Rng
 
 NoiseScale = Literal["sample", "unit"]
+NAMES = ("data", "planted", "noise", "patterns", "test", "training", "hyperplane")
+"""The random streams of an instance, one per thing that is drawn."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,7 @@ class Streams:
         source = rng.bit_generator.seed_seq
         if not isinstance(source, np.random.SeedSequence):
             raise ParameterError("the generator must come from a SeedSequence, as numpy.random.default_rng makes it")
-        names = ("data", "planted", "noise", "patterns", "test", "training")
-        keys = dict(zip(names, (child.spawn_key for child in source.spawn(len(names))), strict=True))
+        keys = {name: child.spawn_key for name, child in zip(NAMES, source.spawn(len(NAMES) - 1), strict=False)}
         keys["hyperplane"] = (*keys["patterns"], 0)
         return cls(lambda name: np.random.SeedSequence(source.entropy, spawn_key=keys[name]))
 
@@ -65,13 +66,10 @@ class Streams:
         """Return a generator at the beginning of the stream `name`."""
         return np.random.Generator(np.random.PCG64(self.seed(name)))
 
-    data = property(lambda self: self.fresh("data"))
-    planted = property(lambda self: self.fresh("planted"))
-    noise = property(lambda self: self.fresh("noise"))
-    patterns = property(lambda self: self.fresh("patterns"))
-    test = property(lambda self: self.fresh("test"))
-    training = property(lambda self: self.fresh("training"))
-    hyperplane = property(lambda self: self.fresh("hyperplane"))
+    def __getattr__(self, name: str) -> Rng:
+        if name not in NAMES:
+            raise AttributeError(name)
+        return self.fresh(name)
 
 
 @dataclass(frozen=True)

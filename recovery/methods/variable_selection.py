@@ -141,13 +141,11 @@ class Select:
         return row
 
     def _selector(self, planted: int | None) -> Selector:
+        choice = self.folds, self.validation == "cross", self.refit
         return Selector(
             self.selector,
             HyperparameterGrid(self.penalties, self.rates, self.neurons, self.epochs),
-            folds=self.folds,
-            cross=self.validation == "cross",
-            refit=self.refit,
-            training=Training(self.shrinkage, self.outer, self.batch, self.scale),
+            Training(self.shrinkage, self.outer, self.batch, self.scale, *choice),
             cutoff=self.cutoff,
             count=planted if self.count == "planted" else self.count,
             standardize=self.standardize,

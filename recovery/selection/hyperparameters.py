@@ -27,15 +27,19 @@ Batch = Annotated[int, Ge(1)] | Literal["full"]
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained: `shrinkage` and `outer` as in `PenalizedDescent`, the rows of a step, and a factor.
+    """How networks are trained and chosen: `shrinkage` and `outer` as in `PenalizedDescent`.
 
-    batch: number of rows in a step of Adam. scale: factor on the initial weights; see `initialize`.
+    batch: number of rows in a step of Adam. scale: factor on the initial weights; see `initialize`. folds, cross,
+    refit: see `choose`.
     """
 
     shrinkage: Shrinkage = "subgradient"
     outer: Outer = "free"
     batch: Batch = "full"
     scale: float = 1.0
+    folds: int = 5
+    cross: bool = False
+    refit: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,11 +131,7 @@ class PenalizedDescent:
 
 
 def run_grid(
-    rng: Rng,
-    X: Array,
-    y: Array,
-    grid: HyperparameterGrid,
-    training: Training = Training(),
+    rng: Rng, X: Array, y: Array, grid: HyperparameterGrid, training: Training = Training()
 ) -> Iterator[tuple[int, int, Array]]:
     """Train the whole grid and yield (neurons, epochs, theta) at each checkpoint. The next step overwrites theta."""
     penalties, rates = np.array(grid.pairs).T
@@ -147,17 +147,7 @@ def run_grid(
             yield neurons, epochs, theta
 
 
-def choose(
-    rng: Rng,
-    X: Array,
-    y: Array,
-    grid: HyperparameterGrid,
-    *,
-    folds: int = 5,
-    cross: bool = False,
-    refit: bool = False,
-    training: Training = Training(),
-) -> Fit:
+def choose(rng: Rng, X: Array, y: Array, grid: HyperparameterGrid, training: Training = Training()) -> Fit:
     """Return the fit of the grid with the smallest mean squared error on the validation rows.
 
     The rows are split at random into `folds` parts. One of them validates, or each in turn if `cross`. The chosen
@@ -165,6 +155,7 @@ def choose(
     only says "splits the training data into training and validation parts". Raises `DataError` for fewer rows than
     folds, for numbers that are not finite, and if every fit overflows.
     """
+    folds, cross = training.folds, training.cross
     if len(X) < folds:
         raise DataError(f"{len(X)} rows are too few for validation by {folds} parts")
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
@@ -186,7 +177,7 @@ def choose(
     point = min(errors, key=errors.__getitem__)
     if not np.isfinite(errors[point]):
         raise DataError("every fit of the grid overflowed; scale X and y to unit variance")
-    if best is not None and not refit:
+    if best is not None and not training.refit:
         return Fit(best.network, point, best.error / rows)
     alone = HyperparameterGrid((point.penalty,), (point.rate,), (point.neurons,), (point.epochs,))
     ((neurons, _, theta),) = run_grid(rng, X, y, alone, training)

@@ -166,7 +166,7 @@ class Fitted:
 class Selector:
     """A procedure that selects variables.
 
-    grid, folds, cross, refit, training: training and choice of the network, see `choose`.
+    grid, training: training and choice of the network, see `choose`.
     trees: number of trees of the forest and of boosting.
     cutoff, count: see `cut`. `shadow` also fits shadow columns, which are the columns of X with permuted rows, and
     chooses each variable that is more important than every shadow (Kursa and Rudnicki, Journal of Statistical
@@ -177,9 +177,6 @@ class Selector:
 
     name: SelectorName = "network"
     grid: HyperparameterGrid = HyperparameterGrid()
-    folds: int = 5
-    cross: bool = False
-    refit: bool = False
     training: Training = field(default_factory=Training)
     cutoff: Cutoff = "mixture"
     count: int | None = None
@@ -226,16 +223,7 @@ class Selector:
 
     def _network(self, rng: Rng, inputs: Standardization, labels: Standardization, X: Array, y: Array) -> Fitted:
         """Fit the network by `choose`; the importance of column i is ||W_.i||_2 at standardized inputs (P3, 3.4)."""
-        fit = choose(
-            rng,
-            inputs(X),
-            labels(y),
-            self.grid,
-            folds=self.folds,
-            cross=self.cross,
-            refit=self.refit,
-            training=self.training,
-        )
+        fit = choose(rng, inputs(X), labels(y), self.grid, self.training)
         scaled = fit.network
         W = scaled.W / inputs.size
         network = ReluNetwork(W, scaled.b - W @ inputs.mean, scaled.a * labels.size)

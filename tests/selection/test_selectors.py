@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from recovery.errors import DataError, ParameterError
-from recovery.selection.hyperparameters import HyperparameterGrid, choose
+from recovery.selection.hyperparameters import HyperparameterGrid, Training, choose
 from recovery.selection.selectors import Selector, cut
 
 SMALL = HyperparameterGrid((0.1, 0.01), (0.02,), (10,), (100, 300))
@@ -113,10 +113,10 @@ def test_the_choice_is_the_smallest_validation_error():
     kept = choose(rng(), X, y, one)
     held = np.array_split(rng().permutation(40), 5)[0]
     assert kept.error == pytest.approx(np.mean((kept.network(X[held]) - y[held]) ** 2), rel=1e-4)
-    again = choose(rng(), X, y, one, refit=True)
+    again = choose(rng(), X, y, one, Training(refit=True))
     assert again.error == kept.error
     assert np.mean((again.network(X) - kept.network(X)) ** 2) > 0
-    crossed = choose(rng(), X, y, two, cross=True)
+    crossed = choose(rng(), X, y, two, Training(cross=True))
     assert crossed.point.penalty == 0.1
 
 

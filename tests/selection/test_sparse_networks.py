@@ -129,7 +129,7 @@ def test_outer_signs_stay_where_they_start_and_the_rest_steps_as_by_the_letter()
     PenalizedDescent(theta, networks, np.array([0.1, 0.01]), np.array([0.05, 0.02]), Training(outer="signs")).run(30)
     np.testing.assert_array_equal(theta[:, -1], outer)
     grid = HyperparameterGrid((0.1,), (0.01,), (5,), (50,))
-    fit = choose(np.random.default_rng(0), X, y, grid, folds=2, training=Training(outer="signs"))
+    fit = choose(np.random.default_rng(0), X, y, grid, Training(outer="signs", folds=2))
     assert set(np.abs(fit.network.a)) == {1.0}
 
 
@@ -146,8 +146,8 @@ def test_free_outer_weights_let_the_penalty_vanish():
 def test_the_subgradient_leaves_no_zeros():
     X, y, _ = problem()
     grid = HyperparameterGrid((1.0,), (0.01,), (5,), (100,))
-    assert np.all(choose(np.random.default_rng(0), X, y, grid, folds=2).network.W != 0)
-    proximal = choose(np.random.default_rng(0), X, y, grid, folds=2, training=Training("proximal"))
+    assert np.all(choose(np.random.default_rng(0), X, y, grid, Training(folds=2)).network.W != 0)
+    proximal = choose(np.random.default_rng(0), X, y, grid, Training("proximal", folds=2))
     assert np.any(proximal.network.W == 0)
 
 
