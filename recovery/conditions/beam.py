@@ -8,11 +8,10 @@ them do. A `width` of at least the number of partial cells visits every cell. Th
 
 import numpy as np
 
-from recovery.compiled import dot, in_any_order
 from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.planes import RowSum, planes_of
 from recovery.conditions.search import BestPattern
-from recovery.types import Array, Mask
+from recovery.types import Mask
 
 
 def beam_patterns(total: RowSum, *, width: int, known: Mask | None = None) -> list[BestPattern]:
@@ -23,55 +22,29 @@ def beam_patterns(total: RowSum, *, width: int, known: Mask | None = None) -> li
     planes = planes_of(total, known)
     if planes is None:
         return []
-    points = _beam(planes.normals, planes.halves, planes.start, planes.vectors, planes.values, planes.excluded, width)
-    patterns: Mask = total.rows @ points.T > 0
-    return [BestPattern(*each) for each in zip(patterns.T, total.norms(patterns).tolist(), points, strict=True)]
-
-
-@in_any_order
-def _beam(
-    normals: Array, halves: Array, start: Array, vectors: Array, values: Array, known: Array, width: int
-) -> Array:
-    """Return one point of each cell found, (c, d), the best first."""
-    m, d = normals.shape
-    sides, sums, points = np.zeros((1, m), np.int8), start.reshape(1, d).copy(), normals[:1].copy()
+    normals, (m, d) = planes.normals, planes.normals.shape
+    sides, sums, points = np.zeros((1, m), np.int8), planes.start[None], normals[:1]
     turned, point = np.empty(d), np.empty(d)
     for depth in range(m):
-        count = len(sides)
-        bounds = np.empty(2 * count)
-        for child in range(2 * count):
-            moved = sums[child // 2] + (2 * (child % 2) - 1) * halves[depth]
-            bounds[child] = bound_over_sides(moved, vectors[depth + 1], values[depth + 1], turned, 0.0)[0]
-        most = min(2 * count, width)
-        next_sides, next_sums, next_points = np.empty((most, m), np.int8), np.empty((most, d)), np.empty((most, d))
-        kept = 0
-        for child in np.argsort(-bounds):
-            parent, side = child // 2, 2 * (child % 2) - 1
-            next_sides[kept] = sides[parent]
-            next_sides[kept, depth] = side
-            s = dot(normals[depth], points[parent])
-            if s * side > THIN:
-                next_points[kept] = points[parent]
-            elif cell_point(normals, next_sides[kept], depth + 1, point) == 1:
-                next_points[kept] = point / np.sqrt(np.sum(point * point))
-            else:
-                continue
-            next_sums[kept] = sums[parent] + side * halves[depth]
-            kept += 1
-            if kept == most:
+        moved = np.concatenate([sums - planes.halves[depth], sums + planes.halves[depth]])
+        left = planes.vectors[depth + 1], planes.values[depth + 1]
+        bounds = np.array([bound_over_sides(v, *left, turned, 0.0)[0] for v in moved])
+        kept = []
+        for child in np.argsort(-bounds).tolist():
+            ahead, parent = divmod(child, len(sums))
+            own, at = sides[parent].copy(), points[parent]
+            own[depth] = side = 2 * ahead - 1
+            if side * float(normals[depth] @ at) <= THIN:
+                if cell_point(normals, own, depth + 1, point) != 1:
+                    continue
+                at = point / np.linalg.norm(point)
+            kept.append((own, moved[child], at))
+            if len(kept) == width:
                 break
-        sides, sums, points = next_sides[:kept], next_sums[:kept], next_points[:kept]
-    lengths = np.empty(len(sides))
-    for cell in range(len(sides)):
-        lengths[cell] = -np.sum(sums[cell] * sums[cell])
-    met, kept = np.empty((len(sides), d)), 0
-    # order the cells by the length of their sum, the longest first. Merge sort is stable: cells of equal length keep
-    # the order in which the search reached them
-    for cell in np.argsort(lengths, kind="mergesort"):
-        seen = False
-        for t in range(len(known)):
-            seen |= bool(np.all(known[t] == sides[cell]))
-        if not seen:
-            met[kept] = points[cell]
-            kept += 1
-    return met[:kept]
+        if not kept:
+            return []
+        sides, sums, points = (np.array(each) for each in zip(*kept, strict=True))
+    order = np.argsort(-np.linalg.norm(sums, axis=1), kind="stable")
+    points = points[order[~(sides[order, None] == planes.excluded).all(axis=2).any(axis=1)]]
+    patterns: Mask = total.rows @ points.T > 0
+    return [BestPattern(*each) for each in zip(patterns.T, total.norms(patterns).tolist(), points, strict=True)]
