@@ -11,19 +11,18 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Interval
 
-from recovery.errors import ParameterError
+from recovery.errors import DataError, ParameterError
 from recovery.instances.draw import Instance, Setting
+from recovery.instances.ensembles import Standard
+from recovery.instances.planted import Linear
 from recovery.methods.columns import Columns, select
 from recovery.methods.method import UNDECIDED, Measurement
 from recovery.methods.min_norm import MinNorm
+from recovery.methods.representation import check_representable
 from recovery.methods.trained import (
     DIVERGED,
     EXCESS,
     MEASURED,
-    check_comparable,
-    check_excess,
-    check_finite,
-    check_setting,
     measure,
     observer,
     targets,
@@ -138,19 +137,46 @@ class Train:
         ]
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse settings that cannot be trained. Raises `ParameterError`."""
-        check_setting(setting, architecture, self.outputs, self.loss == "population")
+        """Refuse settings that cannot be trained, or compared as the method asks. Raises `ParameterError`."""
+        architecture.require("trained")
         if self.compare != "none":
-            check_comparable(setting, architecture, self.outputs)
-        if self.excess:
-            check_excess(setting, architecture)
-        if self.beta is not None and architecture.normalized:
-            raise ParameterError("method.beta: the objective of a normalised network with a penalty has no minimum")
+            check_representable(setting, architecture)
+        for wrong, message in self._unfit(setting, architecture):
+            if wrong:
+                raise ParameterError(message)
+
+    def _unfit(self, setting: Setting, architecture: Architecture) -> list[tuple[bool, str]]:
+        law, r, kind = setting.planted, self.outputs, setting.patterns.kind
+        basis = isinstance(law, Linear) and law.direction == "basis" and r <= setting.d and setting.noise == 0
+        noiseless = law.form == "linear" and setting.noise == 0 and isinstance(setting.ensemble, Standard)
+        return [
+            (
+                r > 1 and not basis,
+                f"method.outputs = {r} has the targets e_1..e_{r}: it needs d >= {r}, noise 0 and planted: {{kind: "
+                "linear, direction: basis}",
+            ),
+            (
+                self.loss == "population" and not (noiseless and architecture.plain and not architecture.own_features),
+                "method.loss: population is known for planted: {kind: linear}, data: {ensemble: standard}, "
+                "architecture: relu and no noise",
+            ),
+            (self.compare != "none" and r > 1, "method.compare is for outputs = 1: the convex program has one"),
+            (
+                self.excess and architecture.normalized,
+                f"method.excess is not known for normalised neurons, found architecture {architecture}",
+            ),
+            (self.excess and kind != "all", f"method.excess needs patterns: {{kind: all}}, found {kind}"),
+            (
+                self.beta is not None and architecture.normalized,
+                "method.beta: the objective of a normalised network with a penalty has no minimum",
+            ),
+        ]
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         """Train on the instance. Raises `ParameterError` for what `check` refuses, `DataError` for NaN or infinity."""
         self.check(instance.setting, architecture)
-        check_finite(instance)
+        if not (np.isfinite(instance.X).all() and np.isfinite(instance.y).all()):
+            raise DataError("X or y contains NaN or infinity; training needs finite numbers")
         A, X = targets(instance, self.outputs), architecture.features(instance.X)
         directions = architecture.lift(instance.planted.hyperplanes if A is None else A.T, instance.X).T
         rng = started(instance.streams.training, self.start)

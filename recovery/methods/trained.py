@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from recovery.errors import DataError, ParameterError
-from recovery.instances.draw import Instance, Setting
+from recovery.instances.draw import Instance
 from recovery.instances.ensembles import Standard
-from recovery.instances.planted import Linear, Neurons
+from recovery.instances.planted import Neurons
 from recovery.methods.columns import select
 from recovery.methods.method import Measurement
 from recovery.methods.own_data import OptimalNetwork, optimum
-from recovery.methods.representation import check_representable
 from recovery.programs.architecture import Architecture
 from recovery.training.descent import Descent
 from recovery.training.models import Empirical, Parameters, predict
@@ -37,41 +35,6 @@ MOST_PAIRED = 64
 """Largest number of neurons for which pairs are measured."""
 MOST_IN_CLOSED_FORM = 1000
 """Largest number of neurons for which the population loss is measured; its cost is quadratic in this number."""
-
-
-def check_finite(instance: Instance) -> None:
-    """Check that X and y are finite. Raises `DataError`."""
-    if not (np.isfinite(instance.X).all() and np.isfinite(instance.y).all()):
-        raise DataError("X or y contains NaN or infinity; training needs finite numbers")
-
-
-def check_setting(setting: Setting, architecture: Architecture, outputs: int, population: bool) -> None:
-    """Refuse settings that cannot be trained. Raises `ParameterError`."""
-    architecture.require("trained")
-    basis = isinstance(setting.planted, Linear) and setting.planted.direction == "basis"
-    if outputs > 1 and not (basis and outputs <= setting.d and setting.noise == 0):
-        raise ParameterError(
-            f"method.outputs = {outputs} has the targets e_1..e_{outputs}: it needs d >= {outputs}, noise 0 and "
-            "planted: {kind: linear, direction: basis}"
-        )
-    if population and not has_population_loss(setting, architecture):
-        raise ParameterError(
-            "method.loss: population is known for planted: {kind: linear}, data: {ensemble: standard}, "
-            "architecture: relu and no noise"
-        )
-
-
-def check_comparable(setting: Setting, architecture: Architecture, outputs: int) -> None:
-    """Refuse a comparison where no convex program exists. Raises `ParameterError`."""
-    check_representable(setting, architecture)
-    if outputs > 1:
-        raise ParameterError("method.compare is for outputs = 1: the convex program has one")
-
-
-def has_population_loss(setting: Setting, architecture: Architecture) -> bool:
-    """Return whether the expected loss has a closed form: noiseless linear labels, N(0, I) data, plain ReLU network."""
-    linear = setting.planted.form == "linear" and setting.noise == 0
-    return linear and isinstance(setting.ensemble, Standard) and architecture.plain and not architecture.own_features
 
 
 def targets(instance: Instance, outputs: int) -> Array | None:
@@ -205,14 +168,6 @@ EXCESS = select(
 
 
 _optima: dict[tuple[bytes, bytes, Architecture, float], OptimalNetwork] = {}
-
-
-def check_excess(setting: Setting, architecture: Architecture) -> None:
-    """Refuse settings whose optimum over all patterns is not known. Raises `ParameterError`."""
-    if architecture.normalized:
-        raise ParameterError(f"method.excess is not known for normalised neurons, found architecture {architecture}")
-    if setting.patterns.kind != "all":
-        raise ParameterError(f"method.excess needs patterns: {{kind: all}}, found {setting.patterns.kind}")
 
 
 def best_network(instance: Instance, architecture: Architecture, beta: float) -> OptimalNetwork:
