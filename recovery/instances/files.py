@@ -78,22 +78,19 @@ def _numbers(column: Any, name: str, path: Path) -> Array:
     """Return a column as doubles, NaN for gaps. Raises `DataError` for text."""
     if column.dtype.kind in "fiub":
         return np.asarray(column, np.float64)
-    entries = [np.nan if entry is None or (isinstance(entry, str) and not entry) else entry for entry in column]
-    try:
-        return np.array([float(entry) for entry in entries])
-    except (TypeError, ValueError) as error:
-        text = next(entry for entry in entries if not _is_number(entry))
-        raise DataError(
-            f"{path}: column {name!r} holds text, e.g. {text!r}; only numeric columns are allowed"
-        ) from error
+    values = [_number(entry) for entry in column]
+    if None in values:
+        text = column[values.index(None)]
+        raise DataError(f"{path}: column {name!r} holds text, e.g. {text!r}; only numeric columns are allowed")
+    return np.array(values, np.float64)
 
 
-def _is_number(entry: Any) -> bool:
+def _number(entry: Any) -> float | None:
+    """Return an entry as a number, NaN for a gap, None for text."""
     try:
-        float(entry)
+        return float("nan" if entry is None or entry == "" else entry)
     except (TypeError, ValueError):
-        return False
-    return True
+        return None
 
 
 def _read_array(path: Path) -> tuple[Any, list[str]]:
@@ -127,7 +124,7 @@ def _read_csv(path: Path) -> tuple[Any, list[str]]:
             raise ValueError(f"line {number} has {len(row)} entries, and line 1 has {len(rows[0])}")
     decimal = "," if sep == ";" else "."
     entries = np.array([[entry.strip().replace(decimal, ".") for entry in row] for row in rows], dtype=object)
-    if entries[0, 0] and all(entry == "" or _is_number(entry) for entry in entries[0]):
+    if entries[0, 0] and None not in map(_number, entries[0]):
         return entries, []
     return entries[1:], rows[0]
 
