@@ -199,7 +199,7 @@ def search_cells(  # type: ignore[no-untyped-def]
     start: Array,
     vectors: Array,
     values: Array,
-    known: Array,
+    known: Codes,
     limit: float,
     tolerance: float,
     nodes: int,

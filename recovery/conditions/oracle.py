@@ -216,6 +216,8 @@ def largest_cell(total: RowSum, *, limit: float = 0.0, known: Mask | None = None
     planes = planes_of(total, known)
     if planes is None:
         return Bounds(0.0, 0.0, np.zeros(total.rows.shape[1]), 0)
-    given = planes.normals, planes.halves, planes.start, planes.vectors, planes.values, planes.excluded
-    value, point, bound, count = search_cells(*given, limit / planes.scale, LEAF_ROUNDING, nodes)
+    p, floor = planes, limit / planes.scale
+    value, point, bound, count = search_cells(
+        p.normals, p.halves, p.start, p.vectors, p.values, p.excluded, floor, LEAF_ROUNDING, nodes
+    )
     return Bounds(float(value) * planes.scale, float(bound) * planes.scale, point, int(count))

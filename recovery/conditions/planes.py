@@ -7,7 +7,7 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.programs.groups import Groups
-from recovery.types import Array, Index, Mask
+from recovery.types import Array, Codes, Index, Mask
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Planes:
     start: Array
     vectors: Array
     values: Array
-    excluded: Array
+    excluded: Codes
     scale: float
 
 

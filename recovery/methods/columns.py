@@ -35,7 +35,7 @@ class Column:
         if self.kind not in KINDS:
             raise ParameterError(f"a column is of kind bool, int, float or str, found {self.kind!r}")
 
-    def plain(self, name: str, value: Any) -> Scalar:
+    def _plain(self, name: str, value: Any) -> Scalar:
         """Return a value as the plain type of this column.
 
         Raises `ColumnError` for a value of another type, and `NotFiniteError` for NaN and infinity.
@@ -251,14 +251,14 @@ def parse_event(text: str) -> tuple[str, float | None]:
 def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
     """Return measured values, each as the plain type of its column, None for a missing column.
 
-    Raises `ColumnError` for anything except a mapping and for an undeclared column, and what `Column.plain` does.
+    Raises `ColumnError` for anything except a mapping and for an undeclared column, and what `Column._plain` does.
     """
     if not isinstance(measured, Mapping):
         raise ColumnError(f"a method returns a mapping of columns to values, found {type(measured).__name__}")
     unknown = [name for name in measured if name not in columns]
     if unknown:
         raise ColumnError(f"column {unknown[0]!r} is not declared; declared are: {', '.join(columns)}")
-    return {name: column.plain(name, measured.get(name)) for name, column in columns.items()}
+    return {name: column._plain(name, measured.get(name)) for name, column in columns.items()}
 
 
 LEFT_OUT = "the method returned no value"

@@ -143,8 +143,18 @@ class _Run:
         )
         network = objective.network(self.parameters, self.gradient)
         flat, span = (self.parameters.flat, self.gradient.flat), (self.epoch, until, self.first is not None)
-        method = state, (*rule, self.reset_state), rates
-        ended = train(self.theta, self.slope, *flat, network, objective.terms, *method, span, bounds)
+        ended = train(
+            self.theta,
+            self.slope,
+            *flat,
+            network,
+            objective.terms,
+            state,
+            (*rule, self.reset_state),
+            rates,
+            span,
+            bounds,
+        )
         self.epoch, self.loss, self.size, self.optimizer.count = ended
 
     def _by_steps(self, until: int) -> None:

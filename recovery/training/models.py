@@ -134,7 +134,8 @@ class Empirical:
 
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
         """Return the loss at `parameters` and write its gradient into `gradient`."""
-        return float(empirical(parameters.flat, gradient.flat, *self.network(parameters, gradient), *self.terms))
+        parts, slopes, data, work = self.network(parameters, gradient)
+        return float(empirical(parameters.flat, gradient.flat, parts, slopes, data, work, *self.terms))
 
     def network(self, parameters: Parameters, gradient: Parameters) -> Any:
         """Return the parts, slopes, data and work of `recovery.training.passes.empirical`."""
