@@ -87,11 +87,7 @@ class BiasedNetwork:
         m, d = self.neurons, X.shape[1]
         free, moved = rng.standard_normal((2, m, d))
         uniform, signs, sizes = rng.uniform(-1.0, 1.0, m), rng.choice([-1.0, 1.0], m), rng.uniform(0.5, 2.0, m)
-        b = {
-            "range": self.bias * uniform,
-            "equal": np.full(m, self.bias),
-            "zero": np.zeros(m),
-        }[self.biases]
+        b = {"range": self.bias * uniform, "equal": np.full(m, self.bias), "zero": np.zeros(m)}[self.biases]
         a = {"signs": signs, "positive": np.ones(m), "spread": signs * sizes}[self.outer]
         return PlantedNetwork(d, ReluNetwork(self._weights(free) + self.tau / np.sqrt(d) * moved, b, a))
 

@@ -77,11 +77,7 @@ class PlantedProgram:
         """Return the same program over these patterns (n, p), not confined."""
         program = self.program
         groups = replace(self.architecture.groups(self.instance.X, patterns), confined=False)
-        return replace(
-            self,
-            instance=self.instance.with_patterns(patterns),
-            program=replace(program, groups=groups),
-        )
+        return replace(self, instance=self.instance.with_patterns(patterns), program=replace(program, groups=groups))
 
     @cached_property
     def planted(self) -> Array:

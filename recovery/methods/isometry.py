@@ -9,12 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Interval
 
-from recovery.conditions.neural_isometry import (
-    Condition,
-    orthogonal_uniform_isometry,
-    planted_dual,
-    uniform_isometry,
-)
+from recovery.conditions.neural_isometry import Condition, orthogonal_uniform_isometry, planted_dual, uniform_isometry
 from recovery.conditions.search import BestPattern, most_active
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting

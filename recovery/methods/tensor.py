@@ -122,10 +122,7 @@ class Tensor:
             raise DataError(f"method tensor needs a planted network to compare with, found {type(target).__name__}")
         planted, rng = target.network.unit(), instance.streams.training
         learned = self._learn(instance, planted, rng)
-        row = Measurement(
-            units_found=learned.rank,
-            flip_margin=planted.flip_margin(),
-        )
+        row = Measurement(units_found=learned.rank, flip_margin=planted.flip_margin())
         units, network = learned.units, learned.network
         if self.regression == "split":
             half = len(instance.y) // 2

@@ -19,15 +19,7 @@ from recovery.methods.columns import Columns, select
 from recovery.methods.method import UNDECIDED, Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.representation import check_representable
-from recovery.methods.trained import (
-    DIVERGED,
-    EXCESS,
-    MEASURED,
-    measure,
-    observer,
-    targets,
-    with_excess,
-)
+from recovery.methods.trained import DIVERGED, EXCESS, MEASURED, measure, observer, targets, with_excess
 from recovery.programs.architecture import Architecture
 from recovery.training.descent import Budget, descend, lbfgs
 from recovery.training.models import (

@@ -16,12 +16,7 @@ from recovery.theory.moments import (
     orthogonal_limit_printed,
     relu_limit,
 )
-from recovery.theory.network import (
-    FAILURE_GAUSSIAN,
-    SUFFICIENT_GAUSSIAN,
-    network_recovery,
-    network_sufficient,
-)
+from recovery.theory.network import FAILURE_GAUSSIAN, SUFFICIENT_GAUSSIAN, network_recovery, network_sufficient
 from recovery.theory.noisy import theorem10_interval
 from recovery.theory.strong import PAPER_RATIO, strong_margin
 from recovery.theory.wendel import no_all_ones, theorem5, theorem7_failure, theorem11, wendel

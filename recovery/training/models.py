@@ -114,13 +114,7 @@ class Empirical:
     """
 
     def __init__(
-        self,
-        X: Array,
-        Y: Array,
-        k: int,
-        factor: float,
-        dtype: type[np.floating] = np.float64,
-        penalty: float = 0.0,
+        self, X: Array, Y: Array, k: int, factor: float, dtype: type[np.floating] = np.float64, penalty: float = 0.0
     ) -> None:
         (n, d), r = X.shape, Y.shape[1]
         self.X, self.Y = np.empty((n, d), dtype), np.empty((r, n), dtype)

@@ -58,10 +58,7 @@ class Adam:
     decoupled = False
 
     def __init__(
-        self,
-        weight_decay: float = 0.0,
-        betas: tuple[float, float] = (0.9, 0.999),
-        epsilon: float = 1e-8,
+        self, weight_decay: float = 0.0, betas: tuple[float, float] = (0.9, 0.999), epsilon: float = 1e-8
     ) -> None:
         self.weight_decay, self.betas, self.epsilon = weight_decay, betas, epsilon
         self.count = 0
@@ -122,8 +119,4 @@ def cosine(rate: float, steps: int) -> Schedule:
     return lambda step: 0.5 * rate * (1.0 + np.cos(np.pi * step / steps))
 
 
-SCHEDULES: dict[str, Callable[[float, int], Schedule]] = {
-    "constant": constant,
-    "theorem2": theorem2,
-    "cosine": cosine,
-}
+SCHEDULES: dict[str, Callable[[float, int], Schedule]] = {"constant": constant, "theorem2": theorem2, "cosine": cosine}

@@ -42,14 +42,7 @@ def forward(Z: Array, V: Array, gamma: Array | None, norms: Array, smallest: flo
 
 @_in_any_order
 def backward(
-    Z: Array,
-    V: Array,
-    gamma: Array | None,
-    norms: Array,
-    smallest: float,
-    R: Array,
-    dV: Array,
-    dgamma: Array | None,
+    Z: Array, V: Array, gamma: Array | None, norms: Array, smallest: float, R: Array, dV: Array, dgamma: Array | None
 ) -> None:
     """Write dV = Z R^T for R, the gradient in F, and replace Z (k, n) by the gradient in W X^T, 1[Z > 0] o (V R).
 
@@ -122,14 +115,7 @@ def adam(
 
 @_as_written
 def descent_step(
-    theta: Array,
-    slope: Array,
-    velocity: Array,
-    scaling: Array,
-    rate: float,
-    momentum: float,
-    decay: float,
-    first: bool,
+    theta: Array, slope: Array, velocity: Array, scaling: Array, rate: float, momentum: float, decay: float, first: bool
 ) -> None:
     """Take a step of gradient descent with momentum, l2 term and scaling: `recovery.training.optimizers`."""
     kind = theta.dtype.type
@@ -186,17 +172,7 @@ def empirical(  # type: ignore[no-untyped-def]
 
 @_in_any_order
 def train(  # type: ignore[no-untyped-def]
-    theta: Array,
-    slope: Array,
-    flat: Array,
-    gradient: Array,
-    network,
-    terms,
-    state,
-    rule,
-    rates: Array,
-    span,
-    limits,
+    theta: Array, slope: Array, flat: Array, gradient: Array, network, terms, state, rule, rates: Array, span, limits
 ):
     """Train by full-batch steps of one rule until a limit is met.
 

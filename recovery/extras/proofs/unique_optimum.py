@@ -14,11 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from flint import arb
 
-from recovery.conditions.balls import (
-    Unproved,
-    largest,
-    middle,
-)
+from recovery.conditions.balls import Unproved, largest, middle
 from recovery.conditions.exact_dual import corrected
 from recovery.conditions.exact_model import Balls, Model, proved
 from recovery.types import Array

@@ -16,13 +16,7 @@ from recovery.methods.columns import FIXED
 from recovery.report.diagram.grid_cells import Cells, Panel, rows_where, unknown
 from recovery.report.diagram.layout import Layout, ThresholdAxis, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured, undefined
-from recovery.report.diagram.vocabulary import (
-    PLAIN,
-    UNFINISHED,
-    Script,
-    mark_words,
-    shared_parts,
-)
+from recovery.report.diagram.vocabulary import PLAIN, UNFINISHED, Script, mark_words, shared_parts
 from recovery.store import Grid
 from recovery.store.round_files import added
 from recovery.text import command_text

@@ -11,15 +11,7 @@ import numpy as np
 
 from recovery.report.claims import Analysis, contour, half_crossings
 from recovery.report.claims.mean_tables import printed_numbers
-from recovery.report.diagram import (
-    PLAIN,
-    PRINTED,
-    Axis,
-    Diagram,
-    Panel,
-    pooled_words,
-    theory_along,
-)
+from recovery.report.diagram import PLAIN, PRINTED, Axis, Diagram, Panel, pooled_words, theory_along
 from recovery.report.figures.map import crossing_label
 from recovery.report.page.encodings import HALO, KEY, POINT_KEY, Json, rounded, strokes
 
