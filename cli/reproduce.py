@@ -141,7 +141,7 @@ def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -
             click.echo(f"{name}: {error}", err=True)
             failed = True
             continue
-        failed |= summary.stored.total() > summary.stored["ok"]
+        failed |= summary.failed
         if summary.gave_up:
             click.echo(f"{name}: {summary.gave_up}; `{command_text('status', folder.path)}` says why", err=True)
         elif summary.stopped:

@@ -84,7 +84,7 @@ def command(**asked: Any) -> None:
     continued. Running the command again continues where it stopped. Several processes may run on one folder at the
     same time.
 
-    Exit status: 0 if all stored trials are ok and the rule of --until is met; 1 if some failed, or if the rule ended
+    Exit status: 0 if all stored trials finished and the rule of --until is met; 1 if some failed, or if the rule ended
     unmet; 2 for an invalid argument or config; 75 if it stopped early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full
     disk, a round that waits for other shards): run it again.
     """
@@ -106,8 +106,7 @@ def command(**asked: Any) -> None:
         click.echo(str(moved), err=True)
     with suppress(OSError):  # the terminal may be closed
         _report(plan, summary, settings, asked)
-    failed = summary.stored.total() > summary.stored["ok"]
-    status = RESUMABLE if summary.stopped and not summary.gave_up else int(failed or bool(summary.unmet))
+    status = RESUMABLE if summary.stopped and not summary.gave_up else int(summary.failed or bool(summary.unmet))
     _end(asked, status, **_content(plan, summary))
 
 
@@ -207,8 +206,8 @@ def _forecast(plan: Plan, settings: Options) -> str:
 def _report(plan: Plan, summary: Summary, settings: Options, asked: dict[str, Any]) -> None:
     """Print the summary to stdout, and why the run ended and what to do next to stderr."""
     folder, stored = plan.folder.path, summary.stored.total()
-    failed = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
-    counts = "".join(f", {count} {status}" for status, count in failed)
+    others = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
+    counts = "".join(f", {count} {status}" for status, count in others)
     if not asked["as_json"]:
         text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({summary.ran.total()} run now)"
         click.echo("\n".join([text, *summary.interim]))
@@ -224,6 +223,6 @@ def _report(plan: Plan, summary: Summary, settings: Options, asked: dict[str, An
         index, count = settings.shard
         click.echo(f"shard {index} of {count} is complete; other shards are not", err=True)
     else:
-        if failed:
+        if summary.failed:
             click.echo(f"why trials failed: {command_text('status', folder)}", err=True)
         click.echo(f"next: {command_text('report', folder)}", err=True)

@@ -24,6 +24,7 @@ from recovery.report.figures.forest import values_of
 from recovery.runner.plan import Plan, plan
 from recovery.store import read
 from recovery.store.folder import Folder
+from recovery.store.row_schema import FINISHED
 from recovery.text import duration
 from recovery.types import Index
 
@@ -64,7 +65,8 @@ class Extent:
     def of(cls, plan: Plan, replicates: int) -> "Extent":
         """Count the stored trials of a plan for a whole shipped config; rows of other trials do not count."""
         cells = np.bincount(plan.trials.cell[~plan.unstored], minlength=len(plan.trials.cells))
-        return cls(plan.sweep.size, int(cells.sum()), plan.counts["ok"], _extent_words(plan, cells, replicates))
+        finished = sum(plan.counts[status] for status in FINISHED)
+        return cls(plan.sweep.size, int(cells.sum()), finished, _extent_words(plan, cells, replicates))
 
 
 def _extent_words(plan: Plan, cells: Index, replicates: int) -> str:

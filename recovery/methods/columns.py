@@ -36,10 +36,7 @@ class Column:
             raise ParameterError(f"a column is of kind bool, int, float or str, found {self.kind!r}")
 
     def _plain(self, name: str, value: Any) -> Scalar:
-        """Return a value as the plain type of this column.
-
-        Raises `ColumnError` for a value of another type, and `NotFiniteError` for NaN and infinity.
-        """
+        """Return a value as the plain type of this column. Raises `ColumnError` for a value of another type."""
         if value is None or (isinstance(value, bool) and self.kind is bool):
             return value
         if not isinstance(value, KINDS[self.kind]) or (isinstance(value, (bool, np.bool_)) and self.kind is not bool):
@@ -47,8 +44,6 @@ class Column:
                 f"column {name!r} holds {self.kind.__name__}, found {type(value).__name__}: {value!r:.60}"
             )
         plain: Scalar = self.kind(value)
-        if isinstance(plain, float) and not math.isfinite(plain):
-            raise NotFiniteError(f"{name} = {plain}")
         if isinstance(plain, int) and not -LARGEST_INTEGER - 1 <= plain <= LARGEST_INTEGER:
             raise ColumnError(f"column {name!r} holds integers of 64 bits, found {plain}")
         if isinstance(plain, str) and plain.encode("utf-8", "ignore").decode() != plain:
@@ -61,10 +56,6 @@ Columns = Mapping[str, Column]
 
 class ColumnError(RecoverError):
     """Raised for a column that a method does not declare, and for a value that its column cannot hold."""
-
-
-class NotFiniteError(RecoverError):
-    """Raised for NaN or infinity: an error of the computation, never data."""
 
 
 KINDS: dict[Any, tuple[type, ...]] = {
@@ -249,7 +240,7 @@ def parse_event(text: str) -> tuple[str, float | None]:
 
 
 def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
-    """Return measured values, each as the plain type of its column, None for a missing column.
+    """Return measured values, each as the plain type of its column, None for a missing column, NaN and infinity.
 
     Raises `ColumnError` for anything except a mapping and for an undeclared column, and what `Column._plain` does.
     """
@@ -258,7 +249,17 @@ def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
     unknown = [name for name in measured if name not in columns]
     if unknown:
         raise ColumnError(f"column {unknown[0]!r} is not declared; declared are: {', '.join(columns)}")
-    return {name: column._plain(name, measured.get(name)) for name, column in columns.items()}
+    finite = {name: value for name, value in measured.items() if not _is_infinite(value)}
+    return {name: column._plain(name, finite.get(name)) for name, column in columns.items()}
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, (float, np.floating)) and not math.isfinite(value)
+
+
+def not_finite(measured: Mapping[str, object]) -> dict[str, str]:
+    """Return column -> reason for the measured values that are NaN or infinite. A trial with one is `diverged`."""
+    return {name: f"{value} is not finite" for name, value in measured.items() if _is_infinite(value)}
 
 
 LEFT_OUT = "the method returned no value"
@@ -267,11 +268,13 @@ LEFT_OUT = "the method returned no value"
 def unmeasured(measured: Mapping[str, object], columns: Columns) -> dict[str, str]:
     """Return column -> reason for the declared columns that a trial did not measure although they have a value.
 
-    A `Measurement` names them. Any other mapping did not measure what it leaves out.
+    A `Measurement` names them. Any other mapping did not measure what it leaves out. No value that is not finite is
+    measured.
     """
     left_out = dict.fromkeys((name for name in columns if name not in measured), LEFT_OUT)
     named: Mapping[str, str] = getattr(measured, "unmeasured", left_out)
-    return {name: named[name] for name in columns if name in named and measured.get(name) is None}
+    lacking = {name: why for name, why in named.items() if measured.get(name) is None} | not_finite(measured)
+    return {name: lacking[name] for name in columns if name in lacking}
 
 
 def checked_record(record: object) -> dict[str, Array]:

@@ -4,12 +4,12 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow.compute as pc
 
 from recovery.config import Trials
 from recovery.runner.plan import Plan, places
 from recovery.runner.pool import POOL
 from recovery.runner.run import Options, trials_to_run
+from recovery.store.row_schema import finished
 from recovery.text import duration
 
 SECONDS, SHORTEST_LIMIT = 6.0, 0.1
@@ -54,7 +54,7 @@ def forecast(plan: Plan, options: Options) -> Forecast:
         plan = plan.without(plan.stale)
     plan = plan.without(plan.lacking)
     trials, rows = trials_to_run(plan, options), plan.index.rows
-    timings = rows.filter(pc.equal(rows["status"], "ok"))
+    timings = rows.filter(finished(rows))
     place, planned = places(plan.trials, timings["trial_id"])
     if not (len(trials) and planned.any()):
         return replace(time_some(trials), jobs=options.engine.jobs)

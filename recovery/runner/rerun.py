@@ -28,7 +28,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import read_parts, write_file, writing
 from recovery.store.provenance import running_machine, running_version
 from recovery.store.round_files import added, counts
-from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, may_lack
+from recovery.store.row_schema import CIRCUMSTANCE, FINISHED, IDENTITY, finished, may_lack
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Two numbers this close differ by rounding, which depends on the processor and the BLAS."""
@@ -182,13 +182,13 @@ def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:
 
 
 def repeated_rows(grid: Grid) -> dict[str, ColumnDifference]:
-    """Return trial -> difference, for the trials with several rows of status `ok` that differ: a report draws one."""
+    """Return trial -> difference, for the trials with several finished rows that differ: a report draws one."""
     rows = pa.concat_tables([table for _, table in read_parts(Folder(grid.path).trials)], promote_options="permissive")
-    ids = pc.value_counts(rows.filter(pc.equal(rows["status"], "ok"))["trial_id"])
+    ids = pc.value_counts(rows.filter(finished(rows))["trial_id"])
     more = ids.field("values").filter(pc.greater(ids.field("counts"), 1))
     first, found = dict[str, Row](), dict[str, ColumnDifference]()
     for row in rows.filter(pc.is_in(rows["trial_id"], more)).to_pylist():
-        if row["status"] == "ok":
+        if row["status"] in FINISHED:
             for difference in differences(first.setdefault(row["trial_id"], row), row):
                 if not difference.rounding:
                     found[row["trial_id"]] = difference

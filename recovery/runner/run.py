@@ -27,7 +27,7 @@ from recovery.runner.trial import TRACEBACK, Row
 from recovery.store.compaction import add_columns, take_out
 from recovery.store.grid import outcomes
 from recovery.store.parts import Damaged
-from recovery.store.row_schema import FAILURES, coordinate_types
+from recovery.store.row_schema import FAILURES, FINISHED, coordinate_types
 from recovery.text import many
 from recovery.types import Mask, Scalar
 
@@ -92,7 +92,13 @@ class Summary:
 
     @property
     def failures(self) -> int:
+        """The number of trials of this run that failed."""
         return sum(self.ran[status] for status in FAILURES)
+
+    @property
+    def failed(self) -> bool:
+        """Whether stored trials failed."""
+        return any(self.stored[status] for status in FAILURES)
 
 
 def run(
@@ -275,7 +281,7 @@ class Failures:
     def add(self, trial: Trial, row: Row) -> str | None:
         """Count a row; return why to give up once many trials of a method failed alike and none was measured."""
         method = str(trial.cell.coordinates["method"])
-        if row["status"] == "ok":
+        if row["status"] in FINISHED:
             self._measured.add(method)
         if row["status"] != "failed":
             return None

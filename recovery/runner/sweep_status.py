@@ -54,7 +54,7 @@ class SweepStatus:
 
     @property
     def failed(self) -> int:
-        return self.stored - self.statuses.get("ok", 0)
+        return sum(self.statuses.get(status, 0) for status in FAILURES)
 
     @property
     def idle(self) -> float | None:

@@ -24,7 +24,7 @@ from recovery.compiled import compilation
 from recovery.config import Cell, Trial
 from recovery.config.tree import canonical_json
 from recovery.instances.draw import Instance, Streams, draw
-from recovery.methods.columns import checked, checked_record, unmeasured
+from recovery.methods.columns import checked, checked_record, not_finite, unmeasured
 from recovery.methods.method import measuring
 from recovery.runner.stop import StopRequested
 from recovery.text import printable
@@ -111,7 +111,7 @@ def imported(cell: Cell) -> Cell:
 
 
 def measure(trial: Trial) -> Row:
-    """Run a trial and return its row: `trial_id`, times, status, and measured columns if the status is `ok`."""
+    """Run a trial and return its row: `trial_id`, times, status, and measured columns if the trial finished."""
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
     clock = _clock()
     try:
@@ -122,7 +122,7 @@ def measure(trial: Trial) -> Row:
         result = measuring(method, cell.measures)(*arguments(trial))
         row |= checked(result, method.columns)
         row["unmeasured"] = canonical_json(unmeasured(result, method.columns))
-        row["status"] = "ok"
+        row["status"] = "diverged" if not_finite(result) else "ok"
         if record := checked_record(getattr(result, TRAJECTORY, None)):
             row[TRAJECTORY] = record
     except StopRequested:

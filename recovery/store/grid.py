@@ -23,7 +23,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import TRIALS, Damaged, makers, merge, read_all, read_parts
 from recovery.store.provenance import running_version
 from recovery.store.round_files import Round, added, counts, read_rounds
-from recovery.store.row_schema import RECORD, keys_of, may_lack
+from recovery.store.row_schema import RECORD, finished, keys_of, may_lack
 from recovery.text import path_text
 from recovery.types import Array
 
@@ -98,7 +98,7 @@ def read_records(results: Path) -> dict[str, dict[str, Array]]:
 
 
 def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
-    """Return trial id -> whether an event occurred, for every stored trial with status `ok`.
+    """Return trial id -> whether an event occurred, for every finished trial.
 
     event: a boolean column, or COLUMN<=NUMBER. Where a trial did not measure the number, its verdict may decide the
     event; otherwise it is None.
@@ -106,7 +106,7 @@ def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
     column, bound = parse_event(event)
     names = ["trial_id", "status", "started_at", column, "verdict", "certificate"]
     rows = merge([table for _, table in read_parts(folder.trials, columns=names)])
-    rows = rows.filter(pc.equal(rows["status"], "ok"))
+    rows = rows.filter(finished(rows))
     values = rows[column].to_pylist()
     if bound is not None:
         known = [rows[name].to_pylist() if name in rows.column_names else [None] * len(rows) for name in names[-2:]]
@@ -119,13 +119,13 @@ def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
 
 
 def unmeasured(folder: Folder, columns: Collection[str]) -> set[str]:
-    """Return the ids of the trials with status `ok` whose row lacks one of these columns, which it may have: it names
+    """Return the ids of the finished trials whose row lacks one of these columns, which it may have: it names
     it among the unmeasured ones, or does not say.
     """
     found = set[str]()
     wanted = ["trial_id", "status", "started_at", "unmeasured", *columns]
     rows = merge([table for _, table in read_parts(folder.trials, columns=wanted)])
-    rows = rows.filter(pc.equal(rows["status"], "ok"))
+    rows = rows.filter(finished(rows))
     for name in set(columns) & {*rows.column_names}:
         null = rows.filter(pc.is_null(rows[name]))
         pairs = zip(null["trial_id"].to_pylist(), null["unmeasured"].to_pylist(), strict=True)

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS
-from recovery.store.row_schema import RECORD, fault_of, row_schema
+from recovery.store.row_schema import RECORD, fault_of, finished, row_schema
 from recovery.text import path_text, printable
 
 TRIALS = "trials"
@@ -264,7 +264,7 @@ def read_parts(
 
 
 def merge(tables: list[pa.Table]) -> pa.Table:
-    """Return one row per trial from several parts: `ok` before failures, then the later start, then the first part."""
+    """Return one row per trial from several parts: finished before failed, then the later start, then the first."""
     if not tables:
         return row_schema({}, COLUMNS).empty_table()
     try:
@@ -276,13 +276,13 @@ def merge(tables: list[pa.Table]) -> pa.Table:
     keyed = pa.table(
         {
             "trial_id": rows["trial_id"],
-            "ok": pc.equal(rows["status"], "ok"),
+            "finished": finished(rows),
             "started_at": rows["started_at"],
             "position": pa.array(range(len(rows))),
         }
     )
     keyed = keyed.sort_by(
-        [("trial_id", "ascending"), ("ok", "descending"), ("started_at", "descending"), ("position", "ascending")]
+        [("trial_id", "ascending"), ("finished", "descending"), ("started_at", "descending"), ("position", "ascending")]
     )
     ids = keyed["trial_id"].combine_chunks()
     first = pa.concat_arrays([pa.array([True]), pc.not_equal(ids[1:], ids[:-1])])

@@ -11,8 +11,10 @@ import pyarrow.compute as pc
 from recovery.methods.columns import Columns
 from recovery.types import Array, Scalar
 
-Status = Literal["ok", "failed", "timeout", "killed"]
+Status = Literal["ok", "diverged", "failed", "timeout", "killed"]
 FAILURES: tuple[Status, ...] = ("failed", "timeout", "killed")
+FINISHED: tuple[Status, ...] = ("ok", "diverged")
+"""A trial is `diverged` if its method returned a number that is not finite: this number alone is not measured."""
 
 IDENTITY: dict[str, pa.DataType] = {"trial_id": pa.string(), "sweep": pa.string(), "replicate": pa.int64()}
 CIRCUMSTANCE: dict[str, pa.DataType] = {
@@ -81,6 +83,11 @@ def fault_of(schema: pa.Schema) -> str | None:
             return f"its column {name!r} is {schema.field(name).type}, not {kind}"
     lists = [field.name for field in schema if pa.types.is_nested(field.type) != field.name.startswith(RECORD)]
     return f"its column {lists[0]!r} is {schema.field(lists[0]).type}" if lists else None
+
+
+def finished(rows: pa.Table) -> pa.ChunkedArray:
+    """Return the mask of the rows of finished trials."""
+    return pc.is_in(rows["status"], pa.array(FINISHED))
 
 
 def may_lack(unmeasured: str | None, column: str) -> bool:

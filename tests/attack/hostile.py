@@ -50,7 +50,6 @@ FAILED = {
     "stop_iteration": ("StopIteration", "raise StopIteration"),
     "generator_exit": ("GeneratorExit", "raise GeneratorExit"),
     "recursion": ("RecursionError", "recursion()"),
-    "not_finite": ("NotFiniteError", "return {'gap': float('nan')}"),
     "undeclared": ("ColumnError", "return {'surprise': 1.0}"),
     "listed": ("ColumnError", "return [('recovered', True)]"),
     "long_text": ("ValueError", "raise ValueError('x' * 10**7)"),

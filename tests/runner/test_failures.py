@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from recovery.report.diagram import Diagram
 from recovery.runner.run import MOST_EQUAL
 from recovery.store import read
 from tests.invoke import recover
@@ -58,3 +59,26 @@ def test_each_choice_of_own_code_is_tried_first_where_it_is_cheapest(tmp_path: P
     assert tried["n"].min() == 4
     assert "raise KeyError('no')" in result.stderr
     assert len(frame) < 2000
+
+
+def test_a_number_that_is_not_finite_drops_itself_alone(tmp_path: Path) -> None:
+    """Its trial has finished: the sweep succeeds, --rerun leaves it, a replay agrees, and the value is unknown."""
+    body = "return {'gap': math.inf if instance.setting.n > 5 else 0.5, 'iterations': 7, 'recovered': True}"
+    kind = write_method(tmp_path / "own_loss.py", body, "gap", "iterations", "recovered", head="import math")
+    config, out = write_config(tmp_path, method={"kind": kind}), tmp_path / "out"
+    for options in ((), ("--rerun", "failed")):
+        result = recover("sweep", config, "--out", out, "-j", 1, *options)
+        assert (result.exit_code, "16 diverged" in result.stdout) == (0, True)
+        assert "why trials failed" not in result.stderr
+    assert "(0 run now)" in result.stdout
+    frame = read(out).frame
+    assert set(zip(frame["n"] > 5, frame["status"], strict=True)) == {(True, "diverged"), (False, "ok")}
+    assert set(frame["gap"].dropna()) == {0.5}
+    assert set(frame["iterations"]) == {7}
+    lost = frame[frame["status"] == "diverged"]
+    assert set(lost["unmeasured"]) == {'{"gap":"inf is not finite"}'}
+    assert "equal to its stored row" in recover("replay", out, lost["trial_id"].iloc[0], "--trust").stdout
+    table = Diagram.of(read(out), "gap<=1").table
+    assert (table["failed"].sum(), table["yes"].sum(), table["unmeasured"].sum()) == (0, 8, 16)
+    assert "24 finished, recovered: 24 of 24" in recover("report", out, "--format", "terminal").stdout
+    assert '"errors": []' in recover("status", out, "--json").stdout

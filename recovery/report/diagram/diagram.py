@@ -19,6 +19,7 @@ from recovery.report.diagram.quantity import Quantity, default_quantity, is_meas
 from recovery.report.diagram.vocabulary import PLAIN, UNFINISHED, Script, mark_words, shared_parts
 from recovery.store import Grid
 from recovery.store.round_files import added
+from recovery.store.row_schema import finished
 from recovery.text import command_text
 from recovery.user import is_user_name
 
@@ -269,7 +270,7 @@ class Diagram:
 def _measured_something(grid: Grid) -> Grid:
     """Drop the columns that no trial measured, which are most columns; keep all if no trial finished."""
     table = grid.table
-    if pc.any(pc.equal(table["status"], "ok")).as_py():
+    if pc.any(finished(table)).as_py():
         empty = [name for name in grid.columns if name in table.column_names and table[name].null_count == len(table)]
         table = table.drop_columns(empty)
     return replace(grid, table=table)

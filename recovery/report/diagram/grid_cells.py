@@ -36,7 +36,7 @@ class Cells:
 
     @cached_property
     def finished(self) -> Mask:
-        """Mask of the rows with status ok."""
+        """Mask of the rows of finished trials."""
         return finished(self.frame)
 
     def count(self, which: Mask) -> Any:
@@ -44,7 +44,7 @@ class Cells:
         return np.bincount(self.code[which], minlength=len(self.keys))
 
     def counts(self) -> pd.DataFrame:
-        """Return the columns trials (stored rows), ok, failed (any other status) and missing (planned rows)."""
+        """Return the columns trials (stored rows), ok (finished ones), failed (the others) and missing (planned)."""
         ok = self.count(self.finished)
         trials = np.bincount(self.code, minlength=len(self.keys))
         missing = np.maximum(self.replicates - trials, 0)

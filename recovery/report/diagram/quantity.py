@@ -11,6 +11,7 @@ import pandas as pd
 from recovery.errors import ReportError
 from recovery.methods.columns import Columns, implied, parse_event
 from recovery.report.diagram.vocabulary import PLAIN, column_words, unmarked
+from recovery.store.row_schema import FINISHED
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 
@@ -115,9 +116,8 @@ def undefined(frame: pd.DataFrame, column: str) -> Mask:
 
 
 def finished(frame: pd.DataFrame) -> Mask:
-    """Return a mask of trials with status ok. All others failed, which never counts as a failure to recover."""
-    result: Mask = (frame["status"] == "ok").to_numpy(dtype=np.bool_, na_value=False)
-    return result
+    """Return a mask of finished trials. All others failed, which never counts as a failure to recover."""
+    return frame["status"].isin(FINISHED).to_numpy(dtype=np.bool_)
 
 
 def is_boolean(column: "pd.Series[Any]") -> bool:
