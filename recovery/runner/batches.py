@@ -81,6 +81,19 @@ class Batches:
         begin, self._next = self._next, self._next + min(max(count, int(one)), len(costs))
         return self._trials.take(self._order[begin : self._next])
 
+    def drop(self, keys: Array) -> None:
+        """Leave out trials that another run has stored, and go on elsewhere than it: at a random place among the most
+        expensive ones."""
+        with self._lock:
+            left = self._order[self._next :]
+            left = left[~np.isin(self._trials.keys[left], keys)]
+            costs = self._trials.costs[left]
+            first = np.count_nonzero(2 * costs > costs.max(initial=0.0))
+            shift = int(np.random.default_rng().integers(max(first, 1)))
+            self._order, self._next = np.concatenate([np.roll(left[:first], shift), left[first:]]), 0
+            self._costs = self._trials.costs[self._order]
+            self._left = float(costs.sum()) + sum(trial.cell.cost for trial in self._again)
+
     def returned(self, batch: Sequence[Trial], rows: Sequence[Row], seconds: float) -> list[tuple[Trial, Row]]:
         """Return the first trials of a batch with their rows, which took `seconds`. The others are handed out next."""
         with self._lock:

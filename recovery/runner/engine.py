@@ -25,6 +25,7 @@ from recovery.runner.child import run_trials
 from recovery.runner.pool import POOL, WorkerPool
 from recovery.runner.trial import Row
 from recovery.text import choices, printable
+from recovery.types import Array
 from recovery.user import add_folders
 
 AHEAD = 2
@@ -57,10 +58,13 @@ class Engine:
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise ParameterError(f"the time of a trial: found {self.timeout!r}; allowed: a number of seconds > 0")
 
-    def run(self, trials: Iterable[Trial]) -> Generator[list[tuple[Trial, Row]], None, None]:
+    def run(
+        self, trials: Iterable[Trial], others: Callable[[], Array | None] = lambda: None
+    ) -> Generator[list[tuple[Trial, Row]], None, None]:
         """Yield all trials with their rows, in batches, in the order in which they are done.
 
-        Raises `EngineLostError` if a cluster is gone.
+        others: returns the keys of trials that another run has stored since its last call, which are left out. Raises
+        `EngineLostError` if a cluster is gone.
         """
         chosen = Trials.of(trials)
         in_threads = self.backend == "threading" and not self.timeout and not any(cell.own for cell in chosen.cells)
@@ -76,6 +80,8 @@ class Engine:
                     with closing(run) as results:
                         for batch, (rows, seconds) in results:
                             yield batches.returned(batch, rows, seconds)
+                            if (stored := others()) is not None:
+                                batches.drop(stored)
             except EngineLostError:
                 client = None  # closing the client of a lost cluster raises again, or waits forever
                 raise

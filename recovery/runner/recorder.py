@@ -5,11 +5,13 @@ At the end of the run its parts are joined into few.
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from recovery.config import Cell, Sweep, Trial
@@ -20,6 +22,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE
 from recovery.store.provenance import machine_in, version_in
 from recovery.store.row_schema import coordinate_types, record_columns, row_schema
+from recovery.types import Array
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
 """Seconds between parts; short at first, so that a run that is killed early has stored rows."""
@@ -29,7 +32,8 @@ class Recorder:
     """Context manager whose thread stores the rows passed to `add` every few seconds, whether or not more rows come.
 
     cells: those of the trials. content: the content of sweep.json, which is copied to every part. on_failure: called
-    with the reason as soon as rows cannot be stored.
+    with the reason as soon as rows cannot be stored. others: returns the keys of trials that other runs have stored
+    since its last call, given the parts of this run.
     """
 
     def __init__(
@@ -39,10 +43,12 @@ class Recorder:
         cells: Iterable[Cell],
         content: Mapping[str, Any],
         on_failure: Callable[[str], None],
+        others: Callable[[Collection[Path]], Array | None],
     ) -> None:
         self._folder = folder
         self._sweep = sweep
-        self._on_failure = on_failure
+        self._on_failure, self._find_others = on_failure, others
+        self._others: Array | None = None
         types = coordinate_types(cell.coordinates for cell in cells)
         made = {**{key: value for key, value in content.items() if key != "provenance"}, **content["provenance"]}
         self.schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([made])})
@@ -72,11 +78,20 @@ class Recorder:
         with self._lock:
             self._rows.extend(rows)
 
+    def stored_by_others(self) -> Array | None:
+        """Return the keys of trials that another run on the folder has stored since the last call, None if none has."""
+        with self._lock:
+            found, self._others = self._others, None
+        return found
+
     def _store_regularly(self) -> None:
         pause = FIRST_PAUSE
         while not self._closing.wait(pause):
             try:
                 self._flush()
+                with suppress(StoreError):  # the folder may be unreadable for a moment
+                    found = [keys for keys in (self._others, self._find_others(self._written)) if keys is not None]
+                    self._others = np.concatenate(found) if found else None
             except BaseException as error:
                 self._failed = error if isinstance(error, StoreError) else StoreError(f"rows cannot be stored: {error}")
                 self._on_failure(str(self._failed))

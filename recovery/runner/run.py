@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,8 +167,9 @@ def _refresh(plan: Plan, summary: Summary) -> Plan:
 
 
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
-    recorder = Recorder(plan.folder, plan.sweep, trials.cells, content_of(plan.sweep), stop.request)
-    results = options.engine.run(trials)
+    others = partial(plan.index.keys_of_others, failed="failed" not in options.rerun)
+    recorder = Recorder(plan.folder, plan.sweep, trials.cells, content_of(plan.sweep), stop.request, others)
+    results = options.engine.run(trials, recorder.stored_by_others)
     failures = Failures()
     try:
         with recorder:

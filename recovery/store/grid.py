@@ -206,6 +206,19 @@ class StoredRows:
         self._parts = read_all(self._folder, _READ, known=self._parts)
         self.rows = merge([part for part in self._parts.values() if isinstance(part, pa.Table)])
 
+    def keys_of_others(self, own: Collection[Path], *, failed: bool) -> Array | None:
+        """Return the keys of the trials in parts that are new since the last call or refresh, except `own` parts.
+
+        failed: also of trials that failed. None if there is no such part. Raises `StoreError`.
+        """
+        known = dict.fromkeys(own, Damaged(self._folder, "not read")) | self._parts
+        found = read_all(self._folder, _READ, known=known)
+        new = {path: part for path, part in found.items() if path not in known and isinstance(part, pa.Table)}
+        self._parts |= new
+        rows = merge([*new.values()])
+        rows = rows if failed else rows.filter(pc.equal(rows["status"], "ok"))
+        return keys_of(rows["trial_id"]) if new else None
+
     @property
     def damaged(self) -> Sequence[Damaged]:
         return [part for part in self._parts.values() if isinstance(part, Damaged)]

@@ -227,6 +227,12 @@ def test_of_two_rows_of_a_trial_ok_wins_then_the_later(tmp_path: Path) -> None:
     )
     frame = read(tmp_path).frame.set_index("trial_id")
     assert frame["status"].to_dict() == {"a": "ok", "b": "timeout"}
+    text = (Path(__file__).parents[2] / "docs" / "rows.md").read_text()
+    (line,) = re.findall(r"^rows = rows\..*drop_duplicates.*$", text, re.MULTILINE)
+    exec(line, names := {"rows": pd.read_parquet(tmp_path / "trials")})
+    kept = names["rows"].set_index("trial_id")
+    pd.testing.assert_series_equal(kept["started_at"], frame["started_at"], check_like=True)
+    assert kept["status"].to_dict() == frame["status"].to_dict()
 
 
 def test_a_damaged_part_is_never_left_out_in_silence(tmp_path: Path) -> None:
