@@ -88,7 +88,7 @@ class Batches:
             left = self._order[self._next :]
             left = left[~np.isin(self._trials.keys[left], keys)]
             costs = self._trials.costs[left]
-            first = np.count_nonzero(2 * costs > costs.max(initial=0.0))
+            first = int(np.count_nonzero(2 * costs > costs.max(initial=0.0)))
             shift = int(np.random.default_rng().integers(max(first, 1)))
             self._order, self._next = np.concatenate([np.roll(left[:first], shift), left[first:]]), 0
             self._costs = self._trials.costs[self._order]

@@ -43,7 +43,7 @@ class Recorder:
         cells: Iterable[Cell],
         content: Mapping[str, Any],
         on_failure: Callable[[str], None],
-        others: Callable[[Collection[Path]], Array | None],
+        others: Callable[[Collection[Path]], Array | None] = lambda own: None,
     ) -> None:
         self._folder = folder
         self._sweep = sweep
