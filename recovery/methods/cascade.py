@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from recovery.conditions.oracle import Bounds
+from recovery.methods.columns import SOLUTION
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.interpolant import descends
 from recovery.methods.method import UNDECIDED, CertificateKind, Evidence, Measurement, Verdict
-from recovery.methods.representation import absolute_distance, test_distance
+from recovery.methods.representation import test_distance
 from recovery.programs.certificate import Certified, certify
 from recovery.programs.exact import ExactProgram
+from recovery.programs.networks import network_of
 from recovery.programs.program import Program
 from recovery.programs.range_factor import RangeFactor
 from recovery.programs.solution import Solution
@@ -110,11 +112,10 @@ class State:
         elif verdict is not None and problem.noiseless:
             row.unmeasured["recovered"] = UNDECIDED
         row.evidence = Evidence(program, shown, self.bounds)
-        distances = ["max_deviation", "absolute_distance", *(["test_distance"] if instance.has_test else [])]
-        names = ["objective", "dual_objective", "gap", "primal_residual", "dual_violation", "active_groups"]
-        names += ["cone_violation"] if program.has_cones else []
+        absent = {"test_distance": not instance.has_test, "cone_violation": not program.has_cones}
+        names = [name for name in SOLUTION if not absent.get(name)]
         if brief:
-            row.unmeasured |= dict.fromkeys([*distances, *names, "isometry_value", "iterations", "solver"], SEARCHED)
+            row.unmeasured |= dict.fromkeys([*names, "isometry_value", "iterations", "solver"], SEARCHED)
             return row
         row |= {"iterations": self.steps, "solver": self.solver}
         if self.value is not None:
@@ -122,20 +123,19 @@ class State:
         elif problem.noiseless:
             row.unmeasured["isometry_value"] = UNEXAMINED
         if shown is None:
-            row.unmeasured |= dict.fromkeys([*distances, *names], UNSOLVED)
+            row.unmeasured |= dict.fromkeys(names, UNSOLVED)
             return row
-        row |= {name: getattr(shown.certificate, name) for name in names}
-        if decision.proof is not None:
-            return row.having(**dict.fromkeys(distances, 0.0))
-        W = shown.solution.W
-        row |= {
-            "max_deviation": deviation(problem, W),
-            "absolute_distance": absolute_distance(program, W, problem.planted),
-        }
-        if (reached := test_distance(program, W, problem.architecture, instance)) is not None:
-            row["test_distance"] = reached
+        row |= {name: getattr(shown.certificate, name, 0.0) for name in names}
+        if decision.proof is not None:  # the planted weights, at distance 0
+            return row
+        W, architecture = shown.solution.W, problem.architecture
+        w, wanted = (program.gated_weights(V) for V in (W, problem.planted))
+        off = (w - wanted)[wanted.any(axis=1)]
+        row |= {"max_deviation": deviation(problem, W), "absolute_distance": float(np.linalg.norm(off))}
+        if instance.has_test and architecture.normalized:
+            row["test_distance"], row.unmeasured["test_distance"] = None, UNPREDICTED
         elif instance.has_test:
-            row.unmeasured["test_distance"] = UNPREDICTED
+            row["test_distance"] = test_distance(instance, network_of(program, W, architecture).predict)
         return row
 
 

@@ -29,7 +29,7 @@ from recovery.methods.generation import (
 )
 from recovery.methods.judgement import AFTER_SOLVING, judge, optimal
 from recovery.methods.method import UNDECIDED, Evidence, Measurement
-from recovery.methods.representation import check_representable, planted_neurons
+from recovery.methods.representation import check_representable, planted_neurons, test_distance
 from recovery.methods.theorems import certain_rank
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups, relative
@@ -331,9 +331,7 @@ class LeastSquares:
         row = Measurement(
             max_deviation=float(np.abs(w - planted).max()),
             absolute_distance=float(np.linalg.norm(w - planted)),
-            test_distance=None
-            if instance.test is None
-            else float(np.linalg.norm(instance.test @ w - instance.planted.labels(instance.test))),
+            test_distance=test_distance(instance, lambda X: X @ w),
             primal_residual=relative(
                 float(np.linalg.norm(instance.X @ w - instance.y)), float(np.linalg.norm(instance.y))
             ),

@@ -1,4 +1,6 @@
-"""Planted neurons as weights of a program, and the distances of other weights from them."""
+"""Planted neurons that a program can represent, and the distance of other functions from theirs."""
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -6,8 +8,6 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.planted import Neurons
 from recovery.programs.architecture import ARCHITECTURES, Architecture
-from recovery.programs.networks import network_of
-from recovery.programs.program import Program
 from recovery.types import Array
 
 
@@ -39,19 +39,7 @@ def planted_neurons(instance: Instance) -> Neurons:
     return instance.planted
 
 
-def absolute_distance(program: Program, W: Array, planted: Array) -> float:
-    """Return (sum over planted groups of ||w_g - w*_g||^2)^{1/2}; for a planted linear model ||w_0 - w*||."""
-    w, wanted = program.gated_weights(W), program.gated_weights(planted)
-    support = wanted.any(axis=1)
-    return float(np.linalg.norm(w[support] - wanted[support]))
-
-
-def test_distance(program: Program, W: Array, architecture: Architecture, instance: Instance) -> float | None:
-    """Return ||f(X) - f*(X)|| of the network of these weights on the test draw of the instance (P1, section VII).
-
-    None without a draw, and for normalised architectures, whose weights are coordinates in bases of the training data.
-    """
-    if instance.test is None or architecture.normalized:
-        return None
-    predicted = network_of(program, W, architecture).predict(instance.test)
-    return float(np.linalg.norm(predicted - instance.planted.labels(instance.test)))
+def test_distance(instance: Instance, predict: Callable[[Array], Array]) -> float | None:
+    """Return ||f(X) - f*(X)|| on the test draw of the instance (P1, section VII); None without one."""
+    test = instance.test
+    return None if test is None else float(np.linalg.norm(predict(test) - instance.planted.labels(test)))

@@ -15,6 +15,7 @@ from recovery.instances.planted import Neurons
 from recovery.methods.columns import select
 from recovery.methods.method import Measurement
 from recovery.methods.own_data import OptimalNetwork, optimum
+from recovery.methods.representation import test_distance
 from recovery.programs.architecture import Architecture
 from recovery.training.descent import Descent
 from recovery.training.models import Empirical, Parameters, predict
@@ -200,8 +201,6 @@ def with_excess(
     row.unmeasured["excess_high"] = "the proved lower bound is 0"
     if instance.test is None:
         return row
-    predicted = best.network.predict(instance.test)
-    return row.having(
-        optimum_test_distance=float(np.linalg.norm(predicted - instance.planted.labels(instance.test))),
-        function_distance=float(np.linalg.norm(predicted - predict(parameters, instance.test)[:, 0])),
-    )
+    apart = best.network.predict(instance.test) - predict(parameters, instance.test)[:, 0]
+    reached = test_distance(instance, best.network.predict)
+    return row.having(optimum_test_distance=reached, function_distance=float(np.linalg.norm(apart)))
