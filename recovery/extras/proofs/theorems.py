@@ -11,7 +11,8 @@ import numpy as np
 from flint import arb, arb_mat
 
 from recovery.conditions.balls import Unproved, column, dot, largest, length, matrix, nearest_solution, solve
-from recovery.conditions.exact_model import Balls, proved
+from recovery.conditions.exact_model import Balls, Model, proved
+from recovery.conditions.ties import exact_signs
 from recovery.instances.all_ones import AllOnes
 from recovery.instances.hulls import separate
 from recovery.programs.integers import exact_rank, integer_rows
@@ -34,25 +35,24 @@ def prove_linear_unique(balls: Balls, all_ones: AllOnes | None) -> float:
     else:
         gram = balls.metric(np.arange(model.X.shape[1]))
         solved = solve(gram, column(w), "the columns of the data")
-        z, square, error = (balls.X * solved).entries(), dot(w, w), _distance_to_identity(gram)
+        entries = (gram - matrix(np.eye(gram.nrows()))).entries()
+        z, square, error = (balls.X * solved).entries(), dot(w, w), length(dot(entries, entries))
     if not error < 1:
         raise Unproved("the columns of the data are not orthonormal")
     bounds = [(1 + error) * (1 / (1 - error) - z[k] ** 2 / square) for k in live]
     if not all(bound < 1 for bound in bounds):
         raise Unproved("a row is orthogonal to the planted neuron up to rounding")
-    if all_ones is None:
-        if not (any(z[k] > 0 for k in live) and any(z[k] < 0 for k in live)):
-            raise Unproved("the planted neuron has one sign on all rows: the all-ones pattern shares its cost")
-    elif all_ones.exists:
-        raise Unproved("there is an all-ones pattern")
+    if _is_shared(model, all_ones):
+        raise Unproved("the all-ones pattern shares the cost of the planted neuron")
     return float(np.sqrt(largest(bounds)))
 
 
-def _distance_to_identity(gram: arb_mat) -> arb:
-    """Return the Frobenius norm of G - I."""
-    d = gram.nrows()
-    entries = (gram - matrix(np.eye(d))).entries()
-    return length(dot(entries, entries))
+def _is_shared(model: Model, all_ones: AllOnes | None) -> bool:
+    """Return whether the all-ones pattern shares the cost: it exists, or w or -w is in its cone off the hyperplanes."""
+    if all_ones is not None:
+        return all_ones.exists
+    signs = exact_signs(model.X, model.neurons[:, 0])[model.X.any(axis=1)]
+    return bool((signs > 0).all() or (signs < 0).all())
 
 
 @proved
@@ -88,38 +88,28 @@ def _are_weights(balls: Balls, all_ones: AllOnes) -> bool:
     return all(a > 0 for a in u.entries())
 
 
-@proved
-def prove_linear_shared(balls: Balls, all_ones: AllOnes | None) -> float:
+def prove_linear_shared(model: Model, all_ones: AllOnes | None) -> float:
     """Prove that the all-ones pattern shares the cost of one linear neuron; return 1, the ratio of the costs.
 
     all_ones: the proved decision that the pattern exists, for the gated program; None for the exact one. Raises
     `Unproved`.
     """
-    if all_ones is not None:
-        if not all_ones.exists:
-            raise Unproved("there is no all-ones pattern")
-        return 1.0
-    images = balls.images(balls.weights()[0])
-    z = [images[k] for k in np.flatnonzero(balls.model.X.any(axis=1))]
-    if not (all(a > 0 for a in z) or all(a < 0 for a in z)):
-        raise Unproved("the planted neuron has no one sign on all rows")
+    if not _is_shared(model, all_ones):
+        raise Unproved("the all-ones pattern does not share the cost of the planted neuron")
     return 1.0
 
 
-@proved
-def prove_normalised(balls: Balls, *, unique: bool) -> float:
+def prove_normalised(model: Model, *, unique: bool) -> float:
     """Prove that one normalised neuron is the unique optimum over all patterns, or, otherwise, shares its cost.
 
     Returns 1, the norm of the dual at the planted neuron. Raises `Unproved`.
     """
-    model = balls.model
     if not model.architecture.normalizes_after or model.linear or model.neurons.shape[1] != 1:
         raise Unproved("the theorem about a normalised neuron covers one neuron, without a skip connection")
-    z = balls.images([arb(a) for a in model.neurons[:, 0].tolist()])
-    live = np.flatnonzero(model.X.any(axis=1))
-    active = [k for k in live if z[k] > 0]
-    if not active or any(not z[k] > 0 and not z[k] < 0 for k in live):
-        raise Unproved("a row is orthogonal to the planted neuron up to rounding")
-    if unique != (exact_rank(integer_rows(model.X[active])) == exact_rank(integer_rows(model.X[live]))):
+    rows = model.X[model.X.any(axis=1)]
+    signs = exact_signs(rows, model.neurons[:, 0])
+    if not signs.all() or not (signs > 0).any():
+        raise Unproved("a row is orthogonal to the planted neuron")
+    if unique != (exact_rank(integer_rows(rows[signs > 0])) == exact_rank(integer_rows(rows))):
         raise Unproved("the ranks of the active rows and of all rows say the opposite")
     return 1.0
