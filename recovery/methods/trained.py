@@ -202,5 +202,5 @@ def with_excess(
     if instance.test is None:
         return row
     apart = best.network.predict(instance.test) - predict(parameters, instance.test)[:, 0]
-    reached = test_distance(instance, best.network.predict)
-    return row.having(optimum_test_distance=reached, function_distance=float(np.linalg.norm(apart)))
+    distance = test_distance(instance, best.network.predict)
+    return row.having(optimum_test_distance=distance, function_distance=float(np.linalg.norm(apart)))
