@@ -200,15 +200,13 @@ def search_cells(  # type: ignore[no-untyped-def]
     vectors: Array,
     values: Array,
     known: Codes,
-    limit: float,
     tolerance: float,
     nodes: int,
 ):
     """Return (value, a point of its cell, bound, nodes): bounds on the largest ||c + sum_k s_k z_k|| over cells.
 
     normals a_k and halves z_k (m, d), start c (d,). vectors, values: eigenvectors and eigenvalues of Q for the planes
-    from each depth on. known (k, m): signs of cells that are excluded. limit: smaller values are not resolved. nodes:
-    largest number of nodes examined.
+    from each depth on. known (k, m): signs of cells that are excluded. nodes: largest number of nodes examined.
     """
     m, d = normals.shape
     sides, depths = np.zeros((m + 2, m), np.int8), np.zeros(m + 2, np.int64)
@@ -220,7 +218,7 @@ def search_cells(  # type: ignore[no-untyped-def]
     while pending > 0:
         top = pending - 1
         depth = depths[top]
-        goal = max(value, limit) + tolerance
+        goal = value + tolerance
         above = bound_over_sides(sums[top], vectors[depth], values[depth], turned, goal)[0]
         pending = top
         if above <= goal:
@@ -256,4 +254,4 @@ def search_cells(  # type: ignore[no-untyped-def]
         asked[top], asked[top + 1] = True, abs(s) <= THIN
         depths[top] = depths[top + 1] = depth + 1
         pending = top + 2
-    return value, best, max(bound, max(value, limit) + tolerance), count
+    return value, best, max(bound, value + tolerance), count

@@ -206,18 +206,18 @@ def difference(total: RowSum) -> Difference | None:
     return Difference(scaled[rising], -scaled[falling], total.linear / scale, rising, falling, scale)
 
 
-def largest_cell(total: RowSum, *, limit: float = 0.0, known: Mask | None = None, nodes: int = 2_000_000) -> Bounds:
+def largest_cell(total: RowSum, *, known: Mask | None = None, nodes: int = 2_000_000) -> Bounds:
     """Bound max ||c + sum_{i in D} t_i x_i|| over cells D.
 
-    limit: smaller values are not resolved; the upper bound may exceed it by rounding. nodes: largest number of cells of
-    all depths; the bounds of cells not searched then enter the upper bound. known (n, k): excluded cells. Cells thinner
-    than `THIN` do not count, but the upper bound includes cells if rounding decides whether they are that thin.
+    nodes: largest number of cells of all depths; the bounds of cells not searched then enter the upper bound. known
+    (n, k): excluded cells. Cells thinner than `THIN` do not count, but the upper bound includes cells if rounding
+    decides whether they are that thin.
     """
     planes = planes_of(total, known)
     if planes is None:
         return Bounds(0.0, 0.0, np.zeros(total.rows.shape[1]), 0)
-    p, floor = planes, limit / planes.scale
+    p = planes
     value, point, bound, count = search_cells(
-        p.normals, p.halves, p.start, p.vectors, p.values, p.excluded, floor, LEAF_ROUNDING, nodes
+        p.normals, p.halves, p.start, p.vectors, p.values, p.excluded, LEAF_ROUNDING, nodes
     )
     return Bounds(float(value) * planes.scale, float(bound) * planes.scale, point, int(count))

@@ -63,14 +63,14 @@ class Planes:
 
 def planes_of(total: RowSum, known: Mask | None = None) -> Planes | None:
     """Return the planes of a sum; None if c and all t_i x_i are zero. known (n, k): patterns of excluded cells."""
-    rows, scale = total.rows, total.scale
+    rows, lengths, scale = total.rows, np.linalg.norm(total.rows, axis=1), total.scale
     if scale == 0.0:
         return None
     # undecided planes then contribute little, and bounds fall early
     order = np.argsort(-total.sizes, kind="stable")
-    order = order[rows[order].any(axis=1)]
+    order = order[lengths[order] > 0]
     halves = rows[order] * (total.weights[order, None] / (2 * scale))
-    normals = rows[order] / np.linalg.norm(rows[order], axis=1, keepdims=True)
+    normals = rows[order] / lengths[order, None]
     on = np.empty((0, len(order)), dtype=np.bool_) if known is None else known[order].T
     excluded = np.where(on, 1, -1).astype(np.int8)
     return Planes(order, normals, halves, total.linear / scale + halves.sum(axis=0), *spreads(halves), excluded, scale)

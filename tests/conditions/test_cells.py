@@ -76,16 +76,6 @@ def test_a_limit_of_cells_leaves_valid_bounds() -> None:
     assert found.upper - found.lower < 1e-9
 
 
-def test_values_up_to_a_limit_are_not_looked_for() -> None:
-    rng = np.random.default_rng(7)
-    X, lam = rng.standard_normal((30, 6)), rng.standard_normal(30)
-    settled = largest_cell(row_sum(X, lam))
-    above = largest_cell(row_sum(X, lam), limit=2 * settled.lower)
-    assert above.lower <= settled.lower < above.upper
-    assert above.upper == pytest.approx(2 * settled.lower)
-    assert above.cones < settled.cones
-
-
 def test_a_bound_of_a_vector_that_is_zero_up_to_rounding_is_finite() -> None:
     """Entries below the rounding of mu leave no gap between mu and the eigenvalues."""
     for size in (1e-16, 1e-17, 1e-25, 1e-300):
