@@ -72,7 +72,7 @@ def planes_of(total: RowSum, known: Mask | None = None) -> Planes | None:
     halves = rows[order] * (total.weights[order, None] / (2 * scale))
     normals = rows[order] / lengths[order, None]
     on = np.empty((0, len(order)), dtype=np.bool_) if known is None else known[order].T
-    excluded = np.where(on, 1, -1).astype(np.int8)
+    excluded = np.ascontiguousarray(np.where(on, 1, -1), dtype=np.int8)
     return Planes(order, normals, halves, total.linear / scale + halves.sum(axis=0), *spreads(halves), excluded, scale)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, arb_mat
 from scipy.optimize import nnls
 
-from recovery.conditions.balls import Unproved, at_rising_precision, below_one, largest
+from recovery.conditions.balls import Unproved, at_rising_precision, below_one, dot, largest, length
 from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.planes import Planes, planes_of
@@ -89,13 +89,17 @@ def _is_empty(signed: Array, units: Array) -> bool:
 
 def _bound(sums: DualSums, planes: Planes, closed: Leaves) -> float:
     """Return an upper bound on the dual norms of the closed leaves and of the skip connection. Raises `Unproved`."""
-    halves = [[sums.weights[i] * a / 2 for a in sums.rows[i]] for i in planes.order]
+    terms = [[sums.weights[i] * a / 2 for a in row] for i, row in enumerate(sums.rows)]
+    halves = [terms[i] for i in planes.order]
+    # rows whose length underflows have no plane: their terms are added to every bound
+    left_out = np.setdiff1d(np.arange(len(terms)), planes.order)
+    rest = sum((2 * length(dot(terms[i], terms[i])) for i in left_out), arb(0))
     start = [a + sum((row[j] for row in halves), arb(0)) for j, a in enumerate(sums.linear)]
-    bounds = [sums.skip()]
+    bounds: list[arb] = []
     for depth, leaves in closed.items():
         v = [start] * len(leaves)
         if depth:
             decided = arb_mat([[int(s) for s in sides] for sides, _, _ in leaves]) * arb_mat(halves[:depth])
             v = [[a + b for a, b in zip(row, start, strict=True)] for row in decided.tolist()]
         bounds += bounds_of_leaves(v, halves[depth:], planes.halves[depth:], [(mu, tau) for _, mu, tau in leaves])
-    return below_one(largest(bounds))
+    return below_one(largest([sums.skip(), *(bound + rest for bound in bounds)]))
