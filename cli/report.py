@@ -16,10 +16,17 @@ from . import options
     "--format",
     "kind",
     type=click.Choice(REPORT),
-    help="Format.  [default: from the name of --out, otherwise a map in the terminal and a PNG]",
+    help="Format; with a picture the map is printed, too.  [default: from the name of --out, otherwise png]",
 )
 @click.option("--value", metavar="COLUMN", multiple=True, help="A measured column, or COLUMN<=NUMBER; repeatable.")
 @click.option("--out", type=options.FolderPath(), help="File to write, or folder for several files.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a key of the config's report, such as x=n/d, pool=none or limits=[0,1]; repeatable.",
+)
 @click.option(
     "--style",
     multiple=True,

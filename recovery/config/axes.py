@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from keyword import kwlist
 from typing import Any
 
 from recovery.config.components import COMPONENTS, NO_DATA, UNDRAWN, Choice, user_code_in
@@ -37,7 +38,7 @@ ZIP = "zip"
 MOST_POINTS = 200_000
 MOST_LISTED = 20
 """Most keys that a message lists if it also suggests one."""
-TAKEN = frozenset({*HEADER, *RESERVED, *TALLIED, *CONSTANTS, *FUNCTIONS, FACTOR})
+TAKEN = frozenset({*HEADER, *RESERVED, *TALLIED, *CONSTANTS, *FUNCTIONS, *kwlist, FACTOR})
 """Words with another meaning, which cannot name an axis."""
 
 

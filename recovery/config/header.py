@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Interval, Le, MaxLen, MinLen
 from pydantic import Field
@@ -104,22 +104,27 @@ class StyleSpec:
     title: bool | None = None
 
 
-def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
-    """Return the style, overridden by `KEY=VALUE` options. Raises `ConfigError`."""
-    value: dict[str, Any] = asdict(style)
+Section = TypeVar("Section", "StyleSpec", "ReportSpec")
+
+
+def overridden(section: Section, options: Sequence[str], flag: str) -> Section:
+    """Return the section with other values, which are options `KEY=VALUE` of this flag. Raises `ConfigError`."""
+    value: dict[str, Any] = asdict(section)
     for text in options:
         key, equals, chosen = text.partition("=")
-        place = Place(source=f"--style {text}")
+        place = Place(source=f"{flag} {text}")
         if not equals:
-            raise ConfigError([Problem((), "allowed: KEY=VALUE, such as `--style width=slide`", place=place)])
+            raise ConfigError([Problem((), f"allowed: `{flag} KEY=VALUE`, such as `{FLAGS[flag]}`", place=place)])
         try:
-            value[key.strip()] = read_value(chosen)
-            style = build(StyleSpec, value)
+            value[key.strip().removeprefix("report.")] = read_value(chosen)
+            section = build(type(section), value)
         except ConfigError as error:
             raise ConfigError(replace(one, place=place) for one in error.problems) from None
-    return style
+    return section
 
 
+FLAGS = {"--style": "--style width=slide", "--set": "--set x=n/d"}
+"""Option of `recover report` -> an example."""
 FigureName = Literal[
     "auto", "map", "ratios", "profile", "forest", "table", "loss", "paths", "pairing", "landscape", "network"
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from recovery.config.axes import all_paths, path_fault
 from recovery.config.claims import Claim, build_claims
 from recovery.config.components import COMPONENTS, Context, Single, user_code_in
+from recovery.config.compose import overlaid
 from recovery.config.header import HEADER
 from recovery.config.names import claim_uses, report_unknown_names
 from recovery.config.reader import as_overrides, as_text, read, read_text, read_value
@@ -108,7 +109,7 @@ def override(tree: Tree, text: str, rank: int) -> None:
     """Apply one `--set PATH=VALUE` to the tree; `rank` sorts its problems after those of the file.
 
     VALUE is read as YAML. If PATH is an axis, it keeps this one value, and its column stays; in a zipped group the
-    other axes stay.
+    other axes stay. A list or a range, where one value of PATH is none, gives PATH these values as an axis.
     """
     place = Place(rank, 0, 0, f"--set {text}")
     path, equals, value_text = text.partition("=")
@@ -119,22 +120,35 @@ def override(tree: Tree, text: str, rank: int) -> None:
         return
     try:
         value = read_value(value_text)
-        fault = _fault(tree, path, value, value_text)
+        fault = _fault(tree, path)
     except ConfigError as error:
         fault = "; ".join(f"{problem.text} (column {problem.place.column})" for problem in error.problems)
     if fault:
         tree.problems.append(Problem((path,), fault, place=place))
-    elif not _fix(tree, path, value, place):
+    elif not _fix(tree, path, value, _several(tree, path, value), place):
         head, _, axis = path.partition(".")
         tree.put(("axes", axis) if head == "axes" and axis else tuple(path.split(".")), value, place)
 
 
-def _fault(tree: Tree, path: str, value: Any, value_text: str) -> str | None:
-    """Return the reason why `path` cannot be set to this value, if there is one."""
+def _several(tree: Tree, path: str, value: Any) -> bool:
+    """Return whether a value is several values of the field `path`: a range, or a list that the field cannot have."""
+    root, *rest = path.split(".")
+    kind = COMPONENTS.get(root)
+    if kind is None or not isinstance(value, list):
+        return isinstance(value, dict) and (isinstance(kind, Single) or bool(kind and rest and is_range(value)))
+    base = tree.value.get(root)
+    if not rest or user_code_in({root: base}):
+        return True
+    try:
+        kind.make(overlaid(base, rest, value), Context())
+    except ConfigError as error:
+        return any(list(problem.path[: len(rest)]) == rest for problem in error.problems)
+    return False
+
+
+def _fault(tree: Tree, path: str) -> str | None:
+    """Return the reason why `path` cannot be set, if there is one."""
     root = path.split(".")[0]
-    one, inside = isinstance(COMPONENTS.get(path), Single), root in COMPONENTS and "." in path
-    if (one and isinstance(value, list | dict)) or (inside and is_range(value)):
-        return f"found values of an axis; write `--set 'axes.{path}={value_text}'`"
     fault = None if path == "data" or root in HEADER else path_fault(path, tree)
     if fault and root not in COMPONENTS:
         allowed = (*COMPONENTS, *HEADER)
@@ -147,15 +161,20 @@ def _fault(tree: Tree, path: str, value: Any, value_text: str) -> str | None:
     return fault
 
 
-def _fix(tree: Tree, path: str, value: Any, place: Place) -> bool:
-    """Give the axis `path` one value in every block that has it; return whether there is one."""
-    fixed = False
-    for at, block in tree.axis_blocks():
+def _fix(tree: Tree, path: str, value: Any, several: bool, place: Place) -> bool:
+    """Give the axis `path` one value, or several, in every block that has it; return whether there is one.
+
+    Several values of a field that is no axis make it one.
+    """
+    fixed, blocks = False, tree.axis_blocks()
+    for at, block in blocks:
         group = next((group for group in zip_groups(block) if path in group), None)
         if group is not None:
             del group[path]
             block["zip"] = [other for other in block["zip"] if other != {}]
         if group is not None or path in block:
-            tree.put((*at, path), [value], place)
+            tree.put((*at, path), value if several else [value], place)
             fixed = True
-    return fixed
+    for at in () if fixed or not several else [at for at, _ in blocks] or [("axes",)]:
+        tree.put((*at, path), value, place)
+    return fixed or several

@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import IO
 
-from recovery.config.header import build_style
+from recovery.config.header import overridden
 from recovery.config.load import read_claims
 from recovery.errors import ReportError
 from recovery.report.claims import Analysis
@@ -34,6 +34,7 @@ def report(
     style: Sequence[str] = (),
     claims: Path | None = None,
     columns: Sequence[str] = (),
+    settings: Sequence[str] = (),
 ) -> list[Analysis]:
     """Render the grids of results folders, and return their analyses.
 
@@ -42,7 +43,8 @@ def report(
     values instead of the config's. style: `KEY=VALUE` options that override `report.style`. claims: a file of claims
     that replace those of the config; without `kind` and `out` only their verdicts are printed, and nothing is written.
     columns: measured columns of grid cells that CSV adds to the shown values, `all` for every one; LaTeX has the cells
-    only with them. Raises `StoreError`, `ConfigError` and `ReportError`.
+    only with them. settings: `KEY=VALUE` options that override `report`. Raises `StoreError`, `ConfigError` and
+    `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
     if claims is not None and out is None and kind is not None and kind not in (*TEXTS, "terminal"):
@@ -56,7 +58,7 @@ def report(
                 "--format html for one page"
             )
         out.mkdir(parents=True, exist_ok=True)
-    analyses = [Analysis(claiming(styled(Diagram.of(read(path), value), style), claims)) for path in results]
+    analyses = [Analysis(claiming(styled(Diagram.of(read(path), value, settings), style), claims)) for path in results]
     if claims is not None and kind is None and out is None:
         for analysis in analyses:
             sys.stdout.write("".join(f"{claim.sentence}\n" for claim in analysis.claims))
@@ -73,8 +75,7 @@ def report(
         _print_maps(analyses, PIPE_WIDTH, buffer)
         write(out, buffer.getvalue().encode())
     else:
-        if kind not in PICTURES:
-            _print_maps(analyses, None if sys.stdout.isatty() else PIPE_WIDTH)
+        _print_maps(analyses, None if sys.stdout.isatty() else PIPE_WIDTH)
         for analysis, name in [] if kind == "terminal" else zip(analyses, _names(analyses), strict=True):
             _draw(analysis, name, kind or "png", out)
     return analyses
@@ -91,7 +92,7 @@ def _names(analyses: Sequence[Analysis]) -> list[str]:
 def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
     """Override the diagram's `report.style` by `KEY=VALUE` options. Raises `ConfigError`."""
     spec = diagram.sweep.report
-    report_spec = replace(spec, style=build_style(spec.style, options))
+    report_spec = replace(spec, style=overridden(spec.style, options, "--style"))
     return replace(diagram, sweep=replace(diagram.sweep, report=report_spec))
 
 

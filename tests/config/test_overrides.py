@@ -1,6 +1,5 @@
 """`--set PATH=VALUE`."""
 
-import re
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from .sweeps import ids, load_fields, points
 
 AXES = {"n": [4, 8], "d": [1, 2]}
 BASIS = {**AXES, "data.ensemble": ["gaussian", "haar"]}
+TRAIN = {"kind": "train", "neurons": 2}
 BLOCKS = [{"n": [4], "d": [1]}, {"n": [8], "d": [2]}]
 
 
@@ -22,6 +22,19 @@ BLOCKS = [{"n": [4], "d": [1]}, {"n": [8], "d": [2]}]
         (["data={ensemble: haar}"], {}, {"ensemble": ["haar"]}),
         (["d=5"], {}, {"d": [5]}),
         (["method.solver=ECOS"], {}, {"method": ["min_norm"]}),
+        # several values make the field an axis, and replace those of one
+        (["noise=[1, 2]", "n=[4, 6]"], {"n": [8]}, {"n": [4, 4, 6, 6], "noise": [1, 2, 1, 2]}),
+        (
+            ["method.program=[gated, exact]"],
+            BLOCKS,
+            {"n": [4, 4, 8, 8], "d": [1, 1, 2, 2], "method.program": ["gated", "exact"] * 2},
+        ),
+        (
+            ["noise=[0, 1, 2]"],
+            {"zip": [{"n": [4, 8], "noise": [0, 1]}]},
+            {"n": [4, 8] * 3, "noise": [0, 0, 1, 1, 2, 2]},
+        ),
+        (["n={start: 4, stop: 5}", "d={times: n, values: [2]}"], AXES, {"n": [4, 5], "d": [8, 10]}),
         # the last override of a field counts
         (["noise=1", "noise=2"], {}, {"noise": [2.0]}),
         # an axis is fixed, also at a value that it does not have, and its column stays
@@ -51,12 +64,11 @@ def test_a_mapping_may_have_keys_that_ranges_have() -> None:
     assert cell.method == load_fields("method.start=3", method={"kind": "train"}, **fields).cells[0].method
 
 
-@pytest.mark.parametrize(
-    "option", ["n=[4, 8]", "n={start: 4, stop: 8}", "d={times: n, values: [0.5]}", "planted.k={start: 1, stop: 3}"]
-)
-def test_values_of_an_axis_are_not_the_value_of_a_field(option: str) -> None:
-    with pytest.raises(ConfigError, match=f"values of an axis; write `--set 'axes.{re.escape(option)}'`"):
-        load_fields(option, planted={"kind": "relu"})
+def test_a_list_is_one_value_of_a_field_that_holds_lists() -> None:
+    (cell,) = load_fields("method.outer=[1, -1]", planted={"kind": "relu"}, architecture="relu", method=TRAIN).cells
+    assert cell.parts["method"].resolved["outer"] == [1, -1]
+    several = load_fields("method.outer=[[1, -1], signs]", planted={"kind": "relu"}, architecture="relu", method=TRAIN)
+    assert len(several.cells) == 2
 
 
 def test_header_fields_are_overridden() -> None:

@@ -67,10 +67,35 @@ def test_several_pictures_do_not_go_into_one_file(results: Path, tmp_path: Path,
         (["--value", "nonsense"], "nonsense is not a column"),
         (["--value", "objective<=oops"], "cannot read the value"),
         (["--format", "png", "--out", "/proc/nowhere/x.png"], "cannot write"),
+        (["--set", "x"], "allowed: `--set KEY=VALUE`, such as `--set x=n/d`"),
+        (["--set", "limit=[0, 1]"], "--set limit=[0, 1]: limit: unknown key; allowed: value, x, y"),
+        (["--set", "limits=[1, 0]"], "limits are [low, high] with low < high"),
+        (["--set", "x=m"], "report.x is 'm'; the grid's coordinates are"),
+        (["--set", "x=d", "--set", "y=d"], "report.x and report.y are both 'd'"),
+        (["--set", "pool=n/m"], "m is no coordinate of the rows"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(results: Path, arguments: list[str], message: str) -> None:
     assert message in refused("report", results, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["x=d", "y=n"], "n 5  10 15 20 25 30  d"),
+        (["report.pool=none"], "n at 50 %"),
+        (["value=max_deviation", "limits=[1.0e-7, 3]"], ": 1e-07 .123456789# 3"),
+    ],
+)
+def test_a_report_has_other_settings_and_a_picture_has_its_map(
+    results: Path, tmp_path: Path, settings: list[str], words: str
+) -> None:
+    given = [word for setting in settings for word in ("--set", setting)]
+    printed, usual = (said("report", results, *more, "--out", tmp_path / "f.png") for more in (given, ()))
+    assert words in printed
+    assert words not in usual
+    assert "n/d at 50 % = " in usual
+    assert (tmp_path / "f.png").exists()
 
 
 FORMATS = ["terminal", "html", "png", "svg", "pdf", "csv", "json"]

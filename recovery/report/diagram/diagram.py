@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pandas.api.types import is_numeric_dtype
 
 from recovery.config import ReportSpec, Sweep, Until, from_document, refined
+from recovery.config.header import overridden
 from recovery.errors import ReportError
 from recovery.methods.columns import FIXED
 from recovery.report.diagram.grid_cells import Cells, Panel, rows_where, unknown
@@ -55,9 +56,11 @@ class Diagram:
     probability: float = 0.5
 
     @classmethod
-    def of(cls, grid: Grid, value: str | Sequence[str] | None = None) -> "Diagram":
-        """Lay out a grid as its config says. value: COLUMN or COLUMN<=NUMBER, or several, instead of the config's."""
+    def of(cls, grid: Grid, value: str | Sequence[str] | None = None, settings: Sequence[str] = ()) -> "Diagram":
+        """Lay out a grid as its config says. value: COLUMN or COLUMN<=NUMBER, or several, instead of the config's.
+        settings: `KEY=VALUE` of the config's `report`."""
         sweep = from_document(refined(grid.sweep["config"], added(grid.rounds)))
+        sweep = replace(sweep, report=overridden(sweep.report, settings, "--set"))
         frame = _measured_something(grid).frame
         if not len(frame):
             command = command_text("sweep", sweep.name, "--out", grid.path)

@@ -101,6 +101,8 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         if wanted is not None and wanted not in names:
             raise ReportError(f"report.{axis} is {wanted!r}; the grid's coordinates are {', '.join(names)}")
     x, y = spec.x, spec.y
+    if x is not None and x == y:
+        raise ReportError(f"report.x and report.y are both {x!r}; choose another coordinate for one of them")
     # coordinates that other coordinates determine (`said`) are chosen for x only as a last resort and never for y,
     # because over the other coordinates the cells form a rectangle
     said = [
