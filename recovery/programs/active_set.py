@@ -32,18 +32,22 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
 class Cone(NamedTuple):
-    """The cone {v : s_i R_i v >= 0 for every i}: rows R (n, r), signs s (n,), and the norms of the rows (n,)."""
+    """The cone {v : s_i R_i v >= 0 for every i}: rows R (n, r), signs s (n,), and the norms of the rows (n,).
+
+    gram: R R^T (n, n), or empty if its entries are computed where they are needed.
+    """
 
     rows: Array
     signs: Array
     norms: Array
+    gram: Array
 
 
 class Cones(NamedTuple):
     """Cones of k signed groups whose rows are base @ frames[family], for base (n, r) and frames (f, r, r).
 
     family (k,): the frame of each group. signs (k, n). free (k,): groups without a cone. rows (f, n, r) and norms
-    (f, n) are computed at the first use of a family; `filled` (f,) says which families have them.
+    (f, n) are computed at the first use of a family; `filled` (f,) says which families have them. gram: as in `Cone`.
     """
 
     base: Array
@@ -54,14 +58,15 @@ class Cones(NamedTuple):
     rows: Array
     norms: Array
     filled: Mask
+    gram: Array
 
 
 class Last(NamedTuple):
     """The last projection of each of k groups, updated in place.
 
-    tight (k, r): its tight rows, of which the first counts (k,) are set. factors (k, r, r): their Gram factors, valid
-    where `known` (k,). directions (k, r): unit vectors of the projections. shifts (k, r): projection minus point, over
-    the step s; multipliers (k, n): over s too.
+    tight (k, r): its tight rows, of which the first counts (k,) are set. factors (k, r (r + 1) / 2): lower triangles
+    of their Gram factors, row by row, valid where `known` (k,). directions (k, r): unit vectors of the projections.
+    shifts (k, r): projection minus point, over the step s; multipliers (k, n): over s too.
     """
 
     tight: Index
@@ -112,18 +117,25 @@ def kth_smallest(a: Array, count: int) -> float:
 
 
 @_compiled
-def _append(L: Array, m: int, R: Array, s: Array, tight: Index, row: int) -> bool:
+def _row(L: Array, k: int) -> Array:
+    """Return row k, of k + 1 entries, of a lower triangle that is stored row by row."""
+    return L[k * (k + 1) // 2 : (k + 1) * (k + 2) // 2]
+
+
+@_compiled
+def _append(L: Array, m: int, cone: Cone, tight: Index, row: int) -> bool:
     """Add `row` to the m tight rows and to the factor L of their Gram matrix; return False if it depends on them."""
-    r = R.shape[1]
-    whole = _dot(R[row], R[row], r)
+    R, s, gram, new = cone.rows, cone.signs, cone.gram, _row(L, m)
+    r, known = R.shape[1], len(gram) > 0
+    whole = gram[row, row] if known else _dot(R[row], R[row], r)
     for k in range(m):
-        other = tight[k]
-        product = s[row] * s[other] * _dot(R[row], R[other], r)
-        L[m, k] = (product - _dot(L[m], L[k], k)) / L[k, k]
-    square = whole - _dot(L[m], L[m], m)
+        other, old = tight[k], _row(L, k)
+        product = gram[row, other] if known else _dot(R[row], R[other], r)
+        new[k] = (s[row] * s[other] * product - _dot(new, old, k)) / old[k]
+    square = whole - _dot(new, new, m)
     if not square > INDEPENDENT * whole:
         return False
-    L[m, m] = np.sqrt(square)
+    new[m] = np.sqrt(square)
     tight[m] = row
     return True
 
@@ -133,25 +145,30 @@ def _remove(L: Array, m: int, place: int, tight: Index, held: Array, turns: Arra
     """Remove the tight row at `place`: move up the rows of the factor L below it, and restore its triangle."""
     for i in range(place, m - 1):
         tight[i], held[i] = tight[i + 1], held[i + 1]
-        for j in range(i + 2):
-            L[i, j] = L[i + 1, j]
+        new, old = _row(L, i), _row(L, i + 1)
+        for j in range(place):
+            new[j] = old[j]
+        # rotations turn each pair of columns of the rows above, so that the last entry becomes zero
+        one = old[place]
         for j in range(place, i):
-            c, d, one, two = turns[0, j], turns[1, j], L[i, j], L[i, j + 1]
-            L[i, j], L[i, j + 1] = c * one + d * two, c * two - d * one
-        size = np.sqrt(L[i, i] * L[i, i] + L[i, i + 1] * L[i, i + 1])
-        turns[0, i], turns[1, i] = L[i, i] / size, L[i, i + 1] / size
-        L[i, i] = size
+            c, d, two = turns[0, j], turns[1, j], old[j + 1]
+            new[j], one = c * one + d * two, c * two - d * one
+        size = np.sqrt(one * one + old[i + 1] * old[i + 1])
+        turns[0, i], turns[1, i] = one / size, old[i + 1] / size
+        new[i] = size
 
 
 @_compiled
 def _multipliers(L: Array, m: int, a: Array, tight: Index, x: Array) -> None:
     """Write into x the solution of L L^T x = -a on the m tight rows."""
     for k in range(m):
-        x[k] = (-a[tight[k]] - _dot(L[k], x, k)) / L[k, k]
+        row = _row(L, k)
+        x[k] = (-a[tight[k]] - _dot(row, x, k)) / row[k]
     for k in range(m - 1, -1, -1):
-        x[k] /= L[k, k]
+        row = _row(L, k)
+        x[k] /= row[k]
         for j in range(k):
-            x[j] -= x[k] * L[k, j]
+            x[j] -= x[k] * row[j]
 
 
 @_compiled
@@ -202,7 +219,7 @@ def _enter(cone: Cone, tight: Index, L: Array, m: int, slack: Array, limit: Arra
     last = kth_smallest(excess[:many].copy(), room) if room < many else 0.0
     before = m
     for k in range(many):
-        if excess[k] <= last and m < r and _append(L, m, cone.rows, cone.signs, tight, worst[k]):
+        if excess[k] <= last and m < r and _append(L, m, cone, tight, worst[k]):
             held[m] = 0.0
             m += 1
             if m == before + room:
@@ -216,28 +233,29 @@ def project(
 ) -> int:
     """Project z (r,) on a cone; writes the projection v (r,) and its multipliers mu (n,).
 
-    The first `count` of `tight` (r,) are the guess, and L (r, r) is the factor of their Gram matrix if it is `known`;
+    The first `count` of `tight` (r,) are the guess, and L the packed factor of their Gram matrix if it is `known`;
     afterwards `tight` and L begin with the tight rows, whose number is returned. The method stops early once the
     multipliers prove that the projection is at most `enough` long: then v = z + sum_i mu_i s_i R_i is as short.
     """
-    R, s, norms = cone
+    R, s, norms = cone.rows, cone.signs, cone.norms
     n, r = R.shape
-    a = np.dot(R, z)
-    for i in range(n):
-        a[i] *= s[i]
     size = np.sqrt(_dot(z, z, r))
-    x, held, m = np.zeros(r), np.zeros(r), 0
+    # a (n,): the slack of z, set where a row is tight
+    a, x, held, m, fresh = np.empty(n), np.zeros(r), np.zeros(r), 0, 0
     if known:
         m = count
     else:
         for k in range(count):
-            if _append(L, m, R, s, tight, tight[k]):
+            if _append(L, m, cone, tight, tight[k]):
                 m += 1
     best_tight, best_x, best_slack, best_m, least = tight.copy(), np.zeros(r), np.zeros(n), 0, np.inf
     single, limit = False, -ROUNDING * size * norms
     for _ in range(STEPS * n):
+        for k in range(fresh, m):
+            a[tight[k]] = s[tight[k]] * _dot(R[tight[k]], z, r)
         _multipliers(L, m, a, tight, x)
         before, m = m, _leave(norms, tight, L, m, ROUNDING * size, x, held, single)
+        fresh = m
         if m < before:
             continue
         _point(R, s, z, tight, x, m, v)
@@ -264,7 +282,7 @@ def project(
             _copy(best_x, x)
             _copy(best_slack, slack)
             for k in range(best_m):
-                if _append(L, m, R, s, tight, best_tight[k]):
+                if _append(L, m, cone, tight, best_tight[k]):
                     x[m] = best_x[k]
                     m += 1
         _copy(tight, best_tight)
@@ -273,8 +291,8 @@ def project(
         best_m, least = m, square
         for k in range(r):
             held[k] = max(x[k], 0.0)
-        before, m = m, _enter(cone, tight, L, m, slack, limit, held, single)
-        if m == before:
+        fresh, m = m, _enter(cone, tight, L, m, slack, limit, held, single)
+        if m == fresh:
             break
     else:
         for k in range(r):
@@ -297,7 +315,7 @@ def project_each(
     new Gram factors.
     """
     r = Z.shape[1]
-    points, norms, scratch = np.empty_like(Z), np.empty(len(Z)), np.empty((r, r))
+    points, norms, scratch = np.empty_like(Z), np.empty(len(Z)), np.empty(r * (r + 1) // 2)
     for i in range(len(chosen)):
         g, z, v = chosen[i], Z[i], points[i]
         square = moved = 0.0
@@ -317,7 +335,7 @@ def project_each(
             _copy(z, v)
         else:
             L, mu = last.factors[g] if keep or last.known[g] else scratch, last.multipliers[g]
-            cone = Cone(cones.rows[at], cones.signs[g], cones.norms[at])
+            cone = Cone(cones.rows[at], cones.signs[g], cones.norms[at], cones.gram)
             guess = last.tight[g], L, last.counts[g], last.known[g]
             last.counts[g] = project(cone, z, *guess, BELOW * bound, v, mu)
             last.known[g] |= keep

@@ -10,6 +10,7 @@ import scipy
 
 from recovery.programs.active_set import Cones, Last, project_each
 from recovery.programs.groups import Groups
+from recovery.programs.transforms import Transforms
 from recovery.types import Array, Index
 
 UNSEEN = (1e-8, 1e-10)
@@ -35,24 +36,26 @@ class Projections:
         guess: Array | None = None,
     ) -> None:
         self.base, self.free, self.own, self.bound = np.ascontiguousarray(groups.base), groups.is_free(own), own, bound
-        self.frames = _frames(groups, unseen)
+        frames = _frames(groups, unseen)
+        self._frames = None if frames is None else Transforms(frames)
         k, n, r = len(own), groups.n, groups.rank
         # without frames the cones of all groups share the rows of B; with frames each group has its own rows, B T_g
-        families = 1 if self.frames is None else groups.count
+        families = 1 if frames is None else groups.count
         self._cones = Cones(
             self.base,
-            np.eye(r)[None] if self.frames is None else self.frames,
-            np.zeros_like(self.own) if self.frames is None else self.own,
+            np.eye(r)[None] if frames is None else frames,
+            np.zeros_like(self.own) if frames is None else self.own,
             groups.orientations(own),
             self.free,
             np.empty((families, n, r)),
             np.zeros((families, n)),
             np.zeros(families, dtype=np.bool_),
+            groups.base_gram if frames is None else np.empty((0, 0)),
         )
         self._last = Last(
             np.zeros((k, r), dtype=np.intp),
             np.zeros(k, dtype=np.intp),
-            np.empty((k, r, r)),
+            np.empty((k, r * (r + 1) // 2)),
             np.zeros(k, dtype=np.bool_),
             np.zeros((k, r)),
             np.zeros((k, r)),
@@ -67,7 +70,7 @@ class Projections:
 
     def weights(self, chosen: Index, W: Array) -> Array:
         """Return the base weights (k, r) of the chosen groups with coordinates W (k, r)."""
-        return W if self.frames is None else np.matmul(self.frames[self.own[chosen]], W[:, :, None])[:, :, 0]
+        return W if self._frames is None else self._frames.apply(W, self.own[chosen])
 
     def scale(self, factor: float) -> None:
         """Scale the last projections, as if their points had been multiplied by this factor."""
@@ -93,8 +96,8 @@ class Projections:
         points, norms = project_each(self._cones, self._last, chosen, Z, s, slack * s * self.bound, keep)
         return points, norms
 
-    def columns(self, chosen: Index, units: Array, roots: Array) -> Array:
-        """Return Z B^T (t, n) for bases Z of the faces of the chosen groups, one below the other.
+    def faces(self, chosen: Index, units: Array, roots: Array) -> Array:
+        """Return base weights (t, r): bases of the faces of the chosen groups, one below the other.
 
         A group's basis stays unchanged along its row of `units` (k, r), and is multiplied by its root (k,) across it.
         """
@@ -104,12 +107,7 @@ class Projections:
         # multiply each row z of Z by its root, except its component along the unit vector d: z + (root - 1) (z - (z.d)
         # d)
         Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
-        if self.frames is None:
-            return Z @ self.base.T
-        columns, ends = np.empty((len(Z), len(self.base))), np.cumsum(sizes)
-        for family, start, end in zip(self._cones.family[chosen], ends - sizes, ends, strict=True):
-            np.dot(Z[start:end], self._cones.rows[family].T, out=columns[start:end])
-        return columns
+        return self.weights(np.repeat(chosen, sizes), Z)
 
     def _face(self, g: int) -> Array:
         """Return an orthonormal basis, as rows, of the weights at which the tight rows of a signed group are zero."""

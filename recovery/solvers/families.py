@@ -20,7 +20,7 @@ from recovery.types import Array, Index
 
 class Active(NamedTuple):
     """Active rows (k,) of a family, the unit vectors u (k, r) and norms p (k,) of their projections, and labels A_g u
-    (n, k).
+    (k, n).
     """
 
     rows: Index
@@ -66,8 +66,8 @@ class GatedFamily:
         rows = np.flatnonzero(squares > (s * self.bound) ** 2)
         norms = np.sqrt(squares[rows])
         units = Z[rows] / norms[:, None]
-        labels = self.groups.base @ self.groups.base_weights(units, self.near[rows]).T
-        labels *= self.diagonals[:, rows]
+        labels = self.groups.base_weights(units, self.near[rows]) @ self.groups.base.T
+        labels *= self.diagonals[:, rows].T
         return Active(rows, units, norms, labels)
 
     def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
@@ -89,7 +89,7 @@ class GatedFamily:
         shrinkage, own, groups = s * self.bound / active.norms, self.near[active.rows], self.groups
         c = s * (1.0 - shrinkage)
         H = groups.rough_gram(own, c) if rough else groups.weighted_gram(own, c, self.close)
-        return with_rank(H, active.labels * np.sqrt(s * shrinkage))
+        return with_rank(H, active.labels * np.sqrt(s * shrinkage)[:, None])
 
 
 class ConeFamily:
@@ -102,6 +102,7 @@ class ConeFamily:
         # both signs of a group share one product
         self.groups, (self.some, self.place) = program.groups, np.unique(self.own, return_inverse=True)
         self.diagonals = self.groups.D if len(self.some) == self.groups.count else self.groups.diagonals(self.some)
+        self.signed = self.diagonals.T[self.place] * self.sign[:, None]
 
     def near(self, chosen: Index) -> "ConeFamily":
         """Return the family of fewer signed groups."""
@@ -120,9 +121,13 @@ class ConeFamily:
         points, norms = self.cones.project(self.chosen, Z, s, keep=True)
         rows = np.flatnonzero(norms > s * self.bound)
         units, norms = points[rows] / norms[rows, None], norms[rows]
-        labels = self.cones.base @ self.cones.weights(self.chosen[rows], units).T
-        labels *= self.diagonals[:, self.place[rows]] * self.sign[rows]
-        return Active(rows, units, norms, labels)
+        return Active(rows, units, norms, self._labels(rows, self.cones.weights(self.chosen[rows], units)))
+
+    def _labels(self, rows: Index, V: Array) -> Array:
+        """Return sigma A_g v of rows with base weights V (k, r), (k, n)."""
+        labels = V @ self.cones.base.T
+        labels *= self.signed[rows]
+        return labels
 
     def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
         # a projection on a cone is at least as long as the component of its point along any unit vector of the cone.
@@ -137,21 +142,21 @@ class ConeFamily:
 
     def hessian(self, active: Active, s: float, rough: bool) -> Array:
         chosen, shrinkage = self.chosen[active.rows], s * self.bound / active.norms
-        freedom = self.cones.freedom(chosen)
+        freedom, n = self.cones.freedom(chosen), self.groups.n
         if rough:  # faces become shares of all directions
             c = s * (1.0 - shrinkage) * freedom / active.units.shape[1]
-            return with_rank(self.groups.rough_gram(self.own[active.rows], c), active.labels * np.sqrt(s * shrinkage))
-        columns = self.cones.columns(chosen, active.units, np.sqrt(1.0 - shrinkage))
-        signed = self.diagonals[:, self.place[active.rows]] * self.sign[active.rows]
-        columns *= np.repeat(signed.T, freedom, axis=0)
-        n = self.groups.n
-        H: Array = scipy.linalg.blas.dsyrk(s, columns.T, lower=1) if len(columns) else np.zeros((n, n), order="F")
-        return H
+            H = self.groups.rough_gram(self.own[active.rows], c)
+            return with_rank(H, active.labels * np.sqrt(s * shrinkage)[:, None])
+        # most faces of thin cones are rays, which the unit vectors span
+        wide = np.flatnonzero(freedom > 1)
+        faces = self.cones.faces(chosen[wide], active.units[wide], np.sqrt(1.0 - shrinkage[wide]))
+        columns = self._labels(np.repeat(active.rows[wide], freedom[wide]), faces)
+        return with_rank(np.zeros((n, n)), np.sqrt(s) * np.concatenate([active.labels[freedom == 1], columns]))
 
 
-def with_rank(H: Array, columns: Array) -> Array:
-    """Return the lower triangle of a symmetric H plus the columns (n, k) times their transpose, in place."""
-    if not columns.shape[1]:  # BLAS rejects matrices without columns
+def with_rank(H: Array, rows: Array) -> Array:
+    """Return the lower triangle of a symmetric H plus the transpose of rows (k, n) times the rows, in place."""
+    if not len(rows):  # BLAS rejects matrices without columns
         return H.T
-    total: Array = scipy.linalg.blas.dsyrk(1.0, columns.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1)
+    total: Array = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=H.T, lower=1, overwrite_c=1)
     return total

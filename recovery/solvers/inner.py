@@ -69,7 +69,7 @@ class Inner:
         excess, move = active.norms - s * self.family.bound, lam - self.anchor
         value = float(excess @ excess) / (2 * s) - float(self.y @ lam)
         value += 0.5 * self.delta * float(lam @ lam) + 0.5 * self.weight * float(move @ move)
-        gradient = active.labels @ excess - self.y + self.delta * lam + self.weight * move
+        gradient = excess @ active.labels - self.y + self.delta * lam + self.weight * move
         if self.frame is not None:
             gradient -= self.frame @ (self.frame.T @ gradient)
         return Iterate(lam, At, value, gradient, Z, active, excess)

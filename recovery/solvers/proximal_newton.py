@@ -102,7 +102,7 @@ class StepControl:
         return replace(self, s=self.s * (controls.retreat if failed > controls.patience else 1.0), failed=failed)
 
 
-def near_rows(controls: Controls, norms: Array, always: Mask, rise: float, share: float) -> Index:
+def near_rows(controls: Controls, norms: Array, always: Mask, rise: float, share: float = 1.0) -> Index:
     """Return the rows that take part in a step: all of `always` (k,), and those whose norm (k,) may pass its bound.
 
     In all at most this share of the rows, those of the largest norms, unless `always` has more. rise: how much a norm,
@@ -186,7 +186,7 @@ def proximal_newton(problem: DualProblem, start: Start, tolerance: float, contro
         fraction *= 1.0 if inner.steps else controls.tighter
         solved = point.size <= max(wanted, controls.digits) * size
         control = control.after(solved, inner.steps, controls)
-        near = near_rows(controls, judged.norms, problem.pinned | W.any(axis=1), judged.rise, controls.share)
+        near = near_rows(controls, judged.norms, problem.pinned | W.any(axis=1), judged.rise)
     if outcome is not Outcome.INFEASIBLE and best[0] <= controls.nearly:
         outcome = Outcome.NEARLY_SOLVED
     return problem.solution(best[1], best[2], outcome, steps)

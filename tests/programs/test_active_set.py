@@ -28,11 +28,11 @@ def _rows(kind: str, n: int, r: int, rng: np.random.Generator) -> Array:
 class _Projector:
     """A cone, and the tight rows of the last projection on it."""
 
-    def __init__(self, R: Array, s: Array) -> None:
+    def __init__(self, R: Array, s: Array, looked_up: bool = False) -> None:
         n, r = R.shape
-        self.cone = Cone(R, s, np.linalg.norm(R, axis=1))
+        self.cone = Cone(R, s, np.linalg.norm(R, axis=1), R @ R.T if looked_up else np.empty((0, 0)))
         self.tight: Index = np.zeros(r, dtype=np.intp)
-        self.L, self.count, self.mu = np.zeros((r, r)), 0, np.empty(n)
+        self.L, self.count, self.mu = np.zeros(r * (r + 1) // 2), 0, np.empty(n)
 
     def __call__(self, z: Array, known: bool, enough: float = 0.0) -> Array:
         v = np.empty_like(z)
@@ -42,12 +42,13 @@ class _Projector:
 
 @pytest.mark.parametrize("kind", ["plain", "integers", "repeated", "zero", "uneven", "low rank"])
 @pytest.mark.parametrize(("n", "r"), [(3, 5), (12, 4), (40, 6), (30, 1)])
-def test_agrees_with_non_negative_least_squares(kind: str, n: int, r: int) -> None:
-    """With and without the tight rows of another point as a guess; for any unit of z."""
+@pytest.mark.parametrize("looked_up", [False, True])
+def test_agrees_with_non_negative_least_squares(kind: str, n: int, r: int, looked_up: bool) -> None:
+    """With and without the tight rows of another point as a guess, or a known Gram matrix; for any unit of z."""
     rng = np.random.default_rng(n)
     R = _rows(kind, n, r, rng)
     s = np.where(R @ rng.standard_normal(r) >= 0, 1.0, -1.0)
-    cone = _Projector(R, s)
+    cone = _Projector(R, s, looked_up)
     C = s[:, None] * R
     for step in range(20):
         z = 10.0 ** rng.integers(-6, 7) * rng.standard_normal(r)
@@ -95,7 +96,9 @@ def test_the_factor_is_that_of_the_tight_rows() -> None:
         z = z + 0.3 * rng.standard_normal(10)
         cone(z, known=step > 0)
         C = (s[:, None] * R)[cone.tight[: cone.count]]
-        L = np.tril(cone.L[: cone.count, : cone.count])
+        L = np.zeros((10, 10))
+        L[np.tril_indices(10)] = cone.L
+        L = L[: cone.count, : cone.count]
         assert pytest.approx(C @ C.T, abs=1e-12 * 60) == L @ L.T
 
 
@@ -134,9 +137,9 @@ def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monk
     monkeypatch.setattr(active_set, "STEPS", 0)
     rng = np.random.default_rng(0)
     R, z = rng.standard_normal((12, 4)), rng.standard_normal(4)
-    v, mu, tight, L = np.full(4, np.nan), np.full(12, np.nan), np.zeros(4, dtype=np.intp), np.zeros((4, 4))
+    v, mu, tight, L = np.full(4, np.nan), np.full(12, np.nan), np.zeros(4, dtype=np.intp), np.zeros(10)
     plain = getattr(project, "__wrapped__")  # noqa: B009  (compiled code has the limit as a constant)
-    plain(Cone(R, np.ones(12), np.linalg.norm(R, axis=1)), z, tight, L, 1, False, 0.0, v, mu)
+    plain(Cone(R, np.ones(12), np.linalg.norm(R, axis=1), np.empty((0, 0))), z, tight, L, 1, False, 0.0, v, mu)
     assert (v == z).all()
     assert not mu.any()
 
