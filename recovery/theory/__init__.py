@@ -18,7 +18,7 @@ from recovery.theory.moments import (
 )
 from recovery.theory.network import FAILURE_GAUSSIAN, SUFFICIENT_GAUSSIAN, network_recovery, network_sufficient
 from recovery.theory.noisy import theorem10_interval
-from recovery.theory.strong import PAPER_RATIO, strong_margin
+from recovery.theory.strong import EXACT_RATIO, PAPER_RATIO
 from recovery.theory.wendel import no_all_ones, theorem5, theorem7_failure, theorem11, wendel
 from recovery.types import Array
 
@@ -86,7 +86,7 @@ CURVES: dict[str, Curve] = {
             axes=("method.beta", "noise"),
             interval=True,
         ),
-        Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, solved to 10 digits", strong_margin, 1.0),
+        Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, to 10 digits", np.divide, EXACT_RATIO),
         Curve("theta_star_paper", "strong recovery as printed, n = 7.613 d", "P1 Remark 3", np.divide, PAPER_RATIO),
         Curve("network_sufficient", "lower bound on P(network recovers)", "ours, Theorem A", network_sufficient),
         Curve("network_recovers", "network recovers, n = 1.2824d", "ours, Theorem B", np.divide, SUFFICIENT_GAUSSIAN),

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from recovery.theory.normal import density, tail
 from recovery.types import Array
 
+EXACT_RATIO = 7.6476949354
+"""1 / theta*, from `theta_star`."""
 PAPER_RATIO = 7.613
 """1 / theta* as P1 (Remark 3) prints it. It does not solve the equation: g(1/7.613) = 1.0013, g(0.1314) = 1.0014."""
 
@@ -31,8 +33,3 @@ def theta_star() -> float:
     """Return the root of g(theta) = 1: 0.1307583538..., from 2 Q(s) + s phi(s) = 1/2. Source: P1, Theorem 9."""
     s = scipy.optimize.brentq(lambda s: 2 * tail(s) + s * density(s) - 0.5, 0.0, 5.0, xtol=1e-15, rtol=1e-15)
     return float(tail(s))
-
-
-def strong_margin(n: ArrayLike, d: ArrayLike) -> Array:
-    """Return g(d/n), or 3/2 if d/n > 1/2. Strong recovery of Haar data is expected below 1. Source: P1, Theorem 9."""
-    return strong_width(np.minimum(np.asarray(d, dtype=np.float64) / np.asarray(n, dtype=np.float64), 0.5))

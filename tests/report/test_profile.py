@@ -111,3 +111,23 @@ def test_an_interval_is_shaded() -> None:
     (span,) = ax.patches
     assert span.get_x() + span.get_width() == pytest.approx(1.0, abs=0.01)
     assert figure.legends[0].get_texts()[0].get_text() == "inside Theorem 10's interval"
+
+
+def test_a_curve_over_n_and_d_is_drawn_for_each_d_along_their_ratio() -> None:
+    rows = pd.concat([wendel_rows(n=range(d, 4 * d, d // 5), d=[d], seed=d) for d in (10, 25, 40)], ignore_index=True)
+    report = {"value": "recovered", "x": "n", "y": "d", "figure": "ratios", "curves": ["wendel", {"ratio": 2.0}]}
+    figure = RATIOS.draw(analysed(rows, report=report))
+    curves = [line for line in figure.axes[0].lines if line.get_linestyle() == "--" and len(line.get_xdata()) > 2]
+    for d, line in zip((10, 25, 40), curves, strict=True):
+        x, y = (np.asarray(v, dtype=float) for v in line.get_data())
+        np.testing.assert_allclose(y, CURVES["no_all_ones"].function(x * d, d))
+    assert len({line.get_color() for line in curves}) == 3
+    assert CURVES["no_all_ones"].label in {text.get_text() for text in figure.legends[0].get_texts()}
+
+
+@pytest.mark.parametrize("figure", ["map", "profile", "ratios", "forest"])
+def test_a_curve_that_a_figure_cannot_show_is_named_under_it(figure: str) -> None:
+    report = {"value": "recovered", "x": "n", "y": "d", "figure": figure, "curves": ["g", {"ratio": 2.0}]}
+    _, drawing = main_figure(analysed(wendel_rows(), report=report))
+    remarks = [text.get_text() for text in drawing.draw().legends[0].get_texts() if "not drawn" in text.get_text()]
+    assert [" ".join(text.split()) for text in remarks] == [f"not drawn: {CURVES['g'].label}"]

@@ -42,8 +42,7 @@ def test_width_is_the_limit_of_the_sum_that_it_bounds() -> None:
 
 
 def test_contour_lies_at_the_ratio() -> None:
-    curve = CURVES["theta_star"]
-    assert curve.function(1000 / theta_star(), 1000) == pytest.approx(curve.level)
+    assert CURVES["theta_star"].ratio == pytest.approx(1 / theta_star(), abs=1e-10)
     assert CURVES["theta_star_paper"].function(7613, 1000) == pytest.approx(CURVES["theta_star_paper"].level)
 
 

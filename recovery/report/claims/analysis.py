@@ -25,7 +25,7 @@ from recovery.config.claims import (
     ValueClaim,
 )
 from recovery.errors import ReportError
-from recovery.interval import Interval
+from recovery.interval import Interval, interval_words
 from recovery.report.claims.cell_claims import (
     judge_bound,
     judge_table,
@@ -195,6 +195,20 @@ def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
 def lone_crossings(analysis: Analysis, i: int) -> list[tuple[int, float]]:
     """Return where each other slice of panel i passes the probability: its position, and each x, without intervals."""
     return [(k, x) for k, one in _slices(analysis, i) if not one.crosses_once for x in one.crossings[0][1]]
+
+
+def crossing_label(analysis: Analysis, i: int) -> str:
+    """Return the legend text of the crossings of panel i."""
+    along = analysis.diagram.along
+    what = along.percent
+    if analysis.pooled and along.by:
+        what += f" at each {along.by}"
+    return f"{what}, with {interval_words(analysis.levels)}"
+
+
+def lone_label(analysis: Analysis) -> str:
+    """Return the legend text of crossings without intervals."""
+    return f"{analysis.diagram.along.percent}, no interval"
 
 
 def _slices(analysis: Analysis, i: int) -> list[tuple[int, Threshold]]:

@@ -29,6 +29,7 @@ from recovery.report.diagram.theory_lines import (
     TheoryLine as TheoryLine,
     lines as lines,
     named_curves as named_curves,
+    not_drawn as not_drawn,
     ratios_of as ratios_of,
     theory_along as theory_along,
 )

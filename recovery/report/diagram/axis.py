@@ -122,6 +122,5 @@ def scale_of(diagram: Diagram) -> Scale:
     if high <= low:
         low, high = (low / 2, low * 2) if logarithmic else (low - 0.5, low + 0.5)
     label = diagram.measured_label + (", log scale" if logarithmic else "")
-    beyond = (bool((values < low).any()), bool((values > high).any()))
-    extend: Any = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
+    extend: Any = ("neither", "min", "max", "both")[(values < low).any() + 2 * (values > high).any()]
     return Scale((low, high), logarithmic, label, extend, colours)

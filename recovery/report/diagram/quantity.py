@@ -10,7 +10,7 @@ import pandas as pd
 
 from recovery.errors import ReportError
 from recovery.methods.columns import Columns, implied, parse_event
-from recovery.report.diagram.vocabulary import PLAIN, column_words, unmarked
+from recovery.report.diagram.vocabulary import COLUMNS, PLAIN, unmarked
 from recovery.store.row_schema import FINISHED
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask
@@ -45,7 +45,7 @@ class Quantity:
     @property
     def label(self) -> str:
         """The quantity in words, for axes and titles."""
-        words = self.words or column_words(self.column)
+        words = self.words or COLUMNS.get(self.column, self.column.replace("_", " "))
         return words if self.at_most is None else f"{words} ≤ {PLAIN.number(self.at_most)}"
 
     def labelled(self, labels: Mapping[str, str]) -> "Quantity":

@@ -1,7 +1,7 @@
 """Theory in a diagram: the config's `curves` as lines in the plane of n and d, and theory along the x axis for diagrams
 drawn as lines, with one line per y of a panel."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -81,13 +81,10 @@ def ratio_label(spec: RatioCurve) -> str:
 
 
 def _mesh(values: Any, size: int) -> Array:
-    """Return positions along an axis, even on its scale, from half a step below its values to half a step above."""
+    """Return positions along an axis, even on its scale, from the border of its first cell to that of its last."""
     axis = Axis(sorted(values))
-    if axis.kind == "log":
-        return np.geomspace(axis.edges[0], axis.edges[-1], size)
-    low, high = float(min(values)), float(max(values))
-    step = (high - low) / (len(values) - 1) if len(values) > 1 else 1.0
-    return np.linspace(max(low - step / 2, 1e-9), high + step / 2, size)
+    low, high = axis.edges[[0, -1]]
+    return np.geomspace(low, high, size) if axis.kind == "log" else np.linspace(max(low, 1e-9), high, size)
 
 
 def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> list[TheoryLine]:
@@ -98,10 +95,8 @@ def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> 
     if spec.name not in CURVES:
         raise ReportError(f"report.curves names {spec.name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")
     curve = _labelled(diagram, CURVES[spec.name])
-    if curve.axes != ("n", "d"):
-        return []
     main = curve.level if spec.level is None else spec.level
-    if main is None:
+    if main is None or curve.axes != ("n", "d"):
         return []
     grid_n, grid_d = _mesh(n, PROBIT_MESH), _mesh(d, PROBIT_MESH)
     with np.errstate(all="ignore"):
@@ -155,6 +150,19 @@ def named_curves(diagram: Diagram, specs: Sequence[Line]) -> list[Curve]:
     if diagram.quantity.column == "recovered":
         names = [RISING.get(name, name) for name in names]
     return [_labelled(diagram, CURVES[name]) for name in names if name in CURVES]
+
+
+def not_drawn(diagram: Diagram, key: Collection[str]) -> list[str]:
+    """Return the labels of the config's curves with which no entry of a key begins."""
+    missing = list[str]()
+    for spec in _specs(diagram):
+        names = [ratio_label(spec) if isinstance(spec, RatioCurve) else getattr(spec, "label", diagram.measured_label)]
+        if isinstance(spec, NamedCurve) and spec.name in CURVES:
+            curves = [_labelled(diagram, CURVES[name]) for name in (spec.name, RISING.get(spec.name, spec.name))]
+            names = [name for curve in curves for name in (curve.label, curve.contour or curve.label)]
+        if not any(entry.startswith(name) for entry in key for name in names):
+            missing.append(names[0])
+    return missing
 
 
 def _labelled(diagram: Diagram, curve: Curve) -> Curve:
@@ -219,12 +227,13 @@ def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:
 
 def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Array | None:
     """Return the curve along x; None if another of its axes varies within the line or has no value."""
-    if diagram.layout.x not in curve.axes or (curve.axes == ("n", "d") and not diagram.proportion):
+    along = {"n": x * rows["d"].iloc[0]} if diagram.layout.x == "n/d" else {diagram.layout.x: x}
+    if along.keys().isdisjoint(curve.axes) or (curve.axes == ("n", "d") and not diagram.proportion):
         return None
     arguments: list[Any] = []
     for axis in curve.axes:
-        if axis == diagram.layout.x:
-            arguments.append(x)
+        if axis in along:
+            arguments.append(along[axis])
             continue
         values = rows[axis].unique() if axis in rows else [_given(diagram.sweep.document, axis)]
         if len(values) != 1 or values[0] is None:

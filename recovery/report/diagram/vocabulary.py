@@ -178,11 +178,6 @@ PLAIN = Script(own=str, marked=unmarked)
 """The script of pages, notebooks, tables and terminals."""
 
 
-def column_words(name: str) -> str:
-    """Return a measured column in words."""
-    return COLUMNS.get(name, name.replace("_", " "))
-
-
 def letters(i: int) -> str:
     """Return the letter of a panel: a, b, ..., z, aa, ab, ...."""
     return ("" if i < 26 else letters(i // 26 - 1)) + chr(ord("a") + i % 26)

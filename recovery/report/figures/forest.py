@@ -17,7 +17,7 @@ from recovery.config.claims import ValueClaim
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, Line
 from recovery.report.claims.mean_tables import printed_numbers
-from recovery.report.diagram import NOT_MEASURED, Along, Diagram, ratios_of, rows_where
+from recovery.report.diagram import NOT_MEASURED, Along, Diagram, not_drawn, ratios_of, rows_where
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import theory_style
 from recovery.report.figures.sheet import Sheet, interval_handle, sheet
@@ -90,7 +90,7 @@ def draw_forest(analysis: Analysis) -> Figure:
         page.figure.set_figwidth(wide)
         names = [wrapped(plain(panel or diagram.title), size, 0.4 * wide) for panel in panels]
         words = [_words(parts[0][panel]) if len(shown) == 1 else [] for panel in panels]
-        heights = [max(len(name), len(some)) for name, some in zip(names, words, strict=True)]
+        heights = [1.5 * max(len(name), len(some)) - 0.5 for name, some in zip(names, words, strict=True)]
         at = -(np.cumsum(heights) - np.array(heights) / 2)
         for ax, one, part in zip(page.axes, shown, parts, strict=True):
             rows, theory = list(part.values()), _theory(one)
@@ -174,5 +174,5 @@ def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
         page.add([Line2D([], [], **STATED, label="stated number")])
     if any(np.isfinite(line.limits).any() and line.limits[0] < line.limits[1] for line in lines):
         page.add([Line2D([], [], **LIMITS, label="limits of the claim")])
-    if unmeasured := [panel.title for panel in diagram.panels if panel.undefined and not diagram.beside]:
-        page.add([Line2D([], [], linestyle="none", label=plain(f"not measured: {'; '.join(unmeasured)}"))])
+    page.remark(NOT_MEASURED, [panel.title for panel in diagram.panels if panel.undefined and not diagram.beside])
+    page.remark("not drawn", not_drawn(diagram, page.legend))

@@ -40,7 +40,7 @@ from recovery.types import Array
 
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
-CROSS: dict[str, Any] = {"marker": "x", "ms": 4.5, "mew": 1.1, "linestyle": "none"}
+CROSS: dict[str, Any] = {"marker": "x", "ms": 3.5, "mew": 0.9, "linestyle": "none"}
 OFFSET = 0.02
 SPREAD = 0.06
 """Shift along x between the lines of neighbouring text values of y, and at most between the first and the last, as
@@ -188,7 +188,7 @@ def theory_style(line: Along, colour: str = "black") -> dict[str, Any]:
         "rows": (DASHES[1 + line.rank], colour, 0.9),
         "curve": (DASHES[line.rank % 4], "black", 0.9),
         "interval": (DASHES[0], "0.85", 4.0),
-        "ratio": (DASHES[1], CURVES[line.rank % 4], 0.9),
+        "ratio": (DASHES[3], CURVES[line.rank % 4], 0.9),
     }[line.source]
     return {"linestyle": dash, "lw": width, "color": ink, "label": line.label}
 

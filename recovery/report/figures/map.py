@@ -13,8 +13,7 @@ from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
-from recovery.interval import interval_words
-from recovery.report.claims import Analysis, contour, half_crossings, lone_crossings
+from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
 from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, Script, TheoryLine, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import write_note
@@ -92,15 +91,6 @@ def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:
     return handles
 
 
-def crossing_label(analysis: Analysis, i: int) -> str:
-    """Return the legend text of the crossings of panel i."""
-    along = analysis.diagram.along
-    what = along.percent
-    if analysis.pooled and along.by:
-        what += f" at each {along.by}"
-    return f"{what}, with {interval_words(analysis.levels)}"
-
-
 def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     """Draw the crossings of the slices of panel i with their intervals, or as diamonds; return the legend entries."""
     crossings, panel = half_crossings(analysis, i), analysis.diagram.panels[i]
@@ -108,7 +98,7 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     view, places = (ax.get_xlim(), ax.get_ylim()), Axis(panel.y if across else panel.x).at
     entries: list[Any] = []
     if alone := lone_crossings(analysis, i):
-        points, words = np.array([(x, places[k]) for k, x in alone]).T, f"{analysis.diagram.along.percent}, no interval"
+        points, words = np.array([(x, places[k]) for k, x in alone]).T, lone_label(analysis)
         entries = ax.plot(*(points if across else points[::-1]), "d", mfc="white", mec="black", ms=4.5, label=words)
     if not crossings:
         return entries

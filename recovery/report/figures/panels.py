@@ -9,7 +9,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram, Scale
+from recovery.report.diagram import Diagram, Scale, not_drawn
 from recovery.report.figures.sheet import Share, sheet
 from recovery.report.figures.style import plain, script_of, style_of
 
@@ -68,6 +68,7 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]]) -> Figure:
             page.label_one(at, across if page.lowest(at) else "", up if beside else "")
         page.add(handle for _, handle in sorted((one for part in drawn for one in part.lines), key=lambda one: one[0]))
         page.add(handle for part in drawn for handle in part.handles)
+        page.remark("not drawn", not_drawn(diagram, page.legend))
         for k, one in enumerate(drawn[:count]):
             if one.mesh is not None and one.scale is not None:
                 page.bar(one.mesh, one.scale.label, one.scale.extend, k if count > 1 else None)

@@ -1,7 +1,7 @@
 """Layout shared by all figures: lettered panels, common axis labels, one legend below, one title above."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
@@ -111,6 +111,10 @@ class Sheet:
         for handle in handles:
             self.legend.setdefault(str(handle.get_label()), handle)
 
+    def remark(self, title: str, names: Sequence[str]) -> None:
+        """Add names to the legend, as `title: NAME; NAME`, if there are any."""
+        self.add([Line2D([], [], linestyle="none", label=plain(f"{title}: {'; '.join(names)}"))] if names else [])
+
     def bar(self, mesh: Any, label: str, extend: str = "neither", column: int | None = None) -> None:
         """Add a colour bar: at the right of all panels, or below the panels of one column."""
         below = column is not None
@@ -176,8 +180,9 @@ def _draw_legend(drawn: Sheet) -> float:
     size = font_size("legend.fontsize")
     room, mark = 0.97 * float(drawn.figure.get_figwidth()), LEGEND_MARK * size / 72
     texts = [wrapped(label, size, room - mark) for label in drawn.legend]
-    widest = max(text_width(line, size) for lines in texts for line in lines) + mark
-    columns = min(MOST_COLUMNS, len(texts), max(1, int(room / widest)))
+    wide = [max(text_width(line, size) for line in lines) + mark for lines in texts]
+    full = {ceil(len(wide) / rows) for rows in range(1, len(wide) + 1)}.intersection(range(1, MOST_COLUMNS + 1))
+    columns = max(k for k in full if k == 1 or sum(map(max, np.array_split(wide, k))) <= room)
     labels = ["\n".join(lines) for lines in texts]
     drawn.figure.legend(drawn.legend.values(), labels, loc="outside lower center", ncols=columns)
     return 1.3 * max(sum(map(len, part)) for part in np.array_split(np.array([*texts], dtype=object), columns))
