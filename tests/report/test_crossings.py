@@ -150,6 +150,14 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
     assert list(marked(analysis)) == [0, 1]
 
 
+def test_crossings_without_an_interval_are_diamonds_in_picture_and_page() -> None:
+    found = drawn({0: [0, 10, 10, 0], 1: [0, 0, 10, 10]}, [10, 20, 30, 40])
+    (line,) = [line for line in MAP.draw(found).axes[0].lines if line.get_marker() == "d"]
+    at = [{"x": x, "y": y} for x, y in line.get_xydata().tolist()]
+    assert at == [{"x": pytest.approx(15), "y": 0}, {"x": pytest.approx(35), "y": 0}]
+    assert [{"x": one["x"], "y": one["y"]} for one in charted(found, "point") if one["mark"] == line.get_label()] == at
+
+
 def test_an_axis_of_words_and_other_quantities_have_no_crossings():
     rows = wendel_rows(n=[10, 20], d=[5], m=[0, 1])
     assert not analysed(rows, report={"value": "seconds", "x": "n", "y": "m"}).slices

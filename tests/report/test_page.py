@@ -98,7 +98,9 @@ def test_the_page_begins_with_the_answer_and_its_tables_need_no_script(text: str
     assert text.index(answer) < text.index('class="maps"') < text.index(">Thresholds<") < text.index(">Claims<")
     assert '<td data-name="verdict" class="verdict supported">supported</td>' in text
     assert '<td data-name="verdict" class="verdict contradicted">contradicted</td>' in text
-    assert "6 in total" in text
+    assert "6 in total, one row for each message" in text
+    assert text.count('<td data-name="status">') == 1
+    assert '<td data-name="trials">6</td>' in text
     assert "recover replay &#39;results/it&#39;&#34;&#39;&#34;&#39;s drawn&#39; 0000" in text
 
 

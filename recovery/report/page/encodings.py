@@ -1,7 +1,7 @@
 """Vega-Lite encodings of coordinates, values and lines, with the colours of both themes."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,11 @@ def dark_colours(count: int) -> dict[str, str]:
 
 def strokes(lines: Sequence[tuple[str, bool]]) -> Json:
     """Return colour and dash of theory curves, given as (label, whether it brackets another curve)."""
-    found = theory_looks(lines)
+    return stroked(theory_looks(lines))
+
+
+def stroked(found: Mapping[str, Json]) -> Json:
+    """Return colour and dash of the lines with these labels and looks."""
     dashes = [[1, 0] if one["linestyle"] == "-" else list(one["linestyle"][1]) for one in found.values()]
     looks = {"stroke": [one["color"] for one in found.values()], "strokeDash": dashes}
     common = {"field": "label", "type": "nominal", "legend": LINE_KEY}

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from recovery.report.claims import Analysis, contour, half_crossings
+from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
 from recovery.report.claims.mean_tables import printed_numbers
 from recovery.report.diagram import PLAIN, PRINTED, Axis, Diagram, Panel, pooled_words, theory_along
-from recovery.report.figures.map import crossing_label
-from recovery.report.page.encodings import HALO, KEY, POINT_KEY, Json, rounded, strokes
+from recovery.report.figures.line_plots import theory_style
+from recovery.report.page.encodings import HALO, INK, KEY, POINT_KEY, SOFT, Json, rounded, stroked, strokes
 
 SYMBOLS = {"stroke": "M-0.7,0.7L0.7,-0.7", "cross": "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7", "diamond": "diamond"}
 PATH: Json = {"detail": {"field": "part"}, "order": {"field": "k"}}
@@ -64,7 +64,9 @@ def map_layers(
         places = zip(Axis(panel.x).at[here["ix"]].tolist(), Axis(panel.y).at[here["iy"]].tolist(), strict=True)
         points += [{"x": x, "y": y, "mark": mark.words} for x, y in places]
     if own:
-        shapes |= {crossing_label(own, k): "circle" for k in range(len(own.diagram.panels)) if half_crossings(own, k)}
+        panels = range(len(own.diagram.panels))
+        shapes |= {crossing_label(own, k): "circle" for k in panels if half_crossings(own, k)}
+        shapes |= {lone_label(own): "diamond" for k in panels if lone_crossings(own, k)}
         joined, bars, crossings = _thresholds(own, i)
         result += _haloed(joined, "line", {**_at(look), **PATH}, 1.6, 3.2) + _haloed(bars, "rule", _span(look), 1.2, 3)
         points += crossings
@@ -89,6 +91,8 @@ def _thresholds(analysis: Analysis, i: int) -> tuple[list[Json], list[Json], lis
         place = float(axes[other].at[k])
         bars.append({along: low, f"{along}2": high, other: place, f"{other}2": place})
         points.append({along: found.estimate, other: place, "mark": crossing_label(analysis, i)})
+    places = axes[other].at.tolist()
+    points += [{along: x, other: places[k], "mark": lone_label(analysis)} for k, x in lone_crossings(analysis, i)]
     return joined, bars, points
 
 
@@ -109,8 +113,11 @@ def line_layers(
         band = {"x": interval.low, "x2": interval.high, "label": label}
         result.append(_layer([band], "rect", span, opacity=0.4))
     if shown and (theory := _theory(shown, shown.panels[i], look["y"]["scale"]["domain"])):
-        looks = strokes([(row["label"], False) for row in theory])
-        result.append(_layer(theory, "line", {**_at(look), **PATH, **looks}, strokeWidth=1.4))
+        looks, path = stroked({row["label"]: row.pop("look") for row in theory}), {**_at(look), **PATH}
+        own, common = ([row for row in theory if bool(row["series"]) is one] for one in (True, False))
+        dashed = {**path, **colours, "strokeDash": looks["strokeDash"]}
+        result += [_layer(own, "line", dashed, strokeWidth=1.2)] if own else []
+        result.append(_layer(common, "line", {**path, **looks}, strokeWidth=1.4))  # without rows for the key alone
     ends = {**_at(look, "low"), "y2": {"field": "high"}, **colours, "opacity": faint}
     result.append(_layer(cells, "rule", ends, strokeWidth=1.2))
     result += [_layer(cells, "line", point, strokeWidth=1.2)] if joined else []
@@ -123,17 +130,22 @@ def line_layers(
 
 
 def _theory(diagram: Diagram, panel: Panel, reach: Sequence[float]) -> list[Json]:
-    """Return the theory of a panel along x for each value of y; a ratio is a vertical line over `reach`."""
+    """Return the theory of a panel along x for each value of y, with the looks of figures; a ratio is a vertical line
+    over `reach`. Theory of one line has its `series`, which is empty for other theory."""
     rows, part, axis = list[Json](), 0, Axis(panel.x)
     for k, y in enumerate(panel.y):
         present = np.sort(panel.cells.loc[panel.cells["iy"] == k, "ix"].to_numpy())
         if axis.kind == "even" or len(present) < 2:
             continue
+        series = diagram.script.pair(diagram.layout.y, y) if diagram.layout.y else ""
         for line in theory_along(diagram, panel, y, axis.at[present], axis.kind == "log"):
             points = line.points.tolist()
             points = points if len(points) > 1 else [[points[0][0], end] for end in reach]
             at = [(rounded(x, 6), rounded(v, 5)) for x, v in points if np.isfinite(v)]
-            rows += [{"x": x, "y": v, "k": j, "part": part, "label": line.label} for j, (x, v) in enumerate(at)]
+            style = theory_style(line)
+            about = {"part": part, "label": line.label, "series": series if line.source == "rows" else ""}
+            about["look"] = style | {"color": {"black": INK, "0.85": SOFT}.get(style["color"], style["color"])}
+            rows += [{"x": x, "y": v, "k": j, **about} for j, (x, v) in enumerate(at)]
             part += 1
     return rows
 

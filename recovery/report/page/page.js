@@ -31,6 +31,15 @@ const wrapped = (text, room) => {
   return lines.length > 1 ? lines : text;
 };
 
+/** Break the labels of a legend of words that are wider than `room` pixels. */
+const wrapLabels = (legend, { domain }, room) => {
+  const words = domain?.filter((word) => typeof word === "string") ?? [];
+  const lines = JSON.stringify(Object.fromEntries(words.map((word) => [word, wrapped(word, room)])));
+  // unlike JSON, expressions have no line separators within text
+  const escaped = lines.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+  if (words.length) legend.labelExpr = `${escaped}[datum.label]`;
+};
+
 /** Return how many entries of a legend fit side by side into `room` pixels. */
 const columnsOf = (words, room) =>
   Math.max(1, Math.floor(room / (40 + LETTER * Math.max(...words.map((w) => w.length)))));
@@ -104,8 +113,10 @@ class Chart {
       panel.height = Math.round((panel.height / panel.width) * Math.min(wide, 640));
       panel.width = wide;
       panel.title.text = wrapped(panel.title.text, wide);
-      for (const { encoding } of panel.layer)
+      for (const { encoding } of panel.layer) {
         if (encoding?.color?.legend) encoding.color.legend.columns = columnsOf(encoding.color.scale.domain, width - 40);
+        for (const { legend, scale } of Object.values(encoding ?? {})) if (legend) wrapLabels(legend, scale, width - 90);
+      }
     }
     if (width < 640) {
       const layout = { top: { direction: "vertical", anchor: "start" } };

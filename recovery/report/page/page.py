@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader
 from recovery.config.sweep import plain_document
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
-from recovery.report.diagram import summary
+from recovery.report.diagram import Diagram, summary
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
 from recovery.report.figures.style import ordered
 from recovery.report.page.encodings import CONFIG, Json, dark_colours
@@ -102,9 +102,16 @@ def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Jso
             "pictures": pictures,
             "thresholds": columns([*analysis.lines, *analysis.limits]),
             "slices": columns(analysis.slice_lines),
-            "failures": diagram.frame[~diagram.cells.finished].to_dict("records"),
+            "failures": _failures(diagram),
             "config": plain_document(diagram.sweep.document),
         }
+
+
+def _failures(diagram: Diagram) -> list[Any]:
+    """Return the first trial of each kind of unfinished trials with its coordinates and the `count` of its kind."""
+    rows, same = diagram.frame[~diagram.cells.finished], ["status", "error_type", "error_message"]
+    count = rows.groupby(same, dropna=False)["status"].transform("size")
+    return rows.assign(count=count).drop_duplicates(same).to_dict("records")
 
 
 def _chart_words(chart: Chart) -> str:
