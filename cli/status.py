@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,10 @@ from . import options
 
 if TYPE_CHECKING:
     from recovery.runner.sweep_status import SweepStatus
+
+
+NARROWEST = 10
+"""Characters of the name of a sweep in a line of a table, at least; longer names are wrapped in a narrow terminal."""
 
 
 @click.command()
@@ -67,7 +73,13 @@ def several_text(folder: Path, as_json: bool) -> str:
         for one in statuses
     ]
     heads = ("sweep", "stored", "of", "failed", "last start", "remaining")
-    lines = [tabulate(rows, headers=heads, disable_numparse=True), *map(path_text, faults.values())]
+    used = [k for k, head in enumerate(heads) if head not in ("failed", "remaining") or any(row[k] for row in rows)]
+    shown, names = [[str(row[k]) for k in used] for row in rows], [heads[k] for k in used]
+    table = tabulate(shown, headers=names, disable_numparse=True)
+    if rows and sys.stdout.isatty() and (excess := max(map(len, table.splitlines())) - get_terminal_size().columns) > 0:
+        room = max(max(len(row[0]) for row in shown) - excess, NARROWEST)
+        table = tabulate(shown, headers=names, disable_numparse=True, maxcolwidths=[room])
+    lines = [table, *map(path_text, faults.values())]
     stored, planned = sum(one.stored for one in statuses), sum(one.planned for one in statuses)
     return "\n".join([*lines, f"{many(len(rows) + len(faults), 'sweep')}: {stored} of {planned} trials stored"])
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from recovery.cli.status import several_text
 from recovery.store import read
 from tests.config.sweeps import write
 from tests.invoke import recover, refused, said
@@ -48,3 +49,13 @@ def test_status_of_a_folder_has_a_line_a_sweep(many: Path) -> None:
 def test_a_folder_without_sweeps_is_refused(many: Path) -> None:
     for folder in ("nowhere", "not a sweep"):
         assert "run `recover sweep` first" in refused("status", many / folder)
+
+
+def test_the_table_fits_a_narrow_terminal(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = many / "a sweep whose name is longer than the terminal is wide"
+    shutil.copytree(many / "whole", long)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    table = [line for line in several_text(many, False).splitlines() if "sweep.json" not in line]
+    shutil.rmtree(long)
+    assert max(map(len, table)) <= 60

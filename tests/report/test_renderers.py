@@ -75,6 +75,24 @@ def test_wide_grids_are_shown_by_blocks_within_the_width() -> None:
     assert "each character stands for" in out
 
 
+@pytest.mark.parametrize(("width", "across", "lines"), [(60, 1, 2), (80, 1, 2), (200, 2, 1)])
+def test_maps_stand_beside_one_another_and_all_text_fits_the_width(width: int, across: int, lines: int) -> None:
+    rows = wendel_rows(n=range(10, 401, 10), ensemble=["gaussian", "haar", "rademacher"], d=[10, 20], replicates=2)
+    claims = [{"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.5}]
+    out = text_of(Diagram.of(grid(rows, claims=claims)), width=width).splitlines()
+    assert max(map(len, out)) <= width
+    assert [line.split() for line in out].count(["Gaussian", "Haar"]) == across - 1
+    key = [i for i, line in enumerate(out) if line.startswith("fraction recovered: 0 .") or "no known value" in line]
+    assert len(key) == lines
+    assert not any("\u2026" in line for line in out)
+
+
+def test_failed_and_missing_trials_have_different_marks() -> None:
+    rows = fail(wendel_rows(n=[10, 20, 30], d=[5], replicates=2), [0]).drop(index=3)
+    (line,) = [line for line in text_of(Diagram.of(grid(rows, replicates=2))).splitlines() if line.startswith(" 5 ")]
+    assert [mark for mark in line if mark in "!~"] == ["!", "~"]
+
+
 KINDS = [
     ("png", b"\x89PNG"),
     pytest.param("svg", b"<?xml", marks=pytest.mark.deep),

@@ -1,6 +1,7 @@
 """A diagram as text: one or more characters per grid cell, coloured on a terminal and plain elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from math import ceil
 from typing import Any
 
@@ -13,7 +14,17 @@ from rich.text import Text
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
 from recovery.report.claims.mean_tables import claimed_tables
-from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of, shared_parts, summary, unmarked
+from recovery.report.diagram import (
+    NOT_MEASURED,
+    PLAIN,
+    Diagram,
+    Panel,
+    Scale,
+    scale_of,
+    shared_parts,
+    summary,
+    unmarked,
+)
 from recovery.report.texts.tables import chosen_rows, mean_rows, mean_title
 from recovery.types import Array
 
@@ -21,6 +32,10 @@ ROWS = 40
 """Most lines of a panel; finer grids are shown as blocks of cells."""
 RAMP = ".123456789#"
 """Plain characters from the low end of the scale to the high end."""
+MARKS = " ~!"
+"""Marks of grid cells: none, missing trials, failed trials."""
+GAP = 4
+"""Columns between two maps."""
 MANY = 6
 SPARSE = 0.3
 """With at least `MANY` panels whose cells fill less than this share of their axes, thresholds are listed instead of
@@ -37,8 +52,12 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     for line in [] if _many_thresholds(analysis) else maps(diagram, console):
         console.print(line, no_wrap=True, overflow="crop", crop=True)
     console.print(Text(summary(diagram)))
-    if len(analysis.lines) >= MANY:
-        console.print(_table(columns(analysis.lines)))
+    thresholds = _table(columns(analysis.lines)) if len(analysis.lines) >= MANY else None
+    if (
+        thresholds
+        and console.measure(thresholds, options=console.options.update(max_width=10_000)).minimum <= console.width
+    ):
+        console.print(thresholds)
     else:
         # claims about other events have their own lines below
         for sentence in dict.fromkeys(line.sentence for line in analysis.lines if line.value == str(diagram.quantity)):
@@ -64,10 +83,23 @@ def maps(diagram: Diagram, console: Console) -> list[Text]:
 def _maps(diagram: Diagram, console: Console) -> list[Text]:
     scale, blocks = scale_of(diagram), []
     for panel in diagram.panels:
-        if panel.title:
-            blocks.append(Text(f"\n{panel.title}"))
-        blocks += [Text("not measured", style="dim")] if panel.undefined else _map(panel, diagram, scale, console)
-    return [*blocks, _key(scale, console)]
+        title = [Text(), Text(panel.title)] if panel.title else []
+        empty = [Text(NOT_MEASURED, style="dim")]
+        blocks.append([*title, *(empty if panel.undefined else _map(panel, diagram, scale, console))])
+    return [*_beside(blocks, console.width), *_key(scale, console)]
+
+
+def _beside(blocks: Sequence[list[Text]], width: int) -> Iterator[Text]:
+    """Yield the lines of blocks, as many beside one another as fit into the width."""
+    wide = GAP + max(line.cell_len for block in blocks for line in block)
+    across = max((width + GAP) // wide, 1)
+    for i in range(0, len(blocks), across):
+        for parts in zip_longest(*blocks[i : i + across], fillvalue=Text()):
+            line = Text()
+            for part in parts:
+                line.pad_right(-line.cell_len % wide)
+                line.append_text(part)
+            yield line
 
 
 def _many_thresholds(analysis: Analysis) -> bool:
@@ -118,9 +150,10 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
 
 
 def _marks(panel: Panel) -> Array:
-    """Return 1 where a cell has failed or missing trials, otherwise 0; NaN where there is no cell."""
-    unfinished = panel.matrix("failed") + panel.matrix("missing")
-    return np.where(np.isnan(unfinished), np.nan, (unfinished > 0).astype(float))
+    """Return 2 where a cell has failed trials, otherwise 1 where it has missing ones, or 0; NaN where there is no
+    cell."""
+    failed, missing = panel.matrix("failed"), panel.matrix("missing")
+    return np.where(np.isnan(failed), np.nan, np.where(failed > 0, 2.0, (missing > 0).astype(float)))
 
 
 def _blocks(values: Array, up: int, across: int, how: str) -> Array:
@@ -138,18 +171,19 @@ def _blocks(values: Array, up: int, across: int, how: str) -> Array:
 
 
 def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, colours: str) -> Text:
-    """Return a coloured block or a ramp character: `!` with failed or missing trials, `x` without a known value."""
+    """Return a coloured block or a ramp character: `!` with failed trials, `~` with missing ones, `x` without a known
+    value."""
     if not present:
         return Text(" " * wide)
     if np.isnan(unit):
         return Text("x" + " " * (wide - 1))
     if console.color_system is None or console.no_color:
-        return Text((RAMP[int(unit * 10 + 1e-9)] + ("!" if mark else " "))[:wide].ljust(wide))
+        return Text((RAMP[int(unit * 10 + 1e-9)] + MARKS[int(mark)])[:wide].ljust(wide))
     import matplotlib  # imported here, because matplotlib is slow to import and plain characters do not need it
 
     red, green, blue, _ = matplotlib.colormaps[colours](unit, bytes=True)
     ink = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 130 else "white"
-    return Text(("!" if mark else " ").center(wide), style=f"{ink} on rgb({red},{green},{blue})")
+    return Text(MARKS[int(mark)].center(wide), style=f"{ink} on rgb({red},{green},{blue})")
 
 
 def _ticks(values: Sequence[Any], across: int, wide: int) -> str:
@@ -165,10 +199,13 @@ def _ticks(values: Sequence[Any], across: int, wide: int) -> str:
     return "".join(line)
 
 
-def _key(scale: Scale, console: Console) -> Text:
+def _key(scale: Scale, console: Console) -> list[Text]:
+    """Return the lines of the key: one, or two if one is wider than the console."""
     low, high = (f"{limit:.3g}" for limit in scale.limits)
-    key = Text(f"\n{scale.label}: {low} ")
+    key = Text(f"{scale.label}: {low} ")
     for step in range(11):
         key.append_text(_cell(step / 10, 0.0, True, 1, console, scale.colours))
-    key.append(f" {high}   ! failed or missing trials   x no known value")
-    return key
+    key.append(f" {high}")
+    marks = f"{MARKS[2]} failed trials   {MARKS[1]} missing trials   x no known value"
+    whole = Text.assemble(key, "   ", marks)
+    return [Text(), *([whole] if whole.cell_len <= console.width else [key, Text(marks)])]
