@@ -20,8 +20,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = "recover"
 html_static_path = ["_static"]
 html_css_files = ["recover.css"]
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_center": []}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "navbar_center": [],
+    "navbar_persistent": ["search-button"],  # the default shows a text that is not in its name for screen readers
+}
 html_sidebars = {"**": ["globaltoc.html"]}
+html_context = {"default_mode": "auto"}
 html_math_renderer = "mathml"
 
 
