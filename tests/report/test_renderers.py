@@ -184,8 +184,8 @@ def test_no_color_prints_characters_in_place_of_colours(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("n", [[10, 20], [5, 100, 2000], [100, 100_000]])
 def test_every_value_of_a_short_axis_is_labelled(n: list[int]) -> None:
     text = text_of(analysed(wendel_rows(n=n, d=[5, 10, 15], ensemble=["gaussian", "haar"])))
-    labels = [line.split() for line in text.splitlines() if line.split()[:1] == ["d"]]
-    assert labels == [["d", *map(PLAIN.value, n), "n"]] * 2
+    labels = [word for line in text.splitlines() if line.split()[:1] == ["d"] for word in line.split()]
+    assert labels == ["d", *map(PLAIN.value, n), "n"] * 2
 
 
 def test_many_sparse_panels_are_one_table_of_thresholds() -> None:
