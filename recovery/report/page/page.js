@@ -115,7 +115,8 @@ class Chart {
       panel.title.text = wrapped(panel.title.text, wide);
       for (const { encoding } of panel.layer) {
         if (encoding?.color?.legend) encoding.color.legend.columns = columnsOf(encoding.color.scale.domain, width - 40);
-        for (const { legend, scale } of Object.values(encoding ?? {})) if (legend) wrapLabels(legend, scale, width - 90);
+        for (const { legend, scale } of Object.values(encoding ?? {}))
+          if (legend) wrapLabels(legend, scale, width - 90);
       }
     }
     if (width < 640) {
