@@ -152,17 +152,15 @@ def named_curves(diagram: Diagram, specs: Sequence[Line]) -> list[Curve]:
     return [_labelled(diagram, CURVES[name]) for name in names if name in CURVES]
 
 
-def not_drawn(diagram: Diagram, key: Collection[str]) -> list[str]:
-    """Return the labels of the config's curves with which no entry of a key begins."""
-    missing = list[str]()
+def not_drawn(diagram: Diagram, key: Collection[str]) -> Iterator[str]:
+    """Yield the labels of the config's curves with which no entry of a key begins."""
     for spec in _specs(diagram):
         names = [ratio_label(spec) if isinstance(spec, RatioCurve) else getattr(spec, "label", diagram.measured_label)]
         if isinstance(spec, NamedCurve) and spec.name in CURVES:
             curves = [_labelled(diagram, CURVES[name]) for name in (spec.name, RISING.get(spec.name, spec.name))]
             names = [name for curve in curves for name in (curve.label, curve.contour or curve.label)]
         if not any(entry.startswith(name) for entry in key for name in names):
-            missing.append(names[0])
-    return missing
+            yield names[0]
 
 
 def _labelled(diagram: Diagram, curve: Curve) -> Curve:

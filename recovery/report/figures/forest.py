@@ -175,4 +175,4 @@ def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
     if any(np.isfinite(line.limits).any() and line.limits[0] < line.limits[1] for line in lines):
         page.add([Line2D([], [], **LIMITS, label="limits of the claim")])
     page.remark(NOT_MEASURED, [panel.title for panel in diagram.panels if panel.undefined and not diagram.beside])
-    page.remark("not drawn", not_drawn(diagram, page.legend))
+    page.remark("not drawn", [*not_drawn(diagram, page.legend)])

@@ -68,7 +68,7 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]]) -> Figure:
             page.label_one(at, across if page.lowest(at) else "", up if beside else "")
         page.add(handle for _, handle in sorted((one for part in drawn for one in part.lines), key=lambda one: one[0]))
         page.add(handle for part in drawn for handle in part.handles)
-        page.remark("not drawn", not_drawn(diagram, page.legend))
+        page.remark("not drawn", [*not_drawn(diagram, page.legend)])
         for k, one in enumerate(drawn[:count]):
             if one.mesh is not None and one.scale is not None:
                 page.bar(one.mesh, one.scale.label, one.scale.extend, k if count > 1 else None)
