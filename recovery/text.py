@@ -64,7 +64,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-SYNONYMS = {"normal": "gaussian", "end": "stop", "num": "count"}
+SYNONYMS = {"normal": "gaussian", "end": "stop", "num": "count", "X_test": "test", "y_test": "test_labels"}
 """Word of other programs -> our word, which no similarity of spelling would suggest."""
 
 

@@ -1,9 +1,9 @@
 """Draw one instance: X, y, planted neurons, patterns and a test set, each from its own random stream."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from recovery.instances.files import File, FileColumn, Recorded
 from recovery.instances.patterns import Patterns, patterns_of, sample_patterns, unique_patterns
 from recovery.instances.planted import Linear, Planted, Target
 from recovery.programs.architecture import RELU, Architecture
-from recovery.types import Array, Mask, Rng
+from recovery.text import did_you_mean
+from recovery.types import Array, Mask, Rng, Scalar
 
 NoiseScale = Literal["sample", "unit"]
 NAMES = ("data", "planted", "noise", "patterns", "test", "training", "hyperplane")
@@ -89,6 +90,15 @@ class Instance:
     draw_patterns: Callable[[], Mask] = field(repr=False)
     decide: Callable[[], AllOnes | None] = field(repr=False)
     streams: Streams = field(repr=False)
+    coordinates: Mapping[str, Scalar] = field(default_factory=dict, repr=False)
+    """The trial's coordinates, as its row has them; none of an instance that is drawn outside of a sweep."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise AttributeError with the attribute that was probably meant, or what a property of this name raised."""
+        if hasattr(type(self), name):
+            object.__getattribute__(self, name)
+        names = [one for one in (*self.__dataclass_fields__, *dir(type(self))) if not one.startswith("_")]
+        raise AttributeError(f"an instance has no {name!r}{did_you_mean(name, names)}")
 
     @property
     def patterns(self) -> Mask:
@@ -127,6 +137,11 @@ class Instance:
         if isinstance(self.planted, Recorded) and len(self.planted.others):
             return self.planted.others
         return self.setting.ensemble.draw(self.streams.test, self.setting.n, self.setting.d)
+
+    @property
+    def test_labels(self) -> Array | None:
+        """The labels of the rows of `test` by the planted model, without noise; None if not `has_test`."""
+        return None if self.test is None else self.planted.labels(self.test)
 
 
 def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = RELU) -> Instance:

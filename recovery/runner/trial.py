@@ -47,7 +47,8 @@ Row = dict[str, Any]
 def draw_instance(trial: Trial) -> Instance:
     """Draw the instance of a trial: always the same for the same trial."""
     cell = trial.cell.imported
-    return draw(cell.setting, streams(cell, trial.replicate), cell.architecture)
+    instance = draw(cell.setting, streams(cell, trial.replicate), cell.architecture)
+    return replace(instance, coordinates=cell.coordinates)
 
 
 def arguments(trial: Trial) -> tuple[Any, ...]:

@@ -13,10 +13,11 @@ import pytest
 
 from recovery.config import ConfigError, Sweep, from_document, load
 from recovery.errors import ParameterError
-from recovery.runner.trial import measure
+from recovery.instances.draw import Instance
+from recovery.runner.trial import draw_instance, measure
 from recovery.user import fingerprint
 
-from .sweeps import BASE, ids
+from .sweeps import BASE, ids, load_fields
 
 MODULE = '''
 from dataclasses import dataclass
@@ -309,3 +310,22 @@ def test_the_hash_follows_imports_of_neighbours_and_of_nothing_else(
     if folders is not None:
         with pytest.raises(ParameterError, match="no file of the module 'hashed'"):
             fingerprint(["hashed:f"], folders)
+
+
+def test_the_table_of_an_instance_has_all_of_its_attributes() -> None:
+    page = (Path(__file__).parents[2] / "docs/tutorials/own-method.md").read_text()
+    public = {*Instance.__dataclass_fields__, *(name for name in dir(Instance) if not name.startswith("_"))}
+    rows = re.findall(r"^\| (`instance\..*?) \|", page, re.M)
+    assert {name for row in rows for name in re.findall(r"`instance\.(\w+)`", row)} == public
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("X_test", "test"), ("y_test", "test_labels"), ("pattern", "patterns"), ("rgn", "rng"), ("zzz", "")],
+)
+def test_a_missing_attribute_of_an_instance_is_guessed(name: str, hint: str) -> None:
+    instance = draw_instance(load_fields(n=6, d=2).trials()[0])
+    assert instance.coordinates["n"] == 6
+    with pytest.raises(AttributeError) as raised:
+        getattr(instance, name)
+    assert str(raised.value) == f"an instance has no {name!r}" + (f"; did you mean {hint!r}?" if hint else "")
