@@ -66,7 +66,9 @@ def read_columns(path: str | Path) -> Table:
     for name, largest in zip(names, np.abs(matrix).max(axis=0), strict=True):
         if largest > 0 and not 1 / LARGEST < largest < LARGEST:
             raise DataError(f"{path}: the largest entry of {name!r} is {largest:.3g}; write it in other units")
-    if kind != ".npy" and names[0] == "1" and _numbers_rows(matrix[:, 0]):
+    first = matrix[:, 0]
+    counts = len(first) >= FEWEST_NUMBERED and first[0] in (0, 1) and bool((np.diff(first) == 1).all())
+    if kind != ".npy" and names[0] == "1" and counts:
         raise DataError(
             f"{path}: its first column has no name and numbers the rows: an index that was saved with the data? Write "
             "the file without it"
@@ -131,11 +133,6 @@ def _read_csv(path: Path) -> tuple[Any, list[str]]:
 
 READERS = {".csv": _read_csv, ".parquet": _read_parquet, ".npy": _read_array}
 """Suffix of a file -> the function that reads its entries and its header, which is empty where it has none."""
-
-
-def _numbers_rows(column: Array) -> bool:
-    """Return whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
-    return len(column) >= FEWEST_NUMBERED and column[0] in (0, 1) and bool((np.diff(column) == 1).all())
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,6 @@ vector inside the cone that is added to the weights of both signs, so that the l
 bounds the cost.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -73,17 +72,12 @@ class Reach:
         P, s, Qt = np.linalg.svd(A, full_matrices=False)
         rounding = 2 * max(A.shape) * EPS * float(s[0])
         rank = int(np.count_nonzero(s > 4 * rounding))
-        if rank < len(A) and not all(
-            rank == operator_rank(self.groups, self.features, groups) for groups in self._must_reach()
-        ):
+        # the ranges of the chosen groups, and of their union with the planted ones, are equal if their ranks are
+        wider = np.union1d(self.chosen, self.own)
+        reached = [self.chosen] if len(wider) == len(self.chosen) else [self.chosen, wider]
+        if rank < len(A) and any(rank != operator_rank(self.groups, self.features, each) for each in reached):
             return None
         return P[:, :rank], s[:rank] - rounding, Qt[:rank]
-
-    def _must_reach(self) -> Iterator[Index]:
-        """Yield the chosen groups, and their union with the planted ones if larger: equal ranks mean equal ranges."""
-        yield self.chosen
-        if not np.isin(self.own, self.chosen).all():
-            yield np.union1d(self.chosen, self.own)
 
     @property
     def known(self) -> bool:

@@ -41,9 +41,10 @@ class Learned:
 class LearnOptions:
     """How units are learned.
 
-    joint: weights from all orders at once (`joint_weights`) instead of from two (`paired_weights`, P4). trust: return
-    as many units as asked for even if fewer are above the noise. printed_signs: use Algorithm 3. regressed: take the
-    outer weights and the linear part from least squares on the rows instead of from the moments.
+    joint: weights from the joint diagonalisation of T_2l, T_{2l+1} and T_{2l+2}, not from two of them by plain Jennrich
+    (`paired_weights`, P4). trust: return as many units as asked for even if fewer are above the noise. printed_signs:
+    use Algorithm 3. regressed: take the outer weights and the linear part from least squares on the rows, not from the
+    moments.
     """
 
     joint: bool = True
@@ -60,15 +61,18 @@ def learn(
     options: LearnOptions = LearnOptions(),
 ) -> Learned:
     """Learn a network of at most `neurons` + 2 units from moments; `data` (X, y) are the rows of the moments."""
-    joint, trust = options.joint, options.trust
-    moments, error = estimate.moments, estimate.error
+    trust, moments, error = options.trust, estimate.moments, estimate.error
     scaled = weighted(moments)
     # eta1, below which units are hidden, is the largest of the sampling noise, rounding, and the rounding of terms that
     # cancel
     eta1 = max(threshold(weighted(error), scaled), CANCELLED * estimate.terms)
     rank = rank_above(scaled, eta1, neurons)
     used = neurons if trust and estimate.samples is not None else rank
-    W = joint_weights(scaled, used, moments, rng) if joint else paired_weights(moments, error, used, trust, rng)
+    W = (
+        _vectors(decompose(scaled, used, rng), moments.order)
+        if options.joint
+        else paired_weights(moments, error, used, trust, rng)
+    )
     b, a = scalars(moments, W)
     rows = data if options.regressed else None
     if rows is None:
@@ -102,11 +106,6 @@ def weighted(moments: Moments) -> Array:
 def threshold(noise: Array, scaled: Array) -> float:
     """Return eta_1, which exceeds the largest singular values of the sampling noise and of rounding."""
     return max(CLEAR * float(singular_values(noise)[0]), ROUNDING * float(singular_values(scaled)[0]))
-
-
-def joint_weights(scaled: Array, rank: int, moments: Moments, rng: Rng) -> Array:
-    """Return unit weights (rank, d) from the joint diagonalisation of T_2l, T_{2l+1} and T_{2l+2}."""
-    return _vectors(decompose(scaled, rank, rng), moments.order)
 
 
 def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng: Rng) -> Array:
