@@ -16,7 +16,10 @@ from benchmarks import HERE, commit
 
 TIMED = ("engines", "large", "gated", "exact")
 """Scripts whose wall time counts, or that take both processors."""
-COUNTED = ("forecast", "verdicts", "truths", "tensors", "crossings", "until", "claims", "axes", "differences", "growth")
+COUNTED = (
+    *("forecast", "verdicts", "truths", "tensors", "crossings", "until", "claims", "axes", "differences"),
+    *("searches", "growth"),
+)
 """Scripts that count, or that measure processor time; the longest first."""
 NAMED = ("drawn", "peers", "roots")
 COMMIT = re.compile(r"commit (\w+(?:-dirty)?)\.")
