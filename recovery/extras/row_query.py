@@ -15,6 +15,7 @@ from recovery.report.diagram import as_numbers, is_number
 from recovery.report.formats import write
 from recovery.report.texts import csv_text
 from recovery.store import read
+from recovery.text import printable
 
 SHOWN = ("status", "verdict", "recovered", "reason", "error_message")
 
@@ -48,7 +49,8 @@ def table_of(rows: pd.DataFrame, results: Path, requested: Sequence[str] = ()) -
     wanted = dict.fromkeys(("trial_id", "replicate", *axes, *SHOWN, *requested))
     names = [name for name in wanted if name in rows and rows[name].notna().any()]
     plain = rows[names].astype(object).where(rows[names].notna(), "")
-    return tabulate(plain.to_numpy().tolist(), headers=names, disable_numparse=True)
+    lines = [[printable(str(value)) for value in row] for row in plain.to_numpy().tolist()]
+    return tabulate(lines, headers=names, disable_numparse=True)
 
 
 def written(rows: pd.DataFrame, out: Path) -> Path:

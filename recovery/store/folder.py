@@ -95,7 +95,7 @@ class Folder:
             try:
                 self.trials.mkdir(parents=True, exist_ok=True)
             except (FileExistsError, NotADirectoryError) as error:
-                file = next(path for path in (self.trials, *self.trials.parents) if path.is_file())
+                file = next(path for path in (self.trials, *self.trials.parents) if path.exists() and not path.is_dir())
                 raise StoreError(f"{file}: a file is in the way; give another --out") from error
             if self.sweep_file.exists() and not self.exists():
                 self._set_aside(self.sweep_file, "")

@@ -1,6 +1,5 @@
 """Columns of a row and their types: the fixed ones, one per axis, and one per measured value."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.methods.columns import Columns
+from recovery.text import printable
 from recovery.types import Array, Scalar
 
 Status = Literal["ok", "diverged", "failed", "timeout", "killed"]
@@ -74,6 +74,8 @@ def record_columns(records: Sequence[Mapping[str, Array]]) -> dict[str, pa.Array
 
 def fault_of(schema: pa.Schema) -> str | None:
     """Return what a part of this program would not have: a missing column, or one of another type; None if nothing."""
+    if twice := [name for name in schema.names if schema.names.count(name) > 1]:
+        return f"has two columns {printable(twice[0])!r}"
     for name, kind in {**IDENTITY, "n": pa.int64(), "d": pa.int64(), **CIRCUMSTANCE}.items():
         if name not in schema.names and name in ("n", "d"):  # a config with `data: none` may have neither
             continue
@@ -92,7 +94,8 @@ def finished(rows: pa.Table) -> pa.ChunkedArray:
 
 def may_lack(unmeasured: str | None, column: str) -> bool:
     """Return whether a row without a value of a column says, or does not deny, that it was not measured."""
-    return unmeasured is None or column in json.loads(unmeasured)
+    # quotes in a reason are escaped, so that this is its key
+    return unmeasured is None or f'"{column}":' in unmeasured
 
 
 def keys_of(ids: pa.ChunkedArray) -> Array:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from recovery.config import ConfigError, load
@@ -112,6 +113,28 @@ def test_what_is_no_part_is_named(out: Path) -> None:
     (trials / "folder.parquet").rmdir()
     Folder(out).prepare(StoredRows(trials).damaged)
     assert rows(out).equals(before)
+
+
+CRAFTED: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
+    "two columns of one name": (lambda rows: rows.append_column("n", rows["n"]), "has two columns 'n'"),
+    "no JSON": (lambda rows: _filled(rows, "unmeasured", "\x1b[2J"), "1 of 24 rows replayed"),
+    "text of two lines": (lambda rows: _filled(rows, "error_message", "\u202e\nOWNED"), "? OWNED"),
+}
+
+
+def _filled(rows: pa.Table, column: str, text: str) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(column), column, pa.array([text] * len(rows)))
+
+
+@pytest.mark.parametrize("craft", CRAFTED)
+def test_values_of_a_crafted_part_are_no_traceback(out: Path, craft: str) -> None:
+    change, words = CRAFTED[craft]
+    (part,) = list_parts(out / "trials")
+    write_part(out / "trials", change(pq.read_table(part)))
+    part.unlink()
+    said = [recover(*command).output for command in (["verify", out, "--sample", 1], ["trials", out], ["status", out])]
+    assert words in "".join(said)
+    assert all(map(str.isprintable, "".join(said).split("\n")))
 
 
 def test_the_grid_in_the_repository_verifies() -> None:

@@ -39,10 +39,11 @@ def test_failed_trials_exit_with_1_and_status_says_why(tmp_path: Path) -> None:
     assert counts["statuses"] == {"failed": 24}
 
 
-@pytest.mark.parametrize("blocker", ["file", "file/below"])
+@pytest.mark.parametrize("blocker", ["file", "file/below", "/dev/null"])
 def test_a_file_in_the_way_is_a_message_before_any_work(tmp_path: Path, blocker: str) -> None:
     (tmp_path / "file").write_text("mine")
-    assert "file: a file is in the way" in refused("sweep", write_config(tmp_path), "--out", tmp_path / blocker)
+    said = refused("sweep", write_config(tmp_path), "--out", tmp_path / blocker)
+    assert f"{tmp_path / blocker.removesuffix('/below')}: a file is in the way" in said
     assert (tmp_path / "file").read_text() == "mine"
 
 

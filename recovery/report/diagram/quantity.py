@@ -1,6 +1,5 @@
 """The quantity that a report shows for each trial: a measured column, or the event that it is at most a number."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +10,7 @@ import pandas as pd
 from recovery.errors import ReportError
 from recovery.methods.columns import Columns, implied, parse_event
 from recovery.report.diagram.vocabulary import COLUMNS, PLAIN, unmarked
-from recovery.store.row_schema import FINISHED
+from recovery.store.row_schema import FINISHED, may_lack
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 
@@ -111,7 +110,7 @@ def undefined(frame: pd.DataFrame, column: str) -> Mask:
     if "unmeasured" not in frame or not null.any():
         return np.zeros(len(frame), np.bool_)
     texts, values = pd.factorize(frame["unmeasured"])
-    says = np.array([*(column not in json.loads(text) for text in values), False])
+    says = np.array([*(not may_lack(text, column) for text in values), False])
     return np.asarray(null & says[texts])
 
 
