@@ -1,6 +1,7 @@
 """The order of trials, their batches of a fraction of a second, and their division into shards."""
 
 import heapq
+import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -127,10 +128,13 @@ def slurm_shard(environment: Mapping[str, str]) -> tuple[int, int] | None:
     task = environment.get("SLURM_ARRAY_TASK_ID")
     if task is None:
         return None
-    first, last, count, step = (
-        int(environment.get(f"SLURM_ARRAY_TASK_{name}", default))
+    given = [
+        environment.get(f"SLURM_ARRAY_TASK_{name}", default)
         for name, default in (("MIN", task), ("MAX", task), ("COUNT", "1"), ("STEP", "1"))
-    )
+    ]
+    if not all(re.fullmatch(r"[0-9]{1,9}", text) for text in (task, *given)) or given[3] == "0":
+        raise ParameterError(f"SLURM_ARRAY_TASK_ID is {task!r}, which is no task of an array; give --shard I/N")
+    first, last, count, step = map(int, given)
     index, rest = divmod(int(task) - first, step)
     if rest or first + (count - 1) * step != last:
         raise ParameterError(

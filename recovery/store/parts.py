@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS
-from recovery.store.row_schema import RECORD, fault_of, finished, row_schema
+from recovery.store.row_schema import NEVER_NULL, RECORD, fault_of, finished, row_schema
 from recovery.text import path_text, printable
 
 TRIALS = "trials"
@@ -207,7 +207,9 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
         others = [name for name in schema.names if not name.startswith(RECORD)]
         chosen = [name for name in others if columns is None or name in columns]
         chosen += [name for name in schema.names if records and name not in others]
-        return parquet.read(columns=chosen)
+        table = parquet.read(columns=chosen)
+        empty = [name for name in NEVER_NULL if name in chosen and table[name].null_count]
+        return Damaged(path, f"its column {empty[0]!r} has empty rows") if empty else table
     except MemoryError as error:
         raise StoreError(f"{path}: there is not enough memory to read it; the file is unchanged") from error
     except pa.ArrowException as error:

@@ -31,6 +31,7 @@ CIRCUMSTANCE: dict[str, pa.DataType] = {
 """own_code: hash of the user code that the trial ran, null without any. made_by, made_on: version of the program, and
 the processor. unmeasured: JSON of column -> reason, for the columns that the trial did not measure although they have a
 value; a null that it does not name is not defined. Null where the row does not say."""
+NEVER_NULL = (*IDENTITY, "status", "started_at", "made_by")
 RECORD = "record."
 """Beginning of the names of columns with a trial's record: arrays with time as their first axis, as nested lists."""
 _ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}

@@ -117,13 +117,15 @@ def test_what_is_no_part_is_named(out: Path) -> None:
 
 CRAFTED: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
     "two columns of one name": (lambda rows: rows.append_column("n", rows["n"]), "has two columns 'n'"),
+    "no version": (lambda rows: _filled(rows, "made_by", None), "its column 'made_by' has empty rows"),
     "no JSON": (lambda rows: _filled(rows, "unmeasured", "\x1b[2J"), "1 of 24 rows replayed"),
     "text of two lines": (lambda rows: _filled(rows, "error_message", "\u202e\nOWNED"), "? OWNED"),
 }
 
 
-def _filled(rows: pa.Table, column: str, text: str) -> pa.Table:
-    return rows.set_column(rows.schema.get_field_index(column), column, pa.array([text] * len(rows)))
+def _filled(rows: pa.Table, column: str, text: str | None) -> pa.Table:
+    index = rows.schema.get_field_index(column)
+    return rows.set_column(index, column, pa.array([text] * len(rows), pa.string()))
 
 
 @pytest.mark.parametrize("craft", CRAFTED)
