@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from pdb import post_mortem
 
 import click
 
@@ -14,21 +15,32 @@ from . import options
 @click.argument("trial_id")
 @click.option("--save", type=options.InstanceFile(), metavar="FILE", help="Save the instance as .npz.")
 @click.option("--traceback", "show_traceback", is_flag=True, help="Print the traceback of a failed trial.")
+@click.option("--debug", is_flag=True, help="Run it in this process, and open Python's debugger where it fails.")
 @options.trust
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(results: Path, trial_id: str, save: Path | None, show_traceback: bool, trust: bool, as_json: bool) -> None:
+def command(
+    results: Path, trial_id: str, save: Path | None, show_traceback: bool, debug: bool, trust: bool, as_json: bool
+) -> None:
     """Run the trial TRIAL_ID of RESULTS again and compare it with its row. A unique prefix of the id is enough.
 
     With --save, also write the instance: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the rows
     agree up to rounding; 1 if they differ.
     """
     from recovery.runner.rerun import Replayed, find_trial, replay, run, save_instance, stored_rows
-    from recovery.runner.trial import TRACEBACK, TRAJECTORY
+    from recovery.runner.trial import TRACEBACK, TRAJECTORY, run_method
     from recovery.store import read
 
     grid = read(results)
     options.warn_rows(grid)
     trial = find_trial(grid, trial_id, trust=trust)
+    if debug:
+        try:
+            run_method(trial, {})
+            click.echo("it does not fail here")
+        except Exception as error:  # user code may raise anything
+            click.echo(f"{type(error).__name__}: {error}", err=True)
+            post_mortem(error.__traceback__)
+        return
     stored = stored_rows(grid, [trial]).get(trial.id)
     result = next(replay(grid, [trial])) if stored else Replayed(trial, next(run([trial]))[1], [], "same")
     again = result.again

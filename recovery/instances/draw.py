@@ -79,7 +79,8 @@ class Instance:
 
     setting: sizes and laws. X: data (n, d). y: labels (n,), with noise. signal: labels without noise. planted: the
     drawn planted model. draw_patterns, decide: functions that return `patterns` and `all_ones`, and compute them once.
-    streams: one random stream per thing that is drawn.
+    streams: one random stream per thing that is drawn. coordinates: those of the trial's row by name, also of your own
+    axes; none of an instance that is drawn by hand.
     """
 
     setting: Setting
@@ -91,7 +92,6 @@ class Instance:
     decide: Callable[[], AllOnes | None] = field(repr=False)
     streams: Streams = field(repr=False)
     coordinates: Mapping[str, Scalar] = field(default_factory=dict, repr=False)
-    """The trial's coordinates, as its row has them; none of an instance that is drawn outside of a sweep."""
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise AttributeError with the attribute that was probably meant, or what a property of this name raised."""

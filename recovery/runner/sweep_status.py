@@ -20,6 +20,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WINDOW = timedelta(minutes=5)
 """A sweep runs if a trial began this short a time ago, and the recent rate is of trials since."""
 MOST_ERRORS = 5
+NUMBER = r"\d+(\.\d*)?([eE][-+]?\d+)?"
 COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "made_by")
 
 
@@ -113,10 +114,13 @@ def sweep_status(path: Path) -> SweepStatus:
 
 
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
-    """Return the most frequent errors as in `SweepStatus.errors`."""
+    """Return the most frequent errors as in `SweepStatus.errors`; messages that differ in numbers only are one."""
     failed = rows.filter(pc.is_in(rows["status"], pa.array(FAILURES)))
     kinds = ["error_type", "error_message"]
-    groups = failed.group_by(kinds).aggregate([("trial_id", "count"), ("trial_id", "min")])
+    alike = pc.replace_substring_regex(failed["error_message"], NUMBER, "#")
+    groups = failed.append_column("alike", alike).group_by(["error_type", "alike"], use_threads=False)
+    groups = groups.aggregate([("trial_id", "count"), ("trial_id", "min"), ("error_message", "first")])
+    groups = groups.rename_columns({"error_message_first": "error_message"})
     groups = groups.sort_by([("trial_id_count", "descending"), ("trial_id_min", "ascending")])
     return [
         (row["trial_id_count"], *(printable(row[kind] or "") for kind in kinds), printable(row["trial_id_min"]))

@@ -116,22 +116,27 @@ def measure(trial: Trial) -> Row:
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
     clock = _clock()
     try:
-        cell = imported(trial.cell)
-        if cell.own:
-            row["own_code"] = _fingerprint(cell.own)
-        method = cell.method
-        result = measuring(method, cell.measures)(*arguments(trial))
-        row |= checked(result, method.columns)
-        row["unmeasured"] = canonical_json(unmeasured(result, method.columns))
-        row["status"] = "diverged" if not_finite(result) else "ok"
-        if record := checked_record(getattr(result, TRAJECTORY, None)):
-            row[TRAJECTORY] = record
+        run_method(trial, row)
     except StopRequested:
         raise
     except BaseException as error:  # however a method ends, also by sys.exit or KeyboardInterrupt, its trial gets a row
         row |= failure("failed", error)
     row["seconds"] = _clock() - clock
     return row
+
+
+def run_method(trial: Trial, row: Row) -> None:
+    """Run the method of a trial, and add to its row what it measured. User code may raise anything."""
+    cell = imported(trial.cell)
+    if cell.own:
+        row["own_code"] = _fingerprint(cell.own)
+    method = cell.method
+    result = measuring(method, cell.measures)(*arguments(trial))
+    row |= checked(result, method.columns)
+    row["unmeasured"] = canonical_json(unmeasured(result, method.columns))
+    row["status"] = "diverged" if not_finite(result) else "ok"
+    if record := checked_record(getattr(result, TRAJECTORY, None)):
+        row[TRAJECTORY] = record
 
 
 def watched(instance: Instance, method: str) -> Instance:

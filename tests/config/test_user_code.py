@@ -13,7 +13,6 @@ import pytest
 
 from recovery.config import ConfigError, Sweep, from_document, load
 from recovery.errors import ParameterError
-from recovery.instances.draw import Instance
 from recovery.runner.trial import draw_instance, measure
 from recovery.user import fingerprint
 
@@ -310,13 +309,6 @@ def test_the_hash_follows_imports_of_neighbours_and_of_nothing_else(
     if folders is not None:
         with pytest.raises(ParameterError, match="no file of the module 'hashed'"):
             fingerprint(["hashed:f"], folders)
-
-
-def test_the_table_of_an_instance_has_all_of_its_attributes() -> None:
-    page = (Path(__file__).parents[2] / "docs/tutorials/own-method.md").read_text()
-    public = {*Instance.__dataclass_fields__, *(name for name in dir(Instance) if not name.startswith("_"))}
-    rows = re.findall(r"^\| (`instance\..*?) \|", page, re.M)
-    assert {name for row in rows for name in re.findall(r"`instance\.(\w+)`", row)} == public
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Failures alike: shown with their traceback at once, and not repeated to the end."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,17 @@ def test_the_first_failure_of_own_code_is_shown_and_replayed(tmp_path: Path) -> 
     again = recover(*where.split()[2:])
     assert again.exit_code == 0
     assert 'raise ArithmeticError(f"no luck' in again.stdout
+    command = [sys.executable, "-m", "recovery.cli", *where.split()[2:], "--debug"]
+    debugged = subprocess.run(command, input="p instance.setting.n\nq\n", capture_output=True, text=True, check=True)
+    assert "(Pdb) 4\n" in debugged.stdout
+    assert "ArithmeticError: no luck" in debugged.stderr
+
+
+def test_failures_that_differ_in_a_number_only_are_one(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path, method={"act": "raise"}), tmp_path / "out"
+    recover("sweep", config, "--out", out, "-j", 1)
+    lines = recover("status", out).stdout.splitlines()
+    assert [line.split(" with")[0] for line in lines if " x " in line] == ["  24 x ArithmeticError: no luck"]
 
 
 @pytest.mark.parametrize("name", ["First", "Second"])
