@@ -46,7 +46,7 @@ def test_the_first_failure_of_own_code_is_shown_and_replayed(tmp_path: Path) -> 
     assert 'raise ArithmeticError(f"no luck' in again.stdout
     command = [sys.executable, "-m", "recovery.cli", *where.split()[2:], "--debug"]
     debugged = subprocess.run(command, input="p instance.setting.n\nq\n", capture_output=True, text=True, check=True)
-    assert "(Pdb) 4\n" in debugged.stdout
+    assert "(Pdb) 8\n" in debugged.stdout
     assert "ArithmeticError: no luck" in debugged.stderr
 
 
