@@ -104,7 +104,7 @@ COLUMNS: dict[str, Column] = {
     "excess_high": Column(float, "a proved upper bound on it"),
     "optimum": Column(float, "the objective of the best network of any width that the convex program found"),
     "optimum_gap": Column(float, "how far the true optimum may be below it, relative; proved over all patterns"),
-    "optimum_neurons": Column(int, "neurons of that network, without the skip connection", "neurons"),
+    "optimum_neurons": Column(int, "distinct neurons of that network, without the skip connection", "neurons"),
     "optimum_test_distance": Column(float, "||f_optimum - f*|| on the test draw"),
     "function_distance": Column(float, "||f - f_optimum|| on the test draw"),
     "failure_bound": Column(float, "Theorem A's bound on P(not recovered) of X up to signs of rows"),
