@@ -104,8 +104,7 @@ class Projections:
         sizes = self.freedom(chosen)
         d, root = np.repeat(units, sizes, axis=0), np.repeat(roots, sizes)[:, None]
         Z = np.concatenate([self._identity[:0], *(self._face(int(g)) for g in chosen)])
-        # multiply each row z of Z by its root, except its component along the unit vector d: z + (root - 1) (z - (z.d)
-        # d)
+        # each row z of Z becomes z + (root - 1) (z - (z.d) d)
         Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
         return self.weights(np.repeat(chosen, sizes), Z)
 
@@ -119,12 +118,10 @@ class Projections:
         # that are orthogonal to the tight rows
         Z = self._identity[len(tight) :]
         if len(tight):
-            factor, tau, _, _ = scipy.linalg.lapack.dgeqrf(
-                self._cones.rows[self._cones.family[g]][tight].T, overwrite_a=1
-            )
-            Z = np.ascontiguousarray(
-                scipy.linalg.lapack.dormqr("L", "N", factor, tau, Z.T, len(self._identity) * 32)[0].T
-            )
+            rows = self._cones.rows[self._cones.family[g]][tight]
+            factor, tau, _, _ = scipy.linalg.lapack.dgeqrf(rows.T, overwrite_a=1)
+            turned = scipy.linalg.lapack.dormqr("L", "N", factor, tau, Z.T, len(self._identity) * 32)[0]
+            Z = np.ascontiguousarray(turned.T)
         self._faces[g] = key, Z
         return Z
 

@@ -32,7 +32,7 @@ class ConeProblem(DualProblem):
 
     def family(self, near: Index) -> ConeFamily:
         self.cones.forget_others(near)
-        return self.whole.near(near)
+        return ConeFamily(self.program, self.program.members, self.cones, near)
 
     def judge(self, W: Array, lam: Array, misfit: Array, tolerance: float) -> JudgedPoint:
         # project the images of all groups, because the bound on the dual must hold for each

@@ -104,10 +104,6 @@ class ConeFamily:
         self.diagonals = self.groups.D if len(self.some) == self.groups.count else self.groups.diagonals(self.some)
         self.signed = self.diagonals.T[self.place] * self.sign[:, None]
 
-    def near(self, chosen: Index) -> "ConeFamily":
-        """Return the family of fewer signed groups."""
-        return ConeFamily(self.program, self.members, self.cones, chosen)
-
     def images(self, lam: Array) -> Array:
         return self.groups.adjoint(lam, self.some, self.diagonals)[self.place] * self.sign[:, None]
 

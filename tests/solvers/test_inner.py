@@ -104,6 +104,8 @@ def test_screening_keeps_weights_and_norms_near_the_bound() -> None:
     assert near_rows(controls, norms, always, np.inf, 1.0).tolist() == [0, 1, 2, 3]
     everyone: Mask = np.ones(4, dtype=np.bool_)
     assert near_rows(controls, norms, everyone, 0.0, 0.1).tolist() == [0, 1, 2, 3]
+    # with cones, a step that moved no norm does not leave the next one alone with the groups of weight
+    assert near_rows(CONES, norms, ~everyone, 0.0).tolist() == [1, 2, 3]
 
 
 def test_cones_prove_recoveries_without_a_solve_that_gated_norms_cannot_prove() -> None:
