@@ -75,8 +75,9 @@ def record_columns(records: Sequence[Mapping[str, Array]]) -> dict[str, pa.Array
 
 def fault_of(schema: pa.Schema) -> str | None:
     """Return what a part of this program would not have: a missing column, or one of another type; None if nothing."""
-    if twice := [name for name in schema.names if schema.names.count(name) > 1]:
-        return f"has two columns {printable(twice[0])!r}"
+    for name in schema.names:
+        if schema.names.count(name) > 1 or printable(name) != name:
+            return f"has two columns {name!a}, or it is not plain text"
     for name, kind in {**IDENTITY, "n": pa.int64(), "d": pa.int64(), **CIRCUMSTANCE}.items():
         if name not in schema.names and name in ("n", "d"):  # a config with `data: none` may have neither
             continue
