@@ -26,16 +26,22 @@ SET = re.compile(r"frozenset\(\{(.*?)\}\)")
 
 
 def filled(page: str) -> str:
-    """The text of a page, from its template. Raises `KeyError` for a parameter that its docstring does not explain."""
+    """The text of a page, from its template. Raises `ValueError` for a parameter that no docstring explains."""
     made = {"api": _api, "result": _result, "members": _members, "commands": _commands}
     return PLACE.sub(lambda match: made[match[1]](match[2]).strip(), (REFERENCE / f"{page}.template").read_text())
+
+
+def _known(name: str, meanings: dict[str, str], parameter: str) -> str:
+    if parameter not in meanings:
+        raise ValueError(f"the docstring of {name} does not say `{parameter}: what it is.`")
+    return plain(meanings[parameter])
 
 
 def _api(name: str) -> str:
     thing = resolve_name(name)
     parameters = inspect.signature(thing).parameters
     text, meanings = described(thing, parameters)
-    rows = ((f"`{key}`", plain(meanings[key]), _default(one)) for key, one in parameters.items())
+    rows = ((f"`{key}`", _known(name, meanings, key), _default(one)) for key, one in parameters.items())
     parts = [f"```py\n{_call(name, thing)}\n```", text, table(("parameter", "what it is", "default"), rows)]
     return "\n\n".join([*parts, _members(name)] if inspect.isclass(thing) else parts)
 
@@ -44,7 +50,7 @@ def _result(name: str) -> str:
     thing = resolve_name(name)
     names = [one.name for one in fields(thing)] if is_dataclass(thing) else []
     text, meanings = described(thing, names)
-    return f"{text}\n\n{_members(name, {one: plain(meanings[one]) for one in names})}"
+    return f"{text}\n\n{_members(name, {one: _known(name, meanings, one) for one in names})}"
 
 
 def _members(name: str, own: dict[str, str] | None = None) -> str:
