@@ -2,6 +2,8 @@
 
 import gc
 import signal
+import sys
+from io import TextIOWrapper
 
 from . import leave
 
@@ -14,6 +16,9 @@ def main() -> None:
     # a shell that runs the program with & has SIGINT ignored: leave it ignored
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
+    for stream in (sys.stdout, sys.stderr):  # a path may have characters that the terminal's encoding lacks
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     from .main import main as command
 
     try:

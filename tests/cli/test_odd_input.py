@@ -225,3 +225,11 @@ def test_commands_options_and_configs_are_completed(good: Path, words: str, amon
     found = [item.value for item in shell.get_completions(before, last)]
     assert among <= set(found)
     assert all(word.startswith(last) for word in found)
+
+
+def test_a_name_that_the_encoding_of_the_terminal_lacks_is_escaped(good: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for command in (["sweep", "good.yaml", "--out", "ü", "-j", "1"], ["report", "ü"]):
+        arguments = [sys.executable, "-m", "recovery.cli", *command]
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\\xfc/report/good-recovered.png\n")
