@@ -125,9 +125,8 @@ def overridden(section: Section, options: Sequence[str], flag: str) -> Section:
 
 FLAGS = {"--style": "--style width=slide", "--set": "--set x=n/d"}
 """Option of `recover report` -> an example."""
-FigureName = Literal[
-    "auto", "map", "ratios", "profile", "forest", "table", "loss", "paths", "pairing", "landscape", "network"
-]
+Record = Literal["loss", "paths", "pairing", "landscape", "network"]
+FigureName = Literal["auto", "map", "ratios", "collapse", "profile", "forest", "table", Record]
 """The figures that a report may have first; the last five show training records. A `table` is none in
 the gallery, which has the numbers of its grid cells instead."""
 
@@ -152,9 +151,9 @@ class ReportSpec:
     labels: names of axes, measured columns, theory curves and values in pictures, pages and the terminal, such as
     {alpha: "$\\alpha = n/d$", "method.polish=lm": polished}; tables keep the names of the config. scale, limits: of the
     colours; the default scale depends on the kind of the value. figure: a map of the plane, fractions against the
-    `ratios` n/d, a profile (a line along x for each y), a forest plot (a row for each threshold, or for each grid cell
-    without one), or in the gallery a `table`; `auto` chooses the most informative one. The name of a figure of training
-    records, such as `landscape`, puts that one first.
+    `ratios` n/d, their `collapse` on (x - limit) y^k, a profile (a line along x for each y), a forest plot (a row
+    for each threshold, or for each grid cell without one), or in the gallery a `table`; `auto` chooses one. The name of
+    a figure of training records, such as `landscape`, puts that one first.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None

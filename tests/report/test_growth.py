@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, norm
 
+from recovery.errors import ReportError
 from recovery.report.diagram import Diagram, ThresholdAxis
+from recovery.report.figures import main_figure
 from recovery.report.statistics.growth import Growth, growth
 from recovery.theory import CURVES
 from recovery.types import Array
@@ -174,3 +176,22 @@ def test_a_limit_whose_interval_reaches_farther_than_the_cells_is_left_out() -> 
     found = analysed(wendel_rows(n=range(8, 401, 8), d=[12, 16, 24, 32, 64, 96], replicates=40)).limits
     cells = [n / d for n in range(8, 401, 8) for d in (12, 96)]
     assert all(min(cells) <= one.found.low <= one.found.high <= max(cells) for one in found)
+
+
+def test_the_cells_of_all_sizes_collapse_on_one_curve() -> None:
+    """Success is Phi((n - 2d) / sqrt n) up to a little, so that all sizes agree as functions of (n/d - 2) d^1/2."""
+    rows = pd.concat([wendel_rows(n=range(d // 2, 4 * d, d // 5), d=[d], replicates=60) for d in (10, 20, 40, 80)])
+    axes = main_figure(analysed(rows, report={"x": "n", "y": "d", "figure": "collapse"}))[1].draw().axes[0]
+    assert axes.get_xlabel() == "(n/d - limit) d^power"
+    points = np.concatenate([line.get_xydata() for line in axes.lines])
+    assert len(axes.lines) == 4
+    assert np.abs(points[:, 1] - norm.cdf(points[:, 0] / np.sqrt(2))).max() < 0.25
+    text = axes.texts[0].get_text() if axes.texts else axes.get_title("right")
+    limit, power = (float(part.split()[1]) for part in text.split(","))
+    assert (limit, power) == (pytest.approx(2, abs=0.1), pytest.approx(0.5, abs=0.15))
+
+
+def test_one_size_has_no_collapse() -> None:
+    analysis = analysed(wendel_rows(d=[10], n=range(5, 41, 5)), report={"x": "n", "y": "d", "figure": "collapse"})
+    with pytest.raises(ReportError, match="needs two sizes"):
+        main_figure(analysis)[1].draw()

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.figures.forest import draw_forest, is_forest
-from recovery.report.figures.line_plots import PROFILE, RATIOS, is_profile, is_ragged
+from recovery.report.figures.line_plots import COLLAPSE, PROFILE, RATIOS, is_profile, is_ragged
 from recovery.report.figures.map import MAP
 from recovery.report.figures.panels import Panels, draw_panels
 from recovery.report.figures.style import style_of
@@ -35,6 +35,7 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "map": Kind("{value} over {x} and {y}", lambda a: True, MAP),
     "ratios": Kind("Fraction {value} against n/d, one colour per size d", lambda a: is_ragged(a.diagram), RATIOS),
+    "collapse": Kind("{value} of all {y}, rescaled to one curve", lambda a: False, MAP, COLLAPSE.draw),
     "profile": Kind("{value} along {x}", lambda a: is_profile(a.diagram), PROFILE),
     "forest": Kind("{value}, one row each, with what is stated", is_forest, MAP, draw_forest),
 }
@@ -62,7 +63,7 @@ def main_kind(analysis: Analysis, panels: bool = False) -> str:
         raise ReportError(
             "report.figure is 'ratios', which shows a success fraction over n and d; use 'map' or 'profile'"
         )
-    names = [name for name in KINDS if not (panels and name == "forest")]
+    names = [name for name, kind in KINDS.items() if not (panels and kind.draw)]
     return requested if requested in names else next(one for one in reversed(names) if KINDS[one].fits(analysis))
 
 

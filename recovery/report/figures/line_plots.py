@@ -15,8 +15,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from recovery.errors import ReportError
 from recovery.report.claims import Analysis
+from recovery.report.claims.lines import Line
 from recovery.report.claims.mean_tables import printed_numbers, shown_tables
+from recovery.report.claims.scale import limit_line
 from recovery.report.diagram import (
     PRINTED,
     Along,
@@ -36,6 +39,7 @@ from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import interval_handle, write_note
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
+from recovery.report.statistics.growth import growth
 from recovery.types import Array
 
 FULL = 0.6
@@ -223,9 +227,31 @@ def _ratios(analysis: Analysis) -> Draw:
     return draw
 
 
+def _collapse(analysis: Analysis) -> Draw:
+    """Draw fractions against (x - limit) y^k: with the limit of the threshold for large y, or its pooled value, and the
+    power with which the transition from 25 to 75 % becomes narrower. Raises `ReportError`."""
+    diagram, along = analysis.diagram, analysis.diagram.along
+
+    def draw(ax: Axes, i: int) -> Drawn:
+        lines, width = list[tuple[int, Any]](), growth([diagram.panels[i]], along, (0.25, 0.75)) if along.by else None
+        if width is None:
+            raise ReportError("report.figure is 'collapse', which needs two sizes whose cells show 25 and 75 %")
+        at = (limit_line(analysis.by_panel[i], "") or Line.of(analysis.by_panel[i])).found.estimate
+        _set_height(ax, diagram)
+        slices = [*diagram.panels[i].cells.sort_values(along.x).groupby(along.by)]
+        for k, ((y, cells), style) in enumerate(zip(slices, line_styles([y for y, _ in slices]), strict=True)):
+            x, label = along.values(cells) - at, script_of(diagram).pair(str(along.by), y)
+            x = x * float(str(y)) ** -width.exponent
+            lines.append((k, _draw_line(ax, diagram, cells, x, style | {"lw": 0.6}, label)[0]))
+        return Drawn([], lines, text=f"limit {at:.4g}, power {-width.exponent:.2f}")
+
+    return draw
+
+
 def _labels(diagram: Diagram, across: str) -> tuple[str, str]:
     return script_of(diagram).axis(across), Bars.of(diagram, diagram.table).label
 
 
 PROFILE = Panels(_profile, lambda diagram: _labels(diagram, diagram.layout.x), (False, True))
+COLLAPSE = Panels(_collapse, lambda of: _labels(of, f"({of.along.what} - limit) {of.along.by}^power"), (False, True))
 RATIOS = Panels(_ratios, lambda diagram: _labels(diagram, "n/d"), (False, True), 0.8)
