@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,18 +16,19 @@ if TYPE_CHECKING:
 @click.command()
 @options.config
 @options.overrides
+@options.until
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
+def command(config: str, overrides: tuple[str, ...], until: str | None, as_json: bool) -> None:
     """Validate CONFIG and print what it would run: axes, grid cells, trials, and its results folder.
 
     CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is run or written. Exit status:
     0 if the config is valid; 2 if it is not, with its errors and their positions. `recover sweep --dry-run` says how
-    long it will take.
+    long it will take. With --until, the sweep is simulated to say how many trials the rule will take.
     """
     from recovery.config import find
     from recovery.runner.loading import load
 
-    sweep = load(config, overrides)
+    sweep = load(config, overrides, until)
     if as_json:
         facts = {"name": sweep.name, "title": sweep.title, "source": sweep.source, "axes": sweep.axes}
         counts = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
@@ -37,6 +39,7 @@ def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     lines += [
         ("cells", f"{len(sweep.cells)}"),
         ("trials", _trials(sweep)),
+        ("expected", _expected(sweep) if until else ""),
         ("claims", f"{len(sweep.claims)}"),
         ("measures", _measures(sweep)),
         ("results", f"results/{sweep.name}"),
@@ -44,6 +47,12 @@ def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     for label, text in lines:
         if text:
             click.echo(f"{label:8} {text}")
+
+
+def _expected(sweep: "Sweep") -> str:
+    from recovery.report.expected import expected
+
+    return expected(sweep, Path("results") / sweep.name)
 
 
 def _measures(sweep: "Sweep") -> str:

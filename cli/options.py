@@ -96,6 +96,12 @@ overrides = click.option(
     multiple=True,
     help="Override a field of the config; repeatable.",
 )
+until = click.option(
+    "--until",
+    metavar="RULE",
+    help="Sample at the boundary until 'threshold +-0.05' or 'width +-0.05', or until claims of thresholds are "
+    "'decided'.",
+)
 trust = click.option(
     "--trust", is_flag=True, help="Run the user code that RESULTS names. Use it only if you trust the author."
 )

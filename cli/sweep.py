@@ -45,11 +45,7 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @options.config
 @options.out
 @options.overrides
-@click.option(
-    "--until",
-    metavar="RULE",
-    help="Sample at the boundary until 'threshold +-0.05', or until claims of thresholds are 'decided'.",
-)
+@options.until
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one per core]")
 @click.option("--backend", type=click.Choice(BACKENDS), hidden=True)
 @click.option(

@@ -44,8 +44,8 @@ def _blocks_of(document: Mapping[str, Any]) -> list[Axes]:
 
 def divided(
     sweep: Sweep, added: Sequence[Axes], cells: Sequence[Cell], steps: Iterable[tuple[Cell, Cell]]
-) -> tuple[list[Axes], list[bool]]:
-    """Return blocks of axes with one value inside each step, and which steps have one.
+) -> tuple[list[Axes], list[int]]:
+    """Return blocks of axes with values inside each step, and how many each step has: three quarter a step.
 
     cells: those of the sweep and of `added`, the blocks of earlier rounds. steps: pairs of neighbouring cells of one
     slice. A step stays whole if the axis holds integers and has none in between, or if a value in between has the
@@ -58,16 +58,24 @@ def divided(
     given: set[Any] = {cell.coordinates[moving] for cell in cells} - {None}
     whole, numbers = all(type(value) is int for value in given), np.sort(np.array(list(given), float))
     log = bool((numbers > 0).all()) and log_spaced(numbers)
-    found, mask = dict[str, dict[str, Any]](), list[bool]()
+    found, counts = dict[str, dict[str, Any]](), list[int]()
     for step in steps:
         low, high = sorted(cell.coordinates[moving] for cell in step)  # type: ignore[type-var]
-        value = middle(low, high, whole=whole, log=log)  # type: ignore[arg-type]
+        candidates = quarters(low, high, whole=whole, log=log)  # type: ignore[arg-type]
         k = bisect_right(starts, step[0].point) - 1
         template = _through(specs[k], blocks[k].point(step[0].point - starts[k]), moving)
-        mask.append(value is not None and _differs(document, {**template, moving: [value]}, moving, step))
-        if mask[-1]:
-            found.setdefault(canonical_json(template), {**template, moving: []})[moving].append(value)
-    return list(found.values()), mask
+        values = _distinct(document, template, moving, step, candidates)
+        counts.append(len(values))
+        if values:
+            found.setdefault(canonical_json(template), {**template, moving: []})[moving] += values
+    return list(found.values()), counts
+
+
+def quarters(low: float, high: float, *, whole: bool, log: bool) -> list[float]:
+    """Return the middle of a step, then those of its halves, as far as there are any."""
+    half = middle(low, high, whole=whole, log=log)
+    halves = [] if half is None else [(low, half), (half, high)]
+    return [one for one in (half, *(middle(*pair, whole=whole, log=log) for pair in halves)) if one is not None]
 
 
 def middle(low: float, high: float, *, whole: bool, log: bool) -> float | None:
@@ -85,10 +93,18 @@ def _through(spec: Axes, point: Point, moving: str) -> dict[str, Any]:
     return {**{path: [one.value] for path, one in point.items() if path not in {moving, *texts}}, **texts}
 
 
-def _differs(document: Mapping[str, Any], axes: Axes, moving: str, step: tuple[Cell, Cell]) -> bool:
-    """Return whether the values that are computed from the moving axis differ from those of both neighbours."""
-    (block,) = parse(Tree(plain_document({**document, "axes": [axes]}), "document"))
-    operands = {one.path: one.expression.names for one in block.computed}
-    names = [path for path in operands if moving in given_axes(path, operands)]
-    new = [block.point(0)[name].value for name in names]
-    return not names or (BROKEN not in new and new not in [[cell.coordinates[name] for name in names] for cell in step])
+def _distinct(
+    document: Mapping[str, Any], template: Axes, moving: str, step: tuple[Cell, Cell], candidates: Iterable[float]
+) -> list[float]:
+    """Return the values whose computed values differ from those of both neighbours, and from each other's."""
+    found, seen = list[float](), list[list[Any]]()
+    for value in candidates:
+        (block,) = parse(Tree(plain_document({**document, "axes": [{**template, moving: [value]}]}), "document"))
+        operands = {one.path: one.expression.names for one in block.computed}
+        names = [path for path in operands if moving in given_axes(path, operands)]
+        new = [block.point(0)[name].value for name in names]
+        known = [*seen, *([cell.coordinates[name] for name in names] for cell in step)]
+        if not names or (BROKEN not in new and new not in known):
+            found.append(value)
+            seen.append(new)
+    return found

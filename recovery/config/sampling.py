@@ -6,7 +6,8 @@ Sampling that no trial of a config can end is refused before anything runs.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, inf, sqrt
+from statistics import median
 from typing import Annotated, Any
 
 from annotated_types import Ge
@@ -28,7 +29,12 @@ class Even:
     """Every cell gets `replicates` trials."""
 
 
-RULE = re.compile(r"(?:threshold *(?:\+-|\+/-|\xb1) *(\d*\.?\d+(?:[eE][+-]?\d+)?)|decided) *")
+RULE = re.compile(r"(?:(threshold|width) *(?:\+-|\+/-|\xb1) *(\d*\.?\d+(?:[eE][+-]?\d+)?)|decided) *")
+DECIDED = 50
+"""Ceiling of the rule `decided`: no width says beforehand how many trials a verdict takes."""
+PLENTY = 2.5
+"""Trials of a threshold by the rule's ceiling, per squared ratio of the range of x in a slice to the half width: about
+four times those of a logistic transition over half of the range."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +42,16 @@ class Until:
     """The first round has `replicates` trials of each cell; more follow near the boundary until the `rule` is met.
 
     rule: `threshold +-0.05` stops when the interval of each threshold, pooled or of a slice, has a half-width of at
-    most 0.05; `decided` stops when each claim about these thresholds is supported or contradicted. ceiling: each panel
-    or slice is capped at this many times the trials of its first round. refine: add values of x to the axis where its
-    spacing limits the width of an interval.
+    most 0.05; `width +-0.05` when the distance from 25 % to 75 % has; `decided` stops when each claim about these
+    thresholds is supported or contradicted. ceiling: each panel or slice is capped at this many times the trials of its
+    first round; 0 until `load` derives it from the rule. refine: add values of x to the axis where its spacing limits
+    the width of an interval.
     """
 
-    rule: Annotated[str, Field(pattern=f"^{RULE.pattern}$", description="'threshold +-NUMBER' or 'decided'")]
-    ceiling: Annotated[int, Ge(2)] = 50
+    rule: Annotated[
+        str, Field(pattern=f"^{RULE.pattern}$", description="'threshold +-NUMBER', 'width +-NUMBER' or 'decided'")
+    ]
+    ceiling: Annotated[int, Ge(2)] = 0
     refine: bool = False
 
     def __post_init__(self) -> None:
@@ -51,9 +60,29 @@ class Until:
 
     @property
     def half(self) -> float | None:
-        """The half-width that the interval may have; None for the rule `decided`."""
+        """The half-width that the interval of each threshold may have; None for the rule `decided`.
+
+        Two intervals that are narrower by the square root of two give a width its interval.
+        """
         found = RULE.fullmatch(self.rule)
-        return float(found[1]) if found and found[1] else None
+        return float(found[2]) / sqrt(len(self.quarters) or 1) if found and found[2] else None
+
+    @property
+    def quarters(self) -> tuple[float, ...]:
+        """The probabilities whose thresholds bound a width; empty for the other rules, about the report's threshold."""
+        return (0.25, 0.75) if self.rule.startswith("width") else ()
+
+    def ceiling_for(self, cells: Sequence[Cell], slicing: Slicing, replicates: int) -> int:
+        """Return the ceiling; unless it is given, the trials that the rule may take, by those of the first round."""
+        if self.ceiling or self.half is None:
+            return self.ceiling or DECIDED
+        slices: dict[str, list[float]] = {}
+        for cell in cells:
+            slices.setdefault(slicing.key(cell.coordinates), []).append(slicing.value(cell.coordinates, slicing.what))
+        panels = {slicing.key(cell.coordinates, slicing.by) for cell in cells} if slicing.pool else slices
+        first, reach = replicates * len(cells), median(max(values) - min(values) for values in slices.values())
+        most = ceil(PLENTY * (reach / self.half) ** 2 * len(panels) / first)
+        return max(2, min(most, MOST_TRIALS // first))
 
 
 Sampling = Even | Until
@@ -79,7 +108,7 @@ def report_endless(tree: Tree, sections: Sections, slicing: Slicing, cells: Sequ
     the threshold.
     """
     until, report, trials = sections.sampling, sections.report, len(cells) * sections.replicates
-    ceiling = until.ceiling if isinstance(until, Until) and trials <= MOST_TRIALS else None
+    ceiling = until.ceiling if isinstance(until, Until) and trials <= MOST_TRIALS else 0
     if (most := trials * (ceiling or 1)) > MOST_TRIALS:
         text = f"{most} trials; at most {MOST_TRIALS} are allowed: lower it, or split the sweep"
         tree.report(("sampling", "ceiling") if ceiling else ("replicates",), text)

@@ -19,28 +19,31 @@ class Slicing:
     """The threshold lies along `x`, a coordinate or an expression. Within a slice, the axis `moving` changes, and with
     it the `computed` axes; all other coordinates are constant. moving: None if x does not vary.
 
-    pool: the expression that has one value at the thresholds of all slices, None for one threshold per slice.
+    pool: the expression that has one value at the thresholds of all slices, None for one threshold per slice. by: the
+    coordinate in which pooled slices differ.
     """
 
     x: str
     moving: str | None
     computed: tuple[str, ...]
     pool: str | None
+    by: str | None = None
 
     @property
     def what(self) -> str:
         """The pooled expression, or x."""
         return self.pool or self.x
 
-    def value(self, coordinates: Mapping[str, Scalar]) -> float:
-        """Return x at these coordinates."""
-        names = parse(self.x).names if is_expression(self.x) else (self.x,)
+    def value(self, coordinates: Mapping[str, Scalar], of: str = "") -> float:
+        """Return x, or the value of another expression, at these coordinates."""
+        of = of or self.x
+        names = parse(of).names if is_expression(of) else (of,)
         numbers = {name: float(coordinates[name] or 0) for name in names}
-        return numbers[self.x] if self.x in numbers else float(parse(self.x).number(numbers))
+        return numbers[of] if of in numbers else float(parse(of).number(numbers))
 
-    def key(self, coordinates: Mapping[str, Scalar]) -> str:
-        """Return the text that all cells of a slice share."""
-        left_out = {self.moving, *self.computed}
+    def key(self, coordinates: Mapping[str, Scalar], *but: str | None) -> str:
+        """Return the text that all cells of a slice share; without the coordinates `but`, of several slices."""
+        left_out = {self.moving, *self.computed, *but}
         return canonical_json({axis: value for axis, value in coordinates.items() if axis not in left_out})
 
 
@@ -70,7 +73,8 @@ def slicing(report: ReportSpec, blocks: Sequence[Block]) -> Slicing:
     names = [] if x is None else given_axes(x, operands)
     moving = next((name for name in names if name in varying - fixed), None)
     ratio = x == "n" and y in (None, "d") and not varying.isdisjoint(given_axes("d", operands))
-    return Slicing(x or "n", moving, computed_axes(blocks), report.pooled_by("n/d" if ratio else None))
+    pool = report.pooled_by("n/d" if ratio else None)
+    return Slicing(x or "n", moving, computed_axes(blocks), pool, y or ("d" if pool == "n/d" else None))
 
 
 def given_axes(name: str, operands: Mapping[str, Sequence[str]]) -> list[str]:

@@ -139,6 +139,9 @@ def composed(tree: Tree, context: Context) -> Sweep:
         report_undecidable(tree, uses, sections.claims, axes, cells, columns)
         report_endless(tree, sections, slicing(report, blocks), cells, columns)
     tree.refuse()
+    if isinstance(until := sections.sampling, Until):
+        most = until.ceiling_for(cells, slicing(sections.report, blocks), sections.replicates)
+        sections = replace(sections, sampling=replace(until, ceiling=most))
     return _assembled(sections, blocks, _document(tree, sections, composer, axes), lambda: cells)
 
 

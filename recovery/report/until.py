@@ -1,7 +1,7 @@
 """Adaptive sweeps (`--until`): the interim analyses that decide for each threshold when enough trials are stored."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -45,17 +45,24 @@ def interim_analysis(path: Path) -> Interim:
         zip(diagram.cells.code[diagram.frame["replicate"] == 0], ids[diagram.frame["replicate"] == 0], strict=True)
     )
     panels, words = [], []
-    estimates = Estimates(diagram)
-    for found in estimates.all_thresholds:
-        cells = found.panel.cells
+    places = until.quarters or (diagram.probability,)
+    shown = [Estimates(diagram).showing(str(diagram.quantity), probability) for probability in places]
+    for estimates, found in [(one, found) for one in shown for found in one.all_thresholds]:
+        cells, title, chance = found.panel.cells, found.panel.title, found.along.probability
         goal = Goal(until, _claims(estimates, found))
-        history = [panel for one in stated for panel in one["panels"] if panel["title"] == found.panel.title]
+        history = [
+            panel
+            for one in stated
+            for panel in one["panels"]
+            if (panel["title"], panel.get("probability", diagram.probability)) == (title, chance)
+        ]
         first = next((one["first"] for one in history if "first" in one), diagram.sweep.replicates * len(cells))
-        left = until.ceiling * first - int(cells["trials"].sum())
+        left = (until.ceiling * first - int(cells["trials"].sum())) // len(places)
         record, factor = record_of(found, goal, history, same, left)
         mine = frozenset(ids[np.isin(diagram.cells.code, cells.index)].tolist())
         between = [(of_cell[low], of_cell[high]) for low, high in steps_to_divide(found, goal, record)]
-        panels.append(PanelInterim(mine, factor, max(left, 0), {**record, "first": first}, between))
+        record |= {"probability": chance, "first": first}
+        panels.append(PanelInterim(mine, factor, max(left, 0), record, between, chance))
         if len(cells):
             words.append(_words(found, goal, record))
     return Interim(panels, words)
@@ -158,7 +165,7 @@ def record_of(
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
-    wanted = 1.0 if known else SPARE * goal.wanted(found.at_level(interim_level(tests + 1)))
+    wanted = 1.0 if known else SPARE * goal.wanted(replace(found, level=interim_level(tests + 1)))
     limit = None if known else _limit(found, goal, bool(before and before.get("changes")))
     record = {
         "title": found.panel.title,

@@ -117,6 +117,8 @@ def gradients(n: ArrayLike, half: float, slope: float, curve: TransitionCurve = 
     return np.column_stack([-slope / width, rise]), information
 
 
+LEAST = 0.2
+"""Least share of the stored trials that a round adds, since each round has costs of its own."""
 ENOUGH = 300
 """Trials with equal outcomes after which a probability is within 1 % of 0 or 1 (95 % confidence, rule of three)."""
 
@@ -164,11 +166,13 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
     # estimate of the variance
     steps = {i: max(1, int((slices[i].yes + slices[i].no).sum()) // 100) for i in known}
     # add at most as many trials as would reach the factor if placed evenly, also if the true curve is not a probit
-    trials = min(trials, math.ceil((factor - 1) * sum(float((part.yes + part.no).sum()) for part in slices)))
+    stored = sum(float((part.yes + part.no).sum()) for part in slices)
+    trials = min(trials, math.ceil((factor - 1) * stored))
+    surplus = trials - math.ceil(LEAST * stored)
     first = total = sum(design.spread for design in known.values())
     queue = [(-design.gain(steps[i]) / steps[i], i) for i, design in known.items()]
     heapq.heapify(queue)
-    while queue and trials > 0 and total > first / factor:
+    while queue and trials > 0 and (total > first / factor or trials > surplus):
         i = queue[0][1]
         step = min(steps[i], trials)
         total -= known[i].spread

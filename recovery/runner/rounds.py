@@ -7,7 +7,6 @@ on workers, shards, order or interruptions. Failed and undecided trials count as
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 from recovery.config import Cell, Sweep, Trial, Trials, Until, divided
 from recovery.config.slicing import Slicing
 from recovery.errors import StoreError
-from recovery.runner.placement import Slice, Transition, TransitionCurve, sharpen
+from recovery.runner.placement import Slice, TransitionCurve, sharpen
 from recovery.store.round_files import Round, added, counts
 from recovery.types import Index
 
@@ -27,7 +26,7 @@ class PanelInterim:
 
     trials: ids of its trials. factor: by how much the next round should lower the variance of the threshold; 1 if the
     rule is met. left: trials that the panel may still get. record: what the round's file stores about the panel. steps:
-    ids of neighbouring grid cells between which the next round should add a value of x.
+    ids of neighbouring grid cells between which the next round should add values of x. probability: at the threshold.
     """
 
     trials: frozenset[str]
@@ -35,6 +34,7 @@ class PanelInterim:
     left: int
     record: dict[str, Any]
     steps: Sequence[tuple[str, str]] = ()
+    probability: float = 0.5
 
 
 class Interim(NamedTuple):
@@ -78,33 +78,11 @@ def plan_round(
             f"round {number} cannot be planned: no trial measured {sweep.report.event!r}; "
             "`recover status` shows why trials failed, and report.value names the event of the boundary"
         )
-    drawn = Counter(trial.cell.id for trial in trials)
-    yes = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is True)
-    no = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is False)
-    slicing, every = sweep.slicing, Trials.of(trials).cells
-    curve = TransitionCurve(slicing.x == "n", sweep.report.probability)
-    groups, parts = _slices(every, slicing), list[Slice]()
-    first = {cell.id for cell in every[: len(sweep.cells)]}
-    for cells in groups:
-        x = np.array([slicing.value(cell.coordinates) for cell in cells])
-        given = np.unique(x[[cell.id in first for cell in cells]])
-        # places are values of n, along which the transition is about sqrt n wide; along other axes they are grid
-        # indices, which suit linear and log axes alike
-        places = x if curve.grows else np.interp(x, given, np.arange(len(given)))
-        won, lost = (np.array([count[cell.id] for cell in cells], dtype=np.float64) for count in (yes, no))
-        parts.append(Slice(places, won, lost, curve))
+    drawn, every = Counter(trial.cell.id for trial in trials), Trials.of(trials).cells
     axes, new, panels = _refined(sweep, earlier, every, interim.panels)
-    placed = _place_by_panel(groups, parts, panels)
-    records: list[dict[str, Any]] = []
-    for cells, (transition, more) in zip(groups, placed, strict=True):
-        drawn.update({cell.id: extra for cell, extra in zip(cells, more, strict=True)})
-        fixed = [axis for axis in sweep.axes if axis not in (slicing.moving, *slicing.computed)]
-        where = {axis: value for axis, value in cells[0].coordinates.items() if axis in fixed}
-        known = {"n50": transition.half, "standard_error": transition.error} if transition and curve.grows else {}
-        records.append({"where": where, "placed": sum(more), **known})
-    text = "\n".join(f"{trial} {outcomes[trial]}" for trial in sorted(outcomes))
-    digest = blake2b(text.encode()).hexdigest()[:16]
-    ended = not new and not any(record["placed"] for record in records)
+    placed = _placed(*slices_of(sweep, trials, outcomes), panels)
+    drawn.update(placed)
+    ended = not new and not any(placed.values())
     refine = {"refine": True} if sweep.sampling.refine else {}
     state = {"ended": ended, "panels": [panel.record for panel in panels], "words": list(interim.words)}
     return {
@@ -112,16 +90,32 @@ def plan_round(
         "budget": sweep.size,
         "value": sweep.report.event,
         "trials": sum(drawn.values()) + new * sweep.replicates,
-        "based_on": {
-            "trials": len(trials),
-            "answers": len(outcomes),
-            "digest": digest,
-        },
-        "slices": records,
         "counts": {cell: count for cell, count in sorted(drawn.items()) if count > sweep.replicates},
         "until": {"rule": sweep.sampling.rule, **refine, **state},
         **({"axes": axes, "cells": len(every) + new} if new else {}),
     }
+
+
+def slices_of(
+    sweep: Sweep, trials: Sequence[Trial], outcomes: Mapping[str, bool | None]
+) -> tuple[list[list[Cell]], list[Slice]]:
+    """Return the grid cells of each slice, with the counts of their outcomes. outcomes: trial id -> outcome.
+
+    Places are values of n, along which the transition is about sqrt n wide; along other axes they are grid indices,
+    which suit linear and log axes alike.
+    """
+    counts = [Counter(one.cell.id for one in trials if outcomes.get(one.id) is wanted) for wanted in (True, False)]
+    slicing, every = sweep.slicing, Trials.of(trials).cells
+    curve = TransitionCurve(slicing.x == "n", sweep.report.probability)
+    groups, parts = _slices(every, slicing), list[Slice]()
+    first = {cell.id for cell in every[: len(sweep.cells)]}
+    for cells in groups:
+        x = np.array([slicing.value(cell.coordinates) for cell in cells])
+        given = np.unique(x[[cell.id in first for cell in cells]])
+        places = x if curve.grows else np.interp(x, given, np.arange(len(given)))
+        won, lost = (np.array([count[cell.id] for cell in cells], dtype=np.float64) for count in counts)
+        parts.append(Slice(places, won, lost, curve))
+    return groups, parts
 
 
 def _refined(
@@ -131,29 +125,29 @@ def _refined(
 
     A panel that gets values gets no replicates in this round: few are needed to find the step with the threshold.
     """
-    steps = [step for panel in panels for step in panel.steps[: panel.left // sweep.replicates]]
+    steps = [*dict.fromkeys(step for one in panels for step in one.steps[: one.left // (3 * sweep.replicates)])]
     if not steps:
         return [], 0, panels
     known = {cell.id: cell for cell in cells}
-    axes, mask = divided(sweep, added(earlier), cells, [(known[low], known[high]) for low, high in steps])
-    got = {step for step, inside in zip(steps, mask, strict=True) if inside}
+    axes, counts = divided(sweep, added(earlier), cells, [(known[low], known[high]) for low, high in steps])
+    got = {step for step, count in zip(steps, counts, strict=True) if count}
     refined = [
         replace(panel, factor=1.0, record={**panel.record, "aimed": False}) if got & set(panel.steps) else panel
         for panel in panels
     ]
-    return axes, len(got), refined
+    return axes, sum(counts), refined
 
 
-def _place_by_panel(
-    groups: Sequence[Sequence[Cell]], slices: Sequence[Slice], panels: Sequence[PanelInterim]
-) -> list[tuple[Transition | None, list[int]]]:
-    """Place the trials that each panel needs to meet the rule; none in a panel that meets it."""
-    placed: list[tuple[Transition | None, list[int]]] = [(None, [0] * len(one.n)) for one in slices]
+def _placed(groups: Sequence[Sequence[Cell]], slices: Sequence[Slice], panels: Sequence[PanelInterim]) -> Counter[str]:
+    """Return the further trials of each grid cell: those that each panel needs to meet the rule, if it does not."""
+    placed = Counter[str]()
     for panel in panels:
         mine = [i for i, cells in enumerate(groups) if cells[0].id in panel.trials]
         if panel.factor > 1 and panel.left:
-            for i, more in zip(mine, sharpen([slices[i] for i in mine], panel.factor, panel.left), strict=True):
-                placed[i] = more
+            curves = [replace(slices[i].curve, probability=panel.probability) for i in mine]
+            there = [replace(slices[i], curve=curve) for i, curve in zip(mine, curves, strict=True)]
+            for i, (_, more) in zip(mine, sharpen(there, panel.factor, panel.left), strict=True):
+                placed.update({cell.id: extra for cell, extra in zip(groups[i], more, strict=True)})
     return placed
 
 

@@ -15,9 +15,8 @@ from recovery.store.parts import MOST_ROWS, Damaged, document_checksum, listed, 
 ROUNDS = "rounds"
 Round = Mapping[str, Any]
 """round: its number, from 2. counts: grid cell id -> its trials so far, where they exceed those of the first round.
-trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: the interim
-analysis. axes: the blocks of axes that the round adds to the grid, if any. cells: all grid cells up to its
-end, if a round has added some."""
+trials: all trials up to its end. budget, value: what it was planned from. until: the interim analysis. axes: the blocks
+of axes that the round adds to the grid, if any. cells: all grid cells up to its end, if a round has added some."""
 FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "counts": dict, "until": dict}
 
 

@@ -62,7 +62,7 @@ def test_it_goes_on_until_each_threshold_is_narrow(tmp_path: Path, axes: Any, re
 def test_a_slice_that_is_known_gets_no_more_trials_and_the_ceiling_is_per_slice(tmp_path: Path) -> None:
     """At d = 2 the transition is wider than at d = 60."""
     axes = {**AXES, "d": [2, 60]}
-    summary = until(own(tmp_path, axes), tmp_path / "out", "threshold +-0.3", ("sampling.ceiling=3",))
+    summary = until(own(tmp_path, axes), tmp_path / "out", "threshold +-0.4", ("sampling.ceiling=3",))
     wide, sharp = rounds(tmp_path / "out")[-1]["until"]["panels"]
     assert sharp["known"]
     assert wide["trials"] > sharp["trials"]
@@ -74,8 +74,8 @@ def test_a_slice_that_is_known_gets_no_more_trials_and_the_ceiling_is_per_slice(
 def test_trials_that_cannot_narrow_the_interval_are_not_spent(tmp_path: Path) -> None:
     """At d = 64 all trials fail at delta = 1 and succeed at 3, so the interval is 1 to 3 after any number of trials."""
     axes = {**AXES, "delta": [0.5, 1, 3, 3.25], "d": [64]}
-    summary = until(own(tmp_path, axes), tmp_path / "out", "threshold +-0.5")
-    assert summary.planned == 16
+    summary = until(own(tmp_path, axes, replicates=8), tmp_path / "out", "threshold +-0.5")
+    assert summary.planned == 32
     assert summary.unmet.startswith("the spacing of the grid limits the interval, not the trials")
     (found,) = thresholds(tmp_path / "out")
     assert (found.interval.low, found.interval.high) == (1, 3)

@@ -82,7 +82,8 @@ def test_a_grid_of_integers_that_has_none_in_between_says_so(tmp_path: Path) -> 
     """At d = 2 no delta between 1.5 and 2, or 2 and 2.5, gives another n."""
     axes = {"delta": [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4], "d": [2], "n": "delta * d"}
     report = {**ALONG, "y": None}
-    summary = until(own(tmp_path, axes, report=report), tmp_path / "out", "threshold +-0.02", refine=True)
+    path, most = own(tmp_path, axes, report=report), ("sampling.ceiling=50",)
+    summary = until(path, tmp_path / "out", "threshold +-0.02", most, refine=True)
     assert not any("axes" in content for content in rounds(tmp_path / "out"))
     assert summary.unmet.startswith(("the spacing of the grid limits", "the ceiling of 50 times the first round"))
 

@@ -1,0 +1,103 @@
+"""How many trials an adaptive sweep will take: it is simulated, with outcomes drawn from a guess of its transition."""
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import scipy
+
+from recovery.config import Cell, Sweep, Trial
+from recovery.config.header import NamedCurve
+from recovery.methods.columns import parse_event
+from recovery.report.diagram.theory_lines import RISING
+from recovery.report.until import interim_analysis
+from recovery.runner.engine import Engine
+from recovery.runner.placement import TransitionCurve
+from recovery.runner.plan import plan
+from recovery.runner.progress import Progress
+from recovery.runner.rounds import slices_of
+from recovery.runner.run import Options, run
+from recovery.runner.stop import Stop
+from recovery.runner.trial import Row
+from recovery.store.grid import outcomes
+from recovery.theory import CURVES, Curve
+from recovery.types import Array, Rng
+
+SWEEPS = 5
+"""Simulated sweeps: their median is known to about a fifth, as well as a guess deserves."""
+Chance = Callable[[Cell], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation(Engine):
+    """An engine that draws the outcome of each trial with the probability of its cell, and runs nothing."""
+
+    jobs: int = 1
+    event: str
+    chance: Chance
+    rng: Rng = field(repr=False)
+
+    def run(
+        self, trials: Iterable[Trial], others: Callable[[], Array | None] = lambda: None
+    ) -> Generator[list[tuple[Trial, Row]], None, None]:
+        column, bound = parse_event(self.event)
+        values: tuple[Any, Any] = (False, True) if bound is None else (bound + 1, bound)
+        made: Row = {"started_at": datetime.now(UTC), "seconds": 0.0, "status": "ok", "unmeasured": "[]"}
+        drawn = [(trial, values[self.rng.random() < self.chance(trial.cell)]) for trial in trials]
+        yield [(trial, {**made, "trial_id": trial.id, column: value}) for trial, value in drawn]
+
+
+def expected(sweep: Sweep, out: Path) -> str:
+    """Return in words how many trials the rule of an adaptive sweep will take. out: a folder that may have rows."""
+    (words, chance), trials, met = guess(sweep, out), list[int](), 0
+    for seed in range(SWEEPS):
+        engine = Simulation(event=sweep.report.event, chance=chance, rng=np.random.default_rng(seed))
+        with TemporaryDirectory() as folder, Stop() as stop:
+            summary = run(plan(sweep, Path(folder) / "simulated"), Options(engine), Progress(), stop, interim_analysis)
+        trials, met = [*trials, summary.planned], met + (not summary.unmet)
+    low, middle, high = np.quantile(trials, (0, 0.5, 1)).astype(int)
+    return (
+        f"about {middle} trials ({low} to {high} in {SWEEPS} simulated sweeps, {met} of which meet the rule; {words})"
+    )
+
+
+def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:
+    """Return what the probability of the event is guessed from, and the probability at a cell."""
+    stored, slices, fitted = plan(sweep, out), dict[str, Any](), False
+    known = outcomes(stored.folder, sweep.report.event) if stored.counts else {}
+    for cells, part in zip(*slices_of(sweep, stored.trials, known), strict=True):
+        curve, found = part.curve, part.transition
+        probit = (
+            (curve, found.half, found.slope)
+            if found
+            else (
+                TransitionCurve(False, curve.probability),
+                float(np.median(part.n)),
+                8 / max(float(np.ptp(part.n)), 1e-9),
+            )
+        )
+        x = [sweep.slicing.value(cell.coordinates) for cell in cells]
+        slices[sweep.slicing.key(cells[0].coordinates)] = (x, part.n, *probit)
+        fitted = fitted or found is not None
+
+    def of_slice(cell: Cell) -> float:
+        x, places, curve, half, slope = slices[sweep.slicing.key(cell.coordinates)]
+        place = np.interp([sweep.slicing.value(cell.coordinates)], x, places)
+        return float(scipy.special.ndtr(slope * (place - half) / curve.width(place) + curve.quantile)[0])
+
+    laws = [CURVES.get(RISING.get(one.name, one.name)) for one in sweep.report.lines if isinstance(one, NamedCurve)]
+    given = set.intersection(*({*cell.coordinates} for cell in sweep.cells))
+    usable = [law for law in laws if law and law.level == 0.5 and given.issuperset(law.axes)]
+    if usable and not fitted:
+        return f"from the curve {usable[0].name}", partial(_by_law, usable[0])
+    words = "the stored rows" if fitted else "a transition in the middle of each slice, over a quarter of it"
+    return f"from {words}", of_slice
+
+
+def _by_law(law: Curve, cell: Cell) -> float:
+    return float(law.function(*(np.array(cell.coordinates[axis], float) for axis in law.axes)))
