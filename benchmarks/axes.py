@@ -18,7 +18,6 @@ from benchmarks import arguments, table, written
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Panel, ThresholdAxis
 from recovery.report.statistics import threshold_of
-from recovery.report.statistics.panels import slice_thresholds
 from recovery.types import Array
 
 
@@ -88,7 +87,7 @@ def panel(law: Law, replicates: int, seed: int, probability: float) -> tuple[Pan
 def slice_intervals(law: Law, replicates: int, seed: int, probability: float) -> list[tuple[Interval, float]]:
     """Return the interval and the truth of each slice."""
     drawn, truths = panel(law, replicates, seed, probability)
-    found = slice_thresholds(threshold_of(drawn, ThresholdAxis("x", "y", None, probability)), lambda title: LEVEL)
+    found = threshold_of(drawn, ThresholdAxis("x", "y", None, probability)).alone(lambda title: LEVEL)
     return [(one.interval, float(truth)) for one, truth in zip(found, truths, strict=True)]
 
 

@@ -122,6 +122,8 @@ CHOOSING = (
     Law("wendel", lambda v, d, t: ndtr(grown(v, d, t, 1.0) / np.sqrt(v))),
     Law("weibull", lambda v, d, t: 1 - 2.0 ** -((v / t) ** 6)),
     Law("gompertz", lambda v, d, t: np.exp(-np.log(2) * np.exp(-1.15 * grown(v, d, t, 1)))),
+    Law("gompertz, wider", lambda v, d, t: np.exp(-np.log(2) * np.exp(-grown(v, d, t, 1.3)))),
+    Law("mirrored", lambda v, d, t: 1 - np.exp(-np.log(2) * np.exp(grown(v, d, t, 1)))),
     Law("plateau .9", limited(0.0, 0.9, 0.25)),
     Law("floor .15", limited(0.15, 1.0, 0.3)),
     Law("two steps", mixed(0.35, 0.12, 0.12, 0.4)),

@@ -41,7 +41,7 @@ def draw(law: Law, replicates: int, seed: int) -> tuple[Threshold, float, Array]
     """Return the threshold of one panel of counts, its ratio, and n/d at 50 % at each of its sizes."""
     rng = np.random.default_rng([TRUTHS.index(law), replicates, seed])
     grid = drawn(law, 0, replicates, rng, seed)
-    columns = {"n": grid.v * grid.d, "d": grid.d, "yes": grid.k, "no": grid.n - grid.k}
+    columns = {"n": grid.v * grid.d, "d": grid.d, "yes": grid.k, "no": grid.n - grid.k, "trials": grid.n}
     columns |= {"missing": replicates - grid.n, **dict.fromkeys(("failed", "undecided", "unmeasured", "undefined"), 0)}
     sizes = sorted(set(grid.d.tolist()))
     panel = Panel(law.name, {}, pd.DataFrame(columns), list(WHOLE), sizes)

@@ -50,15 +50,26 @@ def test_the_bracket_agrees_with_isotonic_fits_gap_by_gap() -> None:
         ]
         lost = 2 * (max(gaps) - np.array(gaps))
         ends = np.array([-np.inf, *v, np.inf])
-        kept = np.flatnonzero(lost <= chi2.ppf(0.95, 1))
+        kept = np.flatnonzero(lost <= chi2.ppf(0.95, 2))
         found = Bracket.of(Counts.make(np.zeros(cells), v, k, n), 0.5)
         assert found.lost == pytest.approx(lost, abs=1e-9)
         assert found.reach(0.95) == (ends[kept[0]], ends[kept[-1] + 1])
 
 
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_the_bracket_ends_where_equal_outcomes_become_as_rare_as_its_errors(level: float) -> None:
+    """At one trial per cell, the best gap is between 0 and 1; m further successes at p <= 1/2 have 2^-m at most."""
+    v = np.arange(40.0)
+    low, high = Bracket.of(Counts.make(0 * v, v, (v > 19).astype(float), 0 * v + 1), 0.5).reach(level)
+    passed = high - 20
+    assert 0.5**passed > 1 - level > 0.5 ** (passed + 1)
+    assert low == 39 - high
+
+
 @pytest.mark.parametrize(
     ("name", "sizes", "replicates"),
     [
+        ("gompertz, wider", 0, 1),
         *[("probit", 1, 20), ("logistic", 3, 5), ("gompertz", 6, 20), ("plateau .9", 3, 100), ("two steps", 6, 5)],
         *[("jump .4", 3, 20), ("step", 6, 5), ("beta-binomial", 6, 20), ("shared draws", 6, 20)],
     ],

@@ -160,7 +160,7 @@ CLAIMS = {
     "table": {"kind": "table", "of": "absolute_distance", "axis": "d", "across": "n", "at": [20, 24]},
     "monotone": {"kind": "monotone", "of": "absolute_distance", "along": "n", "direction": "rises"},
     "power": {"kind": "power", "of": "absolute_distance", "along": "n", "value": 1.0, "tolerance": 0.2},
-    "threshold": {"kind": "threshold", "of": EVENT, "ratio": "n/d", "at_most": 1.6},
+    "threshold": {"kind": "threshold", "of": EVENT, "ratio": "n/d", "at_most": 1.8},
     "order": {
         "kind": "order",
         "of": "absolute_distance",

@@ -12,7 +12,6 @@ from recovery.report.claims.trend import without_measuring
 from recovery.report.diagram import PLAIN
 from recovery.report.statistics import Estimates, Threshold
 from recovery.report.statistics.growth import is_positive, place
-from recovery.report.statistics.panels import slice_thresholds
 from recovery.report.statistics.scaling import Scaling, scaling
 from recovery.types import Mask
 
@@ -53,7 +52,7 @@ def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
     """Return the scaling of the thresholds of a panel's slices, if three have one and their coordinate is positive."""
     found = [
         (float(part.y), at[0], at[0] * at[1])
-        for part in slice_thresholds(one, lambda title: level)
+        for part in one.alone(lambda title: level)
         if is_positive(part.y) and not isinstance(at := place(part, [one.along.probability]), str)
     ]
     y, x, error = np.array(found).reshape(-1, 3).T

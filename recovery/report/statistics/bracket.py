@@ -37,8 +37,12 @@ class Bracket:
         return cls(ends, value.max() - value, float(value.max()))
 
     def reach(self, level: float, dispersion: float = 1.0) -> tuple[float, float]:
-        """Return the ends of the interval; they are cells, or infinite."""
-        kept = np.flatnonzero(self.lost <= scipy.special.chdtri(1, 1 - level) * dispersion)
+        """Return the ends of the interval; they are cells, or infinite.
+
+        The probability that a binomial has a log likelihood ratio above c on one side is at most exp(-c) for any number
+        of trials (Chernoff). The law for many trials would reject 1/2 from three equal outcomes, which have 1/8.
+        """
+        kept = np.flatnonzero(self.lost <= -2 * log(1 - level) * dispersion)
         return float(self.ends[kept[0]]), float(self.ends[kept[-1] + 1])
 
     @property

@@ -21,7 +21,7 @@ WINDOW = 2.5
 """Half width of the window in probits: cells further away hold 2 % of a probit's information."""
 SPACING = 0.7
 """Distance of knots in probits; half of it changes no interval by more than 2 %."""
-KNOTS = SPACING * np.arange(-3, 4)
+KNOTS = SPACING * np.arange(-(WINDOW // SPACING), WINDOW // SPACING + 1)
 STEEPEST = 1.5
 """Largest rise of the curve, in probits, between neighbouring cells at the threshold. Where it rises more, the place of
 the threshold between the cells is a guess; a probit then has 1.5 cells inside."""
@@ -30,8 +30,7 @@ CLIP = 1.645
 
 
 class CurveFit(NamedTuple):
-    """A fit at one t: the integrated log likelihood, the coefficients and their columns, the probit of each cell, and
-    the information about the coefficients with its prior."""
+    """A fit at one t: integrated log likelihood, coefficients, their columns, probits of the cells, and information."""
 
     value: float
     weights: Array
@@ -172,7 +171,7 @@ def near_threshold(counts: Counts, first: Array, probability: float, bent: bool)
     """Return the curve through the cells near the threshold, and the likeliest t; None where cells do not show it.
 
     first: places where t may be. The scale and the power are means over a likelihood of straight lines, because the
-    likeliest scale is too steep; then the window follows the slope of the curve at its threshold.
+    likeliest scale is too steep; then the window follows the curve.
     """
     y = counts.y if (counts.y > 0).all() else np.exp(counts.y * 0)
     along = (np.log(y) - np.log(y).mean())[counts.of]

@@ -11,7 +11,7 @@ from recovery.config import Until
 from recovery.interval import LEVEL
 from recovery.report.diagram import Axis, Diagram, default_quantity
 from recovery.report.statistics.counts import Draws
-from recovery.report.statistics.panels import Threshold, slice_thresholds, threshold_of
+from recovery.report.statistics.panels import Threshold, threshold_of
 
 FIRST = 0.1
 """Share of the error rate that the first interim analysis of an adaptive sweep uses: few sweeps can stop there."""
@@ -20,24 +20,21 @@ FIRST = 0.1
 def interim_level(number: int) -> float:
     """Return the confidence level of the first, second, ... interim analysis of a panel: 99.5 %, 97.75 %, ....
 
-    A sweep that stops at the first interval that is narrow enough would miss too often at a fixed level. The error
-    rates 0.005, 0.0225, 0.01125, ... sum to 0.05, so that the interval at which the sweep stops covers 95 % of the
-    time, however the analyses are correlated (Bonferroni; error spending as in Lan and DeMets 1983, without a last
-    analysis). The time of the next analysis depends on the width so far, before the trials of that analysis are drawn.
+    At a fixed level, a sweep that stops at the first narrow interval would miss too often. The error rates 0.005,
+    0.0225, 0.01125, ... sum to 0.05, so that the last interval covers 95 % of the time, however the analyses are
+    correlated (Bonferroni; error spending as in Lan and DeMets 1983). The next one is timed by the width so far.
     """
     return 1 - (1 - LEVEL) * (FIRST if number == 1 else (1 - FIRST) / 2 ** (number - 1))
 
 
 def levels(diagram: Diagram) -> Callable[[str], float]:
-    """Return a function: title of a threshold -> its confidence level, 95 % except in adaptive sweeps.
-
-    There it is the level of the last interim analysis if the target is met or no trials are left, otherwise of the
-    next.
-    """
+    """Return a function: title of a threshold -> its confidence level. It is 95 %, and in adaptive sweeps that of the
+    last interim analysis if the target is met or no trials are left, otherwise of the next."""
     last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     if last is None and not isinstance(diagram.sweep.sampling, Until):
         return lambda title: LEVEL
-    number_of = {panel["title"]: panel["level_of"] for panel in last["panels"]} if last else {}
+    panels, chance = last["panels"] if last else [], diagram.probability
+    number_of = {one["title"]: one["level_of"] for one in panels if one.get("probability", chance) == chance}
     return lambda title: interim_level(number_of.get(title, 1))
 
 
@@ -77,9 +74,9 @@ class Estimates:
         return {(str(self.diagram.quantity), self.diagram.probability, self.diagram.along.what): self}
 
     def showing(self, value: str, probability: float | None = None, along: str | None = None) -> "Estimates":
-        """Return the estimates of the same grid for another value, at another probability or along another axis.
+        """Return the estimates of the same grid for another value, probability or axis, computed once.
 
-        They are computed once. Raises `ReportError` for an unknown value.
+        Raises `ReportError` for an unknown value.
         """
         diagram = self.diagram
         quantity = default_quantity(diagram.frame, value, diagram.grid.columns)
@@ -112,7 +109,7 @@ class Estimates:
     def slices(self) -> list[tuple[Threshold, ...]]:
         """The threshold of each slice of each panel. Empty without an event along a numeric axis."""
         level_of = levels(self.diagram)
-        return [one.slices for one in self.pooled] or [slice_thresholds(one, level_of) for one in self.by_panel]
+        return [one.slices for one in self.pooled] or [one.alone(level_of) for one in self.by_panel]
 
     @cached_property
     def all_thresholds(self) -> list[Threshold]:

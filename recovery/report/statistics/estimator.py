@@ -27,7 +27,7 @@ from recovery.report.statistics.shape import (
 
 Method = Literal["probit", "smooth curve", "bracket by the cells"]
 FEWEST = 3.0
-"""Least degrees of freedom of Student's law, from the number of trials inside: with less, intervals have no length."""
+"""Least degrees of freedom of Student's law: with fewer, intervals have no length."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,17 @@ class Estimated:
         return Interval(self.estimate, low, high, level)
 
     def _quantile(self, level: float) -> float:
-        """Return Student's quantile: degrees of freedom from the trials inside, or of the dispersion."""
+        """Return Student's quantile, with the degrees of freedom of the trials or of the dispersion.
+
+        A probit is a normal variable of which the sign alone is seen, so the trials hold as much information as a
+        number of normal observations. What the curve and its place take is subtracted, as in any regression.
+        """
         assert self.curve is not None
-        p = scipy.special.ndtr(self.curve.fit(self.estimate).eta)
-        trials = max(float((4 * self.curve.counts.n * p * (1 - p)).sum()) - 1, FEWEST)
-        return float(scipy.special.stdtrit(min(trials, self.dispersion.freedom), (1 + level) / 2))
+        fit = self.curve.fit(self.estimate)
+        weight = self.curve.moments(fit.eta)[1]
+        spent = 1 + float(np.trace(np.linalg.solve(fit.information, (fit.columns.T * weight) @ fit.columns)))
+        freedom = min(max(float(weight.sum()) - spent, FEWEST), self.dispersion.freedom)
+        return float(scipy.special.stdtrit(freedom, (1 + level) / 2))
 
 
 def estimate(counts: Counts, probability: float = 0.5, shape: IntervalShape = "smooth") -> Estimated:
@@ -98,7 +104,7 @@ def _curve(
     if shape == "free" or len(inner) < 3:
         return None, np.nan, largest_dispersion(counts)
     low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1])
-    starts = np.linspace(float(low), float(high), 6)
+    starts = np.linspace(float(low), float(high), 24)
     fitted = near_threshold(counts, np.unique(np.append(starts, bracket.middle)), probability, shape == "smooth")
     if fitted is None:
         return None, np.nan, largest_dispersion(counts)

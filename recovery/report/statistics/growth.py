@@ -9,7 +9,7 @@ import scipy
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import PLAIN, Panel, ThresholdAxis
-from recovery.report.statistics.panels import Threshold, is_number, slice_thresholds, threshold_of
+from recovery.report.statistics.panels import Threshold, is_number, threshold_of
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
@@ -40,9 +40,8 @@ class Growth:
 def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequence[float]) -> Growth | None:
     """Fit a power of y to the x at which an event has one probability, or to the distance between two such x.
 
-    Each panel has a factor of its own, and all have one exponent. The lines through the logarithms are weighted by the
-    inverse variances of the values. Panels with one value are left out; None if no panel has two. Panels are taken to
-    be independent: if they share draws, the interval is too short.
+    Each panel has a factor of its own, and all have one exponent. Panels with one value are left out; None if no panel
+    has two. Panels are taken to be independent: if they share draws, the interval is too short.
     """
     found, missing = list[Array](), list[str]()
     for panel in panels:
@@ -50,7 +49,7 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
         if along.by and whole.parts and not any(is_positive(part.y) for part in whole.parts):
             raise ReportError(f"a power of {along.by} needs positive numbers")
         values = list[tuple[float, float, float]]()
-        for one in slice_thresholds(whole, lambda title: LEVEL):
+        for one in whole.alone(lambda title: LEVEL):
             at = place(one, probabilities)
             if isinstance(at, str):
                 missing.append(f"{PLAIN.pair(along.by or 'y', one.y)}: {at}")
@@ -61,10 +60,7 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
 
 
 def power(lines: Sequence[Array], missing: Sequence[str] = ()) -> Growth | None:
-    """Fit values by a power of y; lines: arrays of shape (3, k) with y, the values, and the errors of their logarithms.
-
-    Each line has a factor of its own. Lines with one value are left out; None if no line has two.
-    """
+    """Fit a power of y by least squares in logarithms; lines: arrays (3, k) of y, values and errors of logarithms."""
     lines = [one for one in lines if one.shape[1] > 1]
     if not lines:
         return None

@@ -1,7 +1,7 @@
 """The threshold of a panel: pooled over its slices, or of one slice alone, with what the tests say about it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ Extremes = Sequence[Estimated | None]
 
 @dataclass(frozen=True)
 class Part:
-    """The cells of one slice: their places along the threshold (logarithms on a log axis), and x."""
+    """The cells of one slice: places along the threshold (logarithms on a log axis), x, successes and trials."""
 
     panel: Panel
     y: Any
@@ -51,7 +51,7 @@ class Threshold:
     level: of `interval`. falling: success becomes rarer with x. found: the estimate of all cells together, along the
     pooled value or x; None if success shows no trend along x. extremes: the same, had all unmeasured trials failed, and
     had all succeeded. draws: the single trials, if some share draws; their `cell` is a label of the index of the
-    panel's cells.
+    panel's cells. trending: whether a trend is known to exist, which a slice of a pooled threshold need not show.
     """
 
     panel: Panel
@@ -61,6 +61,8 @@ class Threshold:
     parts: tuple[Part, ...]
     log: bool = False
     draws: Draws | None = None
+    trending: bool = False
+    _known: dict[Any, Estimated | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def probability(self) -> float:
@@ -70,7 +72,9 @@ class Threshold:
 
     @cached_property
     def found(self) -> Estimated | None:
-        return self._estimate(self.parts) if self.parts and self._trend_is_clear else None
+        rising, total = (sum(float(getattr(one, name).sum()) for one in self.parts) for name in ("rising", "total"))
+        clear = self.trending or rising in (0, total) or abs(trend_along(self.parts)) >= normal_reach(LEVEL)
+        return self._estimate(self.parts) if self.parts and clear else None
 
     @cached_property
     def extremes(self) -> Extremes:
@@ -79,8 +83,12 @@ class Threshold:
         return tuple(self._estimate(self.parts, share, "unmeasured") for share in (0.0, 1.0))
 
     def _estimate(self, parts: Sequence[Part], share: float = 0.0, more: str = "") -> Estimated | None:
-        counts = self._counts(parts, share, more)
-        return estimate(counts, self.probability, self.along.interval) if len(counts.v) else None
+        key = (*(id(one) for one in parts), self.along, share, more)  # all levels and slices share the estimates
+        if key not in self._known:
+            counts = self._counts(parts, share, more)
+            some = len(counts.v) > 0
+            self._known[key] = estimate(counts, self.probability, self.along.interval) if some else None
+        return self._known[key]
 
     def _counts(self, parts: Sequence[Part], share: float = 0.0, more: str = "") -> Counts:
         """Return the counts of some slices. more: further trials, `unmeasured` or `unfinished`, of which this share
@@ -101,14 +109,8 @@ class Threshold:
             draws = Draws(at[known], outcome[known], draws.draw[known])
         return Counts.make(y, places, rising, total, draws)
 
-    @cached_property
-    def _trend_is_clear(self) -> bool:
-        rising, total = (sum(float(getattr(one, name).sum()) for one in self.parts) for name in ("rising", "total"))
-        return rising in (0, total) or abs(trend_along(self.parts)) >= normal_reach(LEVEL)
-
     @property
     def method(self) -> Method | None:
-        """What the interval comes from: `smooth curve`, `probit` or `bracket by the cells`."""
         return self.found.method if self.found else None
 
     @property
@@ -137,35 +139,26 @@ class Threshold:
         return self._in_units(_hull([self.found, *self.extremes], level))
 
     def _in_units(self, found: Interval) -> Interval:
-        least = 0.0 if all((part.x >= 0).all() for part in self.parts) else -np.inf
-        ends = found.estimate, found.low, found.high
+        least = 0.0 if not self.log and all((part.x >= 0).all() for part in self.parts) else -np.inf
+        ends = found.estimate, max(found.low, least) if np.isfinite(found.low) else found.low, found.high
         estimate, low, high = map(float, np.exp(ends)) if self.log else ends
-        return Interval(estimate, max(low, least) if np.isfinite(found.low) else found.low, high, found.level)
+        return Interval(estimate, low, high, found.level)
 
     def lengths(self, low: Any, high: Any) -> Any:
         """Return the lengths of steps between places, in the units of the threshold."""
         return np.exp(high) - np.exp(low) if self.log else high - low
 
-    def at_level(self, level: float) -> "Threshold":
-        """Return the same threshold with an interval of this level."""
-        names: tuple[str, ...] = ("found", "extremes")
-        known = {name: vars(self)[name] for name in names if name in vars(self)}
-        if "slices" in vars(self):
-            known["slices"] = tuple(one.at_level(level) for one in self.slices)
-        return self._with(known, level=level)
-
-    def _with(self, known: Mapping[str, Any], **changes: Any) -> "Threshold":
-        """Return a changed threshold of which these estimates are known."""
-        changed = replace(self, **changes)
-        changed.__dict__.update(known)
-        return changed
+    def alone(self, level_of: Callable[[str], float], *, trending: bool = False) -> tuple["Threshold", ...]:
+        """Return the threshold of each slice from its own trials. level_of: title -> level."""
+        return tuple(
+            replace(self, panel=part.panel, parts=(part,), level=level_of(part.panel.title), trending=trending)
+            for part in self.parts
+        )
 
     @cached_property
     def slices(self) -> tuple["Threshold", ...]:
-        """The threshold of each slice from its own trials."""
-        alone = [self.found] if len(self.parts) == 1 else [self._estimate([part]) for part in self.parts]
-        made = zip(self.parts, alone, strict=True)
-        return tuple(self._with({"found": found}, panel=part.panel, parts=(part,)) for part, found in made)
+        """The thresholds of the slices that are pooled, at the level of the pooled one."""
+        return self.alone(lambda title: self.level, trending=True)
 
     @property
     def y(self) -> Any:
@@ -249,8 +242,7 @@ class Threshold:
 
 
 def _hull(found: Extremes, level: float) -> Interval:
-    """Return the interval that holds those of an estimate and its extremes, which bound the estimate; without an
-    estimate where success is not monotone."""
+    """Return the interval that holds those of an estimate and its extremes; no estimate if success is not monotone."""
     unknown = Interval(np.nan, -np.inf, np.inf, level)
     each = [one.interval(level) if one is not None and one.monotone else unknown for one in found]
     middle = each[0].estimate if len(each) == 1 else (each[1].estimate + each[2].estimate) / 2
@@ -263,10 +255,7 @@ def outer_level(level: float) -> float:
 
 
 def threshold_of(panel: Panel, along: ThresholdAxis, level: float = LEVEL, draws: Draws | None = None) -> Threshold:
-    """Return the threshold of a panel, pooled over its slices if `along` pools them.
-
-    draws: see `Threshold`.
-    """
+    """Return the threshold of a panel, pooled over its slices if `along` pools them. draws: see `Threshold`."""
     parts = slices_of(panel, along)
     strange = [part.where[str(along.by)] for part in parts if along.by and not is_number(part.where[along.by])]
     if along.pool is not None and len(parts) > 1 and strange:
@@ -277,13 +266,6 @@ def threshold_of(panel: Panel, along: ThresholdAxis, level: float = LEVEL, draws
     if falling:
         made = tuple(replace(one, rising=one.total - one.rising) for one in made)
     return Threshold(panel, along, level, falling, made, log, draws)
-
-
-def slice_thresholds(found: Threshold, level_of: Any) -> tuple[Threshold, ...]:
-    """Return the threshold of each slice of a panel whose slices are not pooled. level_of: title -> level."""
-    return tuple(
-        replace(found, panel=part.panel, level=level_of(part.panel.title), parts=(part,)) for part in found.parts
-    )
 
 
 def _part(part: Panel, along: ThresholdAxis, log: bool) -> Part:
@@ -326,7 +308,6 @@ def trend_along(parts: Sequence[Part]) -> float:
 
 
 def numbers(cells: pd.DataFrame, name: str) -> Array:
-    """Return a column of the cells as floats."""
     return cells[name].to_numpy(dtype=float)
 
 

@@ -22,11 +22,10 @@ class Scaling:
 
 
 def scaling(y: Array, x: Array, error: Array, level: float = LEVEL) -> Scaling | None:
-    """Fit the limit of x for large y by weighted least squares; None for fewer than three sizes.
+    """Fit the limit of x for large y by least squares with the standard errors of x; None for fewer than three sizes.
 
-    error: the standard errors of x. For each power the least squares in the limit and a are linear; the intervals are
-    profiles of the sum of squares. The quantile is Student's if the sizes scatter more than their errors explain. An
-    end is infinite, or 0, where no tried power bounds it.
+    For each power, the fit is linear; intervals are profiles of the sum of squares. The quantile is Student's if the
+    sizes scatter more than their errors explain. An end is infinite, or 0, where no tried power bounds it.
     """
     if len(y) < 3:
         return None

@@ -25,9 +25,8 @@ Markov's inequality, and of 0.02 on smooth laws."""
 def monotone(counts: Counts) -> float:
     """Return the p-value of success that becomes more frequent with v in every slice.
 
-    Within a block of equal fractions of the isotonic fit, the cumulated residuals are at most a Brownian bridge seen
-    from its minimum, whose largest value has Kuiper's law (Vervaat 1979). Differences of neighbours give the
-    dispersion.
+    In a block of the isotonic fit, the cumulated residuals are at most a Brownian bridge seen from its minimum, whose
+    largest value has Kuiper's law (Vervaat 1979). Differences of neighbours give the dispersion.
     """
     away, squares, freedom, j = [0.0], 0.0, 0, np.arange(1, 30)[:, None]
     for i in range(counts.slices):
@@ -47,7 +46,7 @@ def monotone(counts: Counts) -> float:
 
 
 class Dispersion(NamedTuple):
-    """By what factor shared draws lower the information about t, and the degrees of freedom of this estimate."""
+    """The factor by which shared draws lower the information about t, and its degrees of freedom."""
 
     factor: float = 1.0
     freedom: float = np.inf
@@ -56,8 +55,8 @@ class Dispersion(NamedTuple):
 def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
     """Return the variance of the scores of t of the draws that trials share, relative to independent trials.
 
-    The variance is taken within slices, so that it hides no change; with one draw per slice, over the slices. One draw
-    alone has no variance: then nothing bounds t.
+    It is taken within slices, so that it hides no change; with one draw per slice, over the slices. One draw bounds
+    nothing.
     """
     counts, fit = curve.counts, curve.fit(t)
     if counts.draws is None:
@@ -102,10 +101,9 @@ def constant(
 ) -> tuple[float, tuple[float, float]]:
     """Return the p-value of one threshold for all slices, and the factors of it that the slices may have at most.
 
-    It is tested against any change, by a score test, and by the bracket of each slice.
-    The score test has one shift per slice; its law comes from binomial samples of the common fit. Where trials share
-    draws, Welch's test compares the scores of the draws of each slice. The bracket sees slices whose threshold is
-    outside the window of the curve; where the null is true its p-value is far too large.
+    A score test has one shift per slice; its law comes from binomial samples of the common fit. Where trials share
+    draws, Welch's test compares the scores of the draws of each slice. The brackets of the slices show thresholds
+    outside the window of the curve.
     """
     counts, many = curve.counts, curve.counts.slices
     if many == 1:
@@ -169,8 +167,7 @@ def scores_of_draws(counts: Counts, p: Array, weight: Array) -> tuple[Array, Ind
 def walk_crossings(counts: Counts, probability: float) -> list[float]:
     """Return every v of one slice at which its success passes the probability, up or down.
 
-    The walk S_j = sum_{i <= j} (k_i - p n_i) turns where success passes p. A turn counts if both of its legs differ
-    from a walk at p by more than chance explains.
+    The walk S_j = sum_{i <= j} (k_i - p n_i) turns there. A turn counts if chance explains neither of its legs.
     """
     walk = np.concatenate([[0.0], np.cumsum(counts.k - probability * counts.n)])
     seen = np.concatenate([[0.0], np.cumsum(counts.n)])
