@@ -67,7 +67,7 @@ def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
         (["sweep", "p1-fig06", "--max-time", "inf"], "is not a time"),
         (["sweep", "p1-fig06", "--max-time", "1e300"], "not between 0 and 366 days"),
         (["sweep", "p1-fig06", "--out", "a\nb"], "control characters"),
-        (["sweep", "p1-fig06", "--set", "n={start: 4, stop: 8}"], "write `--set 'axes.n={start: 4, stop: 8}'`"),
+        (["sweep", "p1-fig06", "--set", "n={start: 8, stop: 4}"], "an empty range: start 8 is beyond stop 4"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else None,
 )
