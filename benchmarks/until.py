@@ -20,7 +20,7 @@ import pandas as pd
 from benchmarks import arguments, commit, table, written
 from benchmarks.laws import EVEN, RATIOS, SIZES
 from benchmarks.truths import LAWS
-from recovery.config.refinement import middle
+from recovery.config.refinement import quarters
 from recovery.config.sampling import Until
 from recovery.report.diagram import Panel, ThresholdAxis
 from recovery.report.statistics import Threshold, threshold_of
@@ -115,8 +115,7 @@ def ended(found: Threshold, record: Mapping[str, Any], rounds: int) -> dict[str,
 def _between(table: pd.DataFrame, wide: list[tuple[Any, Any]]) -> list[tuple[float, float]]:
     """The n and d of new cells inside these steps; none where no integer is in between."""
     pairs = [(table["n"][low], table["n"][high], table["d"][low]) for low, high in wide]
-    found = [(middle(low, high, whole=True, log=False), d) for low, high, d in pairs]
-    return [(n, d) for n, d in found if n is not None]
+    return [(n, d) for low, high, d in pairs for n in quarters(low, high, whole=True, log=False)]
 
 
 def fixed(half: float, seed: int) -> float:

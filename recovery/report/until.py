@@ -25,8 +25,8 @@ STEP = 4.0
 """Largest factor by which a round lowers the variance: few trials do not show reliably how many are needed."""
 SPARE, LEAST = 1.15, 1.3
 """A round lowers the variance by the factor `SPARE` more than necessary, and by at least `LEAST`."""
-WIDEST = 0.5
-"""Widest step of x at a threshold whose interval is a bracket, in half widths of the target."""
+WIDEST, CURVED = 0.5, 4.0
+"""Widest steps of x at a threshold whose interval is a bracket, and a curve's, in half widths of the target."""
 
 
 def interim_analysis(path: Path) -> Interim:
@@ -114,14 +114,14 @@ class Goal:
 def steps_to_divide(found: Threshold, goal: Goal, record: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Return the steps of x inside which the next round adds a value, as the indices of their two cells.
 
-    These are the wide steps inside a bracket by the cells. No trials narrow a bracket further than its steps, while a
-    smooth curve needs no further values of x. record: see `record_of`.
+    No trials narrow a bracket by the cells further than its steps, and a smooth curve may bend inside of wide ones.
+    record: see `record_of`.
     """
     by_cells = found.found is not None and found.found.curve is None
-    if not goal.until.refine or record["known"] or not by_cells or not found.interval.bounded:
+    if not goal.until.refine or record["known"] or not found.interval.bounded:
         return []
     reach = found.found.interval(found.level) if found.found else found.interval
-    steps, most = list[tuple[Any, Any]](), WIDEST * goal.allowed(found) * (1 + 1e-9)
+    steps, most = list[tuple[Any, Any]](), (WIDEST if by_cells else CURVED) * goal.allowed(found) * (1 + 1e-9)
     for part in found.parts:
         order = np.argsort(part.places, kind="stable")
         places, index = part.places[order], part.panel.cells.index[order]
