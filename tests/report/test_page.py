@@ -263,10 +263,13 @@ def test_dark_and_light_differ_and_are_legible(opened: Any) -> None:
             ink, paper = ([int(v) for v in re.findall(r"\d+", text)[:3]] for text in colours())
             assert abs(sum(ink) - sum(paper)) > 500
             seen.append((paper, opened.execute_script(pixels)))
+        opened.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+        printed = opened.execute_script(pixels)
     finally:
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]
+    assert printed == seen[0][1]
 
 
 def page_of(rows: Any, value: str | None = None, **document: Any) -> str:

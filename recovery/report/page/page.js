@@ -13,11 +13,11 @@ const unpacked = (id) => {
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 };
 
-/** Draw a specification. Expressions are interpreted, because the content security policy forbids evaluating text. */
-const embed = (target, spec, tooltip) => {
+/** Return the view of a specification. Its expressions are interpreted: the security policy forbids evaluating text. */
+const viewOf = (target, spec, tooltip) => {
   const { View, compile, expressionInterpreter, parse } = window.vega;
   const runtime = parse(compile(spec).spec, {}, { ast: true });
-  return new View(runtime, { expr: expressionInterpreter, tooltip }).initialize(target).runAsync();
+  return new View(runtime, { expr: expressionInterpreter, tooltip }).initialize(target);
 };
 
 /** Return a title as one text, or as lines if it is wider than `room` pixels. */
@@ -134,7 +134,8 @@ class Chart {
     for (let attempt = 0; attempt < 3; attempt++) {
       // legends and labels may turn out wider than the space reserved for them
       const holder = element("div");
-      const drawn = await embed(holder, this.spec(width, darkTheme.matches), (...event) => this.pointed(...event));
+      const shown = viewOf(holder, this.spec(width, darkTheme.matches), (...event) => this.pointed(...event));
+      const drawn = await shown.runAsync();
       if (turn !== this.turn) return drawn.finalize();
       this.drawn?.finalize();
       this.drawn = drawn;
@@ -148,6 +149,13 @@ class Chart {
       this.show(item?.tooltip ?? null);
     });
     Object.assign(this.maps, { figure: this.drawn, turn }); // for tests
+  }
+
+  /** Draw at once, in the colours of paper. */
+  drawForPaper() {
+    const holder = element("div");
+    viewOf(holder, this.spec(this.maps.clientWidth, false)).run();
+    this.maps.replaceChildren(holder);
   }
 
   /** Show the numbers of the grid cell under the pointer; a tooltip lists them by their headings. */
@@ -203,7 +211,7 @@ class Chart {
 
   /** Return the chart as a picture on a white background, with its title. */
   async picture(as, ...more) {
-    const made = await embed(element("div"), this.spec(900, false, this.grid.title));
+    const made = await viewOf(element("div"), this.spec(900, false, this.grid.title)).runAsync();
     const picture = await made[as](...more);
     made.finalize();
     return picture;
@@ -243,6 +251,10 @@ Promise.all(["library", "data"].map(unpacked)).then(async ([library, data]) => {
     }, RESIZE_DELAY);
   };
   darkTheme.addEventListener("change", again);
+  window.addEventListener("beforeprint", () => {
+    for (const chart of charts) chart.drawForPaper();
+  });
+  window.addEventListener("afterprint", again);
   window.addEventListener("resize", () => {
     if (window.innerWidth !== width) again();
     width = window.innerWidth;
