@@ -26,7 +26,8 @@ html_theme_options = {
     "navbar_center": [],
     "navbar_persistent": ["search-button"],  # the default shows a text that is not in its name for screen readers
 }
-html_sidebars = {"**": ["globaltoc.html"]}
+templates_path = ["_templates"]
+html_sidebars = {"**": ["contents.html"]}
 html_context = {"default_mode": "auto"}
 html_math_renderer = "mathml"
 
