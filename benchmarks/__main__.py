@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks import HERE, commit
 
-TIMED = ("engines", "large", "gated", "exact")
+TIMED = ("large", "gated", "exact")
 """Scripts whose wall time counts, or that take both processors."""
 COUNTED = (
-    *("forecast", "verdicts", "truths", "tensors", "crossings", "until", "claims", "axes", "differences"),
+    *("thresholds", "forecast", "verdicts", "truths", "tensors", "crossings", "until", "claims", "axes", "differences"),
     *("searches", "growth"),
 )
 """Scripts that count, or that measure processor time; the longest first."""
