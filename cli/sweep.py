@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from recovery.backends import BACKENDS
-from recovery.text import command_text
+from recovery.text import command_text, path_text
 
 from . import options
 
@@ -121,7 +122,7 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
 
         if not asked["dry_run"] and asked["backend"] in (None, "processes"):
             start_server()  # the fork server starts while this process imports modules
-        from recovery.config import measuring
+        from recovery.config import find, measuring
         from recovery.runner.loading import load, sweep_of
         from recovery.runner.plan import plan as plan_sweep
         from recovery.runner.progress import display
@@ -136,7 +137,11 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
     )
     if asked["measure"]:
         sweep = measuring(sweep, asked["measure"])
-    plan = plan_sweep(sweep, stored.path if stored is not None else asked["out"] or Path("results") / sweep.name)
+    out = stored.path if stored is not None else asked["out"] or Path("results") / sweep.name
+    beside = out if stored is not None or asked["out"] else find(asked["config"]).parent / out
+    if os.access(beside, os.R_OK) and beside.resolve() != out.resolve():
+        click.echo(f"trials are stored in {out}, not in {path_text(beside)} beside the config", err=True)
+    plan = plan_sweep(sweep, out)
     more = {name: asked[name] for name in ("shard", "rerun", "keep_changed", "fail_fast")}
     settings = Options.of(sweep, asked["jobs"], asked["backend"], asked["trial_timeout"], **more)
     if plan.stale and "changed" not in settings.rerun:

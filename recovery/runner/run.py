@@ -27,7 +27,7 @@ from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
 from recovery.store.compaction import add_columns, take_out
 from recovery.store.grid import outcomes
-from recovery.store.parts import Damaged
+from recovery.store.parts import Damaged, running
 from recovery.store.row_schema import FAILURES, FINISHED, coordinate_types
 from recovery.text import many
 from recovery.types import Mask, Scalar
@@ -130,7 +130,9 @@ def run(
         take_out(plan.folder, plan.lacking, LACKING)
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
     tried = np.zeros(0, np.uint64)
-    with closing(progress):
+    with closing(progress), running(plan.folder.path) as others:
+        if others:
+            progress.print(f"also run by {', '.join(others)}: each leaves out the trials that another has stored")
         while True:
             plan = _refresh(plan, summary)
             if summary.stopped or summary.gave_up:

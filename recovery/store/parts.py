@@ -14,7 +14,7 @@ import stat
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
 from hashlib import blake2b
@@ -34,6 +34,7 @@ TRIALS = "trials"
 """Name of the folder of the parts with the rows."""
 SUFFIX = ".parquet"
 _NAME = re.compile(r"part-(?P<digest>[0-9a-f]{32})\.parquet")
+_RUN = re.compile(r"\.(?P<host>[\w.-]+)\.(?P<process>\d+)-[0-9a-f]{32}\.tmp")
 ABANDONED_AFTER = 86_400.0
 """Age in seconds at which a temporary file of another host counts as abandoned; writing one takes milliseconds."""
 
@@ -308,13 +309,31 @@ def refuse(damaged: Sequence[Damaged]) -> None:
         raise StoreError("\n".join([*map(str, damaged), then]))
 
 
-def clean_temporaries(folder: Path) -> None:
-    """Delete temporary files of this host that no process has locked, as the writer of each does, whatever its process
-    number is worth here; files of other hosts, whose locks may be unknown here, if they are a day old."""
+def clean_temporaries(folder: Path) -> list[str]:
+    """Delete temporary files that no process has locked, as the writer of each does; those of other hosts, whose locks
+    may be unknown here, if they are a day old. Return the names of the locked files."""
+    host, locked = socket.gethostname(), []
     for path in folder.glob(".*.tmp"):
-        with suppress(OSError), path.open("rb") as file:  # the file is locked or gone, or there is no permission
-            if path.name.startswith(f".{socket.gethostname()}."):
+        try:
+            with path.open("rb") as file:
                 flock(file, LOCK_EX | LOCK_NB)
-            elif time.time() - path.stat().st_mtime <= ABANDONED_AFTER:
-                continue
-            path.unlink()
+                if path.name.startswith(f".{host}.") or time.time() - path.stat().st_mtime > ABANDONED_AFTER:
+                    path.unlink()
+        except OSError as error:  # otherwise the file is gone, or there is no permission
+            locked += [path.name] if isinstance(error, BlockingIOError) else []
+    return locked
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[list[str]]:
+    """Context of a file that this process locks. Yield the other processes with one in the folder, as text."""
+    own = folder / f".{socket.gethostname()}.{os.getpid()}-{uuid.uuid4().hex}.tmp"
+    with ExitStack() as stack:
+        with suppress(OSError):  # without locks or space, other sweeps cannot name this one
+            flock(stack.enter_context(own.open("xb")), LOCK_EX)
+        found = [_RUN.fullmatch(name) for name in clean_temporaries(folder) if name != own.name]
+        try:
+            yield [f"process {run['process']} on {run['host']}" for run in found if run]
+        finally:
+            with suppress(OSError):
+                own.unlink()

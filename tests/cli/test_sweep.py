@@ -29,6 +29,17 @@ def test_results_go_under_the_sweeps_name(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(read("results/mine").frame) == 24
 
 
+def test_a_folder_of_the_same_name_beside_the_config_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, beside = write_config(tmp_path), tmp_path / "results" / "fake"
+    words = f"trials are stored in results/fake, not in {beside} beside the config"
+    (tmp_path / "elsewhere").mkdir()
+    for here, named in ((tmp_path, False), (tmp_path / "elsewhere", True)):
+        monkeypatch.chdir(here)
+        assert (words in recover("sweep", config, "--jobs", 1).stderr) == named
+        assert len(read("results/fake").frame) == 24
+    assert words not in recover("sweep", config, "--out", tmp_path / "out", "--dry-run").stderr
+
+
 def test_failed_trials_exit_with_1_and_status_says_why(tmp_path: Path) -> None:
     config, out = write_config(tmp_path, method={"act": "raise"}), tmp_path / "out"
     assert recover("sweep", config, "--out", out, "--jobs", 1).exit_code == 1
@@ -101,7 +112,7 @@ def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
     from recovery.runner.engine import Engine
 
     used = []
-    monkeypatch.setattr(Engine, "run", lambda self, trials: used.append(self.backend) or (row for row in ()))
+    monkeypatch.setattr(Engine, "run", lambda self, trials, others: used.append(self.backend) or (row for row in ()))
     config = write_config(tmp_path, backend="threading")
     recover("sweep", config, "--out", tmp_path / "out")
     recover("sweep", config, "--out", tmp_path / "out", "--backend", "processes")

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import socket
 import time
 from pathlib import Path
 
@@ -105,6 +106,26 @@ def test_what_another_sweep_stores_meanwhile_does_not_run_again(tmp_path: Path) 
     first = sweep(config, out, progress=Acting(5, lambda: shutil.copy(part, out / "trials")))
     assert first.stored == {"ok": 120}
     assert first.ran.total() <= 120 - 60 / 2  # few run before the rows are seen
+
+
+def test_a_sweep_names_the_process_of_another_one_and_none_that_has_ended(tmp_path: Path) -> None:
+    class Saying(Progress):
+        def print(self, text: str) -> None:
+            found.append(text)
+
+    found: list[str] = []
+    config, out = write_config(tmp_path), tmp_path / "out"
+    host, killed = socket.gethostname(), f"1-{'0' * 32}.tmp"
+
+    def second() -> None:
+        for name in (host, "other-host"):
+            (out / f".{name}.{killed}").touch()
+        sweep(config, out, shard=(1, 2), progress=Saying())
+
+    sweep(config, out, progress=Acting(3, second))
+    sweep(config, out, progress=Saying())
+    assert found == [f"also run by process {os.getpid()} on {host}: each leaves out the trials that another has stored"]
+    assert [path.name for path in out.glob(".*")] == [f".other-host.{killed}"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
