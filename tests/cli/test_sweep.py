@@ -45,7 +45,7 @@ def test_failed_trials_exit_with_1_and_status_says_why(tmp_path: Path) -> None:
     assert recover("sweep", config, "--out", out, "--jobs", 1).exit_code == 1
     status = recover("status", out)
     assert "24 of 24 trials stored, 0 missing" in status.stdout
-    assert "8 x ArithmeticError: no luck with n = 4" in status.stdout
+    assert "24 x ArithmeticError: no luck" in status.stdout
     counts = json.loads(recover("status", out, "--json").stdout)
     assert counts["statuses"] == {"failed": 24}
 

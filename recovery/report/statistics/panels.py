@@ -141,7 +141,7 @@ class Threshold:
     def _in_units(self, found: Interval) -> Interval:
         least = 0.0 if not self.log and all((part.x >= 0).all() for part in self.parts) else -np.inf
         ends = found.estimate, max(found.low, least) if np.isfinite(found.low) else found.low, found.high
-        estimate, low, high = map(float, np.exp(ends)) if self.log else ends
+        estimate, low, high = (float(np.exp(one)) if self.log and one != -np.inf else float(one) for one in ends)
         return Interval(estimate, low, high, found.level)
 
     def lengths(self, low: Any, high: Any) -> Any:
