@@ -10,6 +10,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.figures.line_plots import PROFILE, RATIOS, is_profile, is_ragged
+from recovery.report.page import report_page
 from recovery.theory import CURVES
 
 from .grids import analysed, grid, leave_undecided, wendel_rows
@@ -131,3 +132,12 @@ def test_a_curve_that_a_figure_cannot_show_is_named_under_it(figure: str) -> Non
     _, drawing = main_figure(analysed(wendel_rows(), report=report))
     remarks = [text.get_text() for text in drawing.draw().legends[0].get_texts() if "not drawn" in text.get_text()]
     assert [" ".join(text.split()) for text in remarks] == [f"not drawn: {CURVES['g'].label}"]
+
+
+@pytest.mark.parametrize("x", ["n", "d"])
+def test_a_line_without_the_other_dimension_has_no_ratio(x: str) -> None:
+    rows = wendel_rows(n=[16, 32, 64], d=[16]).drop(columns="d").rename(columns={"n": x})
+    analysis = analysed(rows, report={"x": x, "curves": [{"ratio": 2.0}]})
+    figure = main_figure(analysis)[1].draw()
+    assert [len(line.get_xdata()) for line in figure.axes[0].lines] == [3]
+    assert "<html" in report_page([analysis])

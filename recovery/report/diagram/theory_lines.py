@@ -209,7 +209,7 @@ def _ratios(diagram: Diagram, panel: Panel, rows: pd.DataFrame) -> list[Along]:
     """Return the values of x at which the config's ratios of n and d are reached in a slice."""
     x, found = diagram.layout.x, ratios_of(diagram, panel)
     other = {"n": "d", "d": "n"}.get(x)
-    if x != "n/d" and (other is None or rows[other].nunique() != 1):
+    if x != "n/d" and (other not in rows or rows[other].nunique() != 1):
         return []
     size = float(rows[other].iloc[0]) if other else 1.0
     return [replace(line, points=size / line.points if x == "d" else size * line.points) for line in found]
