@@ -15,7 +15,7 @@ from recovery.report.figures.style import MATH
 from recovery.report.page.spec import Chart
 from recovery.store import read
 
-from .grids import analysed, drawn, wendel_rows
+from .grids import analysed, drawn, text_of, wendel_rows
 
 ROOT = Path(__file__).parents[2]
 GRIDS = ["p1-fig04", "p1-fig06", "p1-fig07", "p1-fig12", "p1-fig17", "p1-prop06", "p3-table1", "p4-start"]
@@ -140,3 +140,18 @@ def test_the_key_names_the_law_and_draws_an_error_bar_as_one() -> None:
     assert {"Wendel: P = 1/2", "Wendel: P = 5 % and 95 %"} <= set(entries)
     assert isinstance(entries["50 % at each d, with 95 % interval"], ErrorbarContainer | LineCollection)
     assert figure.get_suptitle() == ""
+
+
+def test_words_of_an_axis_of_the_user_stay_as_they_are() -> None:
+    words = ["a k=1", "a k=2", "forest", "lasso", "min_norm", "omp", "x_1"]
+    rows = wendel_rows(n=[10], d=[5], word=words, method=["lasso", "min_norm"], replicates=2)
+    analysis = analysed(rows, report={"x": "word", "y": "method"})
+    ax = drawn(analysis).axes[0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == words
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["LASSO", "minimal norm"]
+    assert PLAIN.where({"geometry": "basis", "kind": "forest"}) == "geometry = basis, forest"
+    assert PLAIN.where({"method": "forest", "planted.geometry": "basis"}) == "random forest, orthonormal weights"
+    chart = json.dumps([view["spec"] for view in Chart(analysis, main_kind(analysis)).views()])
+    assert json.dumps(json.dumps(words))[1:-1] in chart
+    assert "a k=1" in text_of(analysis)
+    assert not any(word in chart + text_of(analysis) for word in ("random forest", "k = 1", "x 1"))

@@ -15,9 +15,10 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of a coordinate in order, or [None] without a coordinate."""
+    """The values of a coordinate in order, or [None] without a coordinate; name: the coordinate's."""
 
     values: Sequence[Any]
+    name: str | None = None
 
     @cached_property
     def kind(self) -> Literal["linear", "log", "even"]:

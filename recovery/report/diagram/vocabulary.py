@@ -12,7 +12,9 @@ from unicodedata import lookup
 
 import numpy as np
 
+from recovery.config import user_axes
 from recovery.interval import LEVEL, interval_words
+from recovery.methods.columns import FIXED
 from recovery.report.diagram.layout import ThresholdAxis
 
 LETTERS = {
@@ -120,10 +122,11 @@ class Script:
         last = (name or "").split(".")[-1]
         return self.marked(LETTERS[last]) if last in LETTERS else self.own(last.replace("_", " "))
 
-    def value(self, value: Any, shared: frozenset[str] = frozenset()) -> str:
+    def value(self, value: Any, shared: frozenset[str] = frozenset(), name: str | None = None) -> str:
         """Return one value of a coordinate: `0.05`, `yes`, `Gaussian`, `normalised ReLU, k = 2`, `none`.
 
-        shared: parts that are left out; a value without other parts is `default`.
+        shared: parts that are left out; a value without other parts is `default`. name: the coordinate; the words of a
+        user's axis stay as they are.
         """
         if value is None:
             return "none"
@@ -134,6 +137,8 @@ class Script:
         text = str(value)
         if text in self.labels:
             return self.marked(self.labels[text])
+        if _is_own(name):
+            return self.own(text)
         if _OF_PARTS.fullmatch(text) is None:
             return self.own(text.replace("_", " "))
         parts = [VALUES.get(part, part.replace("=", " = ")) for part in text.split() if part not in shared]
@@ -155,17 +160,22 @@ class Script:
         last = name.split(".")[-1]
         if label := self.labels.get(f"{name}={value}"):
             return self.marked(label)
-        if words := VALUES.get(f"{name}={value}", VALUES.get(f"{last}={value}")):
+        if not _is_own(name) and (words := VALUES.get(f"{name}={value}", VALUES.get(f"{last}={value}"))):
             return self.own(words)
         if last in BARE and isinstance(value, str):
-            return self.value(value, self.shared.get(name, frozenset()))
+            return self.value(value, self.shared.get(name, frozenset()), name)
         letter = _MATHEMATICS.search(LETTERS.get(last, ""))
         text = self.marked(letter[0]) if letter and name not in self.labels else self.axis(name)
-        return f"{text} = {self.value(value)}"
+        return f"{text} = {self.value(value, name=name)}"
 
     def where(self, where: Mapping[str, Any]) -> str:
         """Return the coordinates of a panel: `σ = 0.1, Gaussian, all patterns`."""
         return ", ".join(self.pair(name, value) for name, value in where.items())
+
+
+def _is_own(name: str | None) -> bool:
+    """Return whether a coordinate is a user's axis."""
+    return name is not None and name not in FIXED and bool(user_axes([name]))
 
 
 def shared_parts(values: Iterable[Any]) -> frozenset[str]:

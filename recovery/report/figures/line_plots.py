@@ -74,7 +74,7 @@ def _profile(analysis: Analysis) -> Draw:
 
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
-        axis = Axis(_values_across(diagram, panel))
+        axis = Axis(_values_across(diagram, panel), diagram.layout.x)
         index = {value: k for k, value in enumerate(axis.values)}
         set_axis(ax, "x", axis, script_of(diagram))
         ax.set_xlim(axis.reach)

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
-from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, Script, TheoryLine, lines, scale_of
+from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, TheoryLine, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
@@ -39,7 +39,7 @@ def _map(analysis: Analysis) -> Draw:
         if added(diagram.grid.rounds):  # rounds added values to single slices: measured cells reach to the next ones
             frame = pd.DataFrame(values, Axis(panel.y).at, Axis(panel.x).at)
             values = frame.interpolate("nearest", axis=0 if diagram.along.transposed else 1).to_numpy()
-        mesh = draw_cells(ax, panel, scale.clipped(values), scale, script_of(diagram))
+        mesh = draw_cells(ax, panel, scale.clipped(values), scale, diagram)
         write_note(ax, panel)
         marks = _draw_marks(ax, diagram, panel)
         handles = [*_draw_theory(ax, theory, i), *_draw_thresholds(ax, analysis, i), *marks, *_blank_key(values)]
@@ -51,10 +51,10 @@ def _map(analysis: Analysis) -> Draw:
 MAP = Panels(_map, lambda shown: (script_of(shown).axis(shown.layout.x), script_of(shown).axis(shown.layout.y)))
 
 
-def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale, script: Script) -> Any:
+def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale, diagram: Diagram) -> Any:
     """Draw values of shape (len(y), len(x)) as a mesh with the panel's axes; NaN is hatched."""
     norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
-    x, y = Axis(panel.x), Axis(panel.y)
+    x, y, script = Axis(panel.x, diagram.layout.x), Axis(panel.y, diagram.layout.y), script_of(diagram)
     large = values.size > MOST_AREAS
     mesh = ax.pcolormesh(
         x.edges, y.edges, np.ma.masked_invalid(values), cmap=scale.colours, norm=norm, rasterized=large

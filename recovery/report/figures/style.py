@@ -220,8 +220,8 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MA
     drawn = ax.xaxis if which == "x" else ax.yaxis
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
-    shared = shared_parts(axis.values)
-    ticks = [] if list(axis.values) == [None] else [(at, script.value(value, shared)) for at, value in ticks_of(axis)]
+    shared, shown = shared_parts(axis.values), [] if list(axis.values) == [None] else ticks_of(axis)
+    ticks = [(at, script.value(one, shared, axis.name)) for at, one in shown]
     size, box = font_size("xtick.labelsize"), ax.get_window_extent()
     # labels and a colour bar leave a panel less room than it has before the layout
     room = 0.8 * (box.width if which == "x" else box.height) / ax.figure.dpi

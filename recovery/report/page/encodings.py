@@ -40,7 +40,8 @@ CONFIG: Json = {
 
 def position(axis: Axis, title: str, ends: Sequence[float] | Array) -> Json:
     """Return the encoding of a coordinate between two ends, with the ticks of figures."""
-    ticks = {rounded(at, 6): PLAIN.value(v, shared_parts(axis.values)) for at, v in ticks_of(axis) if v is not None}
+    shared, found = shared_parts(axis.values), ticks_of(axis)
+    ticks = {rounded(at, 6): PLAIN.value(value, shared, axis.name) for at, value in found if value is not None}
     # labels enter this Vega expression as JSON strings and are never evaluated
     label = f"{json.dumps(list(ticks.values()))}[indexof({json.dumps(list(ticks))}, datum.value)]"
     domain = [rounded(end, 6) for end in ends]

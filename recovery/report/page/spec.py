@@ -58,7 +58,7 @@ class Chart:
     def axes(self) -> tuple[str, Axis, str | None, list[Any]]:
         """The name and the values of the x axis, then of the y axis or of the lines."""
         layout, panel = self.diagram.layout, self.diagram.panels[0]
-        return layout.x, Axis(panel.x), layout.y, list(panel.y)
+        return layout.x, Axis(panel.x, layout.x), layout.y, list(panel.y)
 
     @cached_property
     def columns(self) -> Json:
@@ -106,7 +106,7 @@ class Chart:
         """The encodings of the axes (of y for maps only), and of the lines' colours."""
         (across, x, by, values), script = self.axes, self.diagram.script
         if self.form == "map":
-            y, up = Axis(values), script.axis(by) if by else ""
+            y, up = Axis(values, by), script.axis(by) if by else ""
             return {"x": position(x, script.axis(across), x.edges[[0, -1]]), "y": position(y, up, y.edges[[0, -1]])}
         return {"x": position(x, script.axis(across), x.reach)} | series(
             [script.pair(by, value) if by else "" for value in values], values

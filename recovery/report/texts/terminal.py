@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from math import ceil
-from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -121,13 +120,14 @@ def _table(rows: list[dict[str, str]]) -> Table:
 
 def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list[Text]:
     shared = shared_parts(panel.y)
-    labels = [""] if diagram.layout.y is None else [PLAIN.value(value, shared) for value in panel.y]
+    labels = [""] if diagram.layout.y is None else [PLAIN.value(one, shared, diagram.layout.y) for one in panel.y]
     margin = max(map(len, labels)) + 2
     room = max(console.width - margin - 1, 10)
     across = ceil(len(panel.x) / room)
     up = ceil(len(panel.y) / ROWS)
     wide = 2 if ceil(len(panel.x) / across) * 2 <= room else 1
-    longest = max(len(PLAIN.value(value)) for value in panel.x) + 1
+    names = [PLAIN.value(value, name=diagram.layout.x) for value in panel.x]
+    longest = max(map(len, names)) + 1
     if across == 1 and len(panel.x) <= FEW and longest * len(panel.x) <= room:
         wide = max(wide, longest)
     value = _blocks(panel.matrix("value"), up, across, "mean")
@@ -140,7 +140,7 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
         for j in range(value.shape[1]):
             line.append_text(_cell(unit[i, j], marks[i, j], present[i, j] == 1.0, wide, console, scale.colours))
         result.append(line)
-    ticks = _ticks(panel.x, across, wide)
+    ticks = _ticks(names, across, wide)
     labels_of = diagram.sweep.report.labels
     name, up_name = (unmarked(labels_of.get(one, one)) for one in (diagram.layout.x, diagram.layout.y or ""))
     result.append(Text(f"{up_name:>{margin - 1}} {ticks} {name}"))
@@ -186,13 +186,13 @@ def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, 
     return Text(MARKS[int(mark)].center(wide), style=f"{ink} on rgb({red},{green},{blue})")
 
 
-def _ticks(values: Sequence[Any], across: int, wide: int) -> str:
+def _ticks(names: Sequence[str], across: int, wide: int) -> str:
     """Return the labels of the x axis below the first character of their cell, as many as fit."""
-    cells = ceil(len(values) / across)
+    cells = ceil(len(names) / across)
     line = [" "] * (cells * wide)
     free = 0
     for j in range(cells):
-        label = PLAIN.value(values[j * across])
+        label = names[j * across]
         if j * wide >= free and j * wide + len(label) <= len(line):
             line[j * wide : j * wide + len(label)] = label
             free = j * wide + (len(label) + 1 if wide > len(label) else max(len(label) + 2, 8))
