@@ -13,16 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recovery.errors import ParameterError, RecoverError
-from recovery.report.formats import write
 from recovery.text import printable
 
 GRACE_SECONDS = 60
 """SLURM warns this many seconds before the time limit; the task then stores its rows and is requeued."""
 MOST_REQUEUES = 50
-
-
-class SubmitError(RecoverError):
-    """sbatch is not installed, or refused the script."""
+LEAST_SECONDS = 5.0
+"""Least work of a task in seconds: starting a task takes about as long."""
 
 
 def array_script(name: str, results: Path, array: str, options: Sequence[str], setup: str, *, rounds: bool) -> str:
@@ -68,17 +65,12 @@ def _quoted(path: str) -> str:
     return '"' + path.replace('"', r"\"") + '"'
 
 
-def write_script(results: Path, text: str) -> Path:
-    """Write the script into a results folder and return its path. Raises `ReportError` if this is impossible."""
-    return write(results / "slurm" / "array.sbatch", text.encode(), results)
-
-
 def sbatch(script: Path) -> str:
-    """Submit a script and return the output of sbatch. Raises `SubmitError`."""
+    """Submit a script and return the output of sbatch. Raises `RecoverError`."""
     command = ["sbatch", str(script)]
     if shutil.which("sbatch") is None:
-        raise SubmitError(f"sbatch is not installed here; run this on the cluster: {shlex.join(command)}")
+        raise RecoverError(f"sbatch is not installed here; run this on the cluster: {shlex.join(command)}")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SubmitError(f"sbatch refused {script}: {done.stderr.strip()}")
+        raise RecoverError(f"sbatch refused {script}: {done.stderr.strip()}")
     return done.stdout.strip()

@@ -25,7 +25,7 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "reproduce": (["p2-fig01", "--replicates", "1", "--out", "OUT/papers"], "p2-fig01"),
     "report": (["GRID"], "fraction recovered: 0"),
     "status": (["GRID"], "8 of 8 trials stored, 0 missing"),
-    "submit": (["CONFIG", "--array", "2", "--out", "OUT/submitted"], "sbatch"),
+    "submit": (["CONFIG", "--array", "1", "--out", "OUT/submitted"], "sbatch"),
     "sweep": ([*SWEEP[1:], "--out", "OUT/out"], "8 of 8 trials stored (8 run now)"),
     "trials": (["GRID", "--where", "n > 0"], "trial_id"),
     "verify": (["GRID", "--sample", "1"], "1 of 8 rows replayed"),

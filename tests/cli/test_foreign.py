@@ -189,7 +189,7 @@ HOSTILE = f"\x1b]0;owned\x07\nOWNED; touch OWNED \u202e\u200f{os.fsdecode(bytes(
 CALLS = {name: words for name, (words, _) in RUNS.items()} | {
     "check": ["GRID/NAME"],
     "reproduce": ["p2-fig01", "--gallery-only", "--out", "GRID"],
-    "submit": ["CONFIG", "--array", "2", "--out", "GRID"],
+    "submit": ["CONFIG", "--array", "1", "--out", "GRID"],
     "sweep": ["CONFIG", "--out", "GRID"],
 }
 
@@ -228,7 +228,7 @@ def test_commands_to_be_pasted_are_quoted(made: Path, tmp_path: Path) -> None:
     said += refused("report", shutil.copytree(made, out / "b", ignore=shutil.ignore_patterns("*.parquet")))
     (out / "slurm").mkdir()
     (out / "slurm" / "1; touch OWNED").mkdir()
-    said += recover("status", out).stdout + recover("submit", config, "--array", 2, "--out", out).stdout
+    said += recover("status", out).stdout + recover("submit", config, "--array", 1, "--out", out).stdout
     pasted = [shlex.split(line) for line in re.findall(r"(?:: |`)((?:recover|sbatch) [^`\n]+)", said)]
     assert {"status", "report", "replay", "sweep", f"{out}/slurm/array.sbatch"} == {words[1] for words in pasted}
     assert all(sum(word.startswith(str(out)) for word in words) == 1 for words in pasted)
@@ -271,7 +271,7 @@ def test_no_link_in_a_folder_is_written_through(out: Path, tmp_path: Path, name:
         (victim / file).write_text("mine")
     (out / name).symlink_to(victim)
     before = {path.name: path.read_bytes() for path in victim.iterdir()}
-    said = recover("submit", config, "--array", 2, "--out", out).output
+    said = recover("submit", config, "--array", 1, "--out", out).output
     for command in (["sweep", config, "--out", out], ["merge", out, "--out", out]) if name != "slurm" else ():
         said += recover(*command).output
     assert "symbolic link" in said

@@ -43,7 +43,7 @@ def wait_until_ended(job: str) -> None:
     wait_until(lambda: set(states(job).values()) <= {"COMPLETED", "CANCELLED", "FAILED"}, "the array to end", 300)
 
 
-def script_of(config: Path, out: Path, *options: object, array: str = "8") -> Path:
+def script_of(config: Path, out: Path, *options: object, array: str = "1") -> Path:
     """Submit an array without SLURM; return its script."""
     return Path(said("submit", config, "--array", array, "--out", out, *options).splitlines()[0])
 
@@ -60,10 +60,10 @@ def test_the_script_is_one_that_bash_reads(tmp_path: Path) -> None:
     setup = tmp_path / "modules.sh"
     setup.write_text("set -eu\nexport FROM_SETUP=yes\n")
     options = ("--time", "1:00:00", "--mem", "4G", "--sbatch=--partition=long", "--setup", setup)
-    script = script_of(write_config(tmp_path), tmp_path / "an 'out'", *options, array="8%2")
+    script = script_of(write_config(tmp_path), tmp_path / "an 'out'", *options, array="1%2")
     text = script.read_text()
     subprocess.run(["/bin/bash", "-n", script], check=True)
-    for line in ("--array=1-8%2", "--time=1:00:00", "--mem=4G", "--partition=long"):
+    for line in ("--array=1-1%2", "--time=1:00:00", "--mem=4G", "--partition=long"):
         assert f"#SBATCH {line}\n" in text
     head = text.partition("again=")[0]
     shown = subprocess.run(
@@ -91,10 +91,18 @@ def test_what_is_no_line_of_a_script_is_refused(tmp_path: Path, options: list[st
     assert not (tmp_path / "out").exists()
 
 
+def test_tasks_with_less_work_than_a_start_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    assert "8 tasks for about 0 s" in refused("submit", config, "--array", "8%2", "--out", out)
+    assert not out.exists()
+    config = write_config(tmp_path, method={"seconds": 0.02}, replicates=1000)
+    assert "#SBATCH --array=1-8%2\n" in script_of(config, out, array="8%2").read_text()
+
+
 def test_tasks_run_the_stored_sweep_and_the_same_script_runs_what_is_missing(tmp_path: Path) -> None:
     """The config is edited after the submission, and the folder of the task has a module named as one of Python's."""
     config, out, elsewhere = write_config(tmp_path), tmp_path / "my 'out'", tmp_path / "elsewhere"
-    script = script_of(config, out, "--set", "noise=0.5", array="2")
+    script = script_of(config, out, "--set", "noise=0.5")
     config.write_text("broken: [")
     elsewhere.mkdir()
     (elsewhere / "json.py").write_text("raise SystemExit('imported')")
@@ -124,7 +132,7 @@ def test_without_slurm_submission_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", str(tmp_path))
     config, out = write_config(tmp_path), tmp_path / "out"
     assert f"sbatch is not installed here; run this on the cluster: sbatch {out}" in refused(
-        "submit", config, "--array", 2, "--out", out, "--now"
+        "submit", config, "--array", 1, "--out", out, "--now"
     )
 
 
@@ -133,7 +141,7 @@ def test_an_array_with_a_requeued_and_a_cancelled_task_ends_in_the_grid_of_a_pla
 ) -> None:
     folder = tmp_path / "a 'b' \"c\" $d #e 5%j é"
     folder.mkdir()
-    config, out = write_config(folder, method={"seconds": 0.05}, replicates=40), folder / "my out"
+    config, out = write_config(folder, method={"seconds": 0.2}, replicates=40), folder / "my out"
     answer = recover("submit", config, "--array", "8%4", "--out", out, "--now", "--time", "10")
     assert answer.startswith("Submitted batch job"), answer
     job = answer.split()[-1]
@@ -152,4 +160,4 @@ def test_an_array_with_a_requeued_and_a_cancelled_task_ends_in_the_grid_of_a_pla
     again = output("sbatch", str(out / "slurm" / "array.sbatch")).split()[-1]
     wait_until_ended(again)
     assert set(states(again).values()) == {"COMPLETED"}
-    assert_undisturbed(write_config(folder, method={"seconds": 0.05}, replicates=40), out, jobs=4, backend="threading")
+    assert_undisturbed(write_config(folder, method={"seconds": 0.2}, replicates=40), out, jobs=4, backend="threading")
