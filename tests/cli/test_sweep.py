@@ -31,13 +31,11 @@ def test_results_go_under_the_sweeps_name(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_folder_of_the_same_name_beside_the_config_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, beside = write_config(tmp_path), tmp_path / "results" / "fake"
-    words = f"trials are stored in results/fake, not in {beside} beside the config"
-    (tmp_path / "elsewhere").mkdir()
-    for here, named in ((tmp_path, False), (tmp_path / "elsewhere", True)):
+    for here in (tmp_path, tmp_path / "trials"):
+        here.mkdir(exist_ok=True)
         monkeypatch.chdir(here)
-        assert (words in recover("sweep", config, "--jobs", 1).stderr) == named
-        assert len(read("results/fake").frame) == 24
-    assert words not in recover("sweep", config, "--out", tmp_path / "out", "--dry-run").stderr
+        named = f"not in {beside} beside the config" in recover("sweep", config, "--jobs", 1).stderr
+        assert (named, len(read("results/fake").frame)) == (here != tmp_path, 24)
 
 
 def test_failed_trials_exit_with_1_and_status_says_why(tmp_path: Path) -> None:
