@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 from scipy.stats import norm
 
 from benchmarks import arguments, table, written
@@ -46,10 +47,6 @@ class Law:
         return np.array([np.interp(probability, row[::order], fine[::order]) for row in chance])
 
 
-def logistic(z: Array) -> Array:
-    return 1 / (1 + np.exp(-z))
-
-
 def gompertz(z: Array) -> Array:
     return 1 - np.exp(-np.log(2) * np.exp(z))
 
@@ -61,12 +58,12 @@ def ramp(z: Array) -> Array:
 ALPHA, SMALL = np.arange(1.0, 4.01, 0.2), np.linspace(-1, 1, 21)
 LAWS = {
     "probit in alpha": Law(ALPHA, 2.5, 0.5, norm.cdf),
-    "logistic in alpha": Law(ALPHA, 2.3, 0.3, logistic),
+    "logistic in alpha": Law(ALPHA, 2.3, 0.3, expit),
     "gompertz in alpha": Law(ALPHA, 2.5, 0.4, gompertz),
     "ramp in alpha": Law(ALPHA, 2.6, 0.8, ramp),
     "decreasing probit": Law(ALPHA, 2.4, 0.5, norm.cdf, decreasing=True),
     "decreasing gompertz": Law(ALPHA, 2.5, 0.5, gompertz, decreasing=True),
-    "negative x": Law(SMALL, -0.1, 0.25, logistic),
+    "negative x": Law(SMALL, -0.1, 0.25, expit),
     "negative x, decreasing": Law(SMALL, 0.05, 0.3, norm.cdf, decreasing=True),
     "few slices": Law(ALPHA, 2.5, 0.5, norm.cdf, y=(1, 2)),
 }

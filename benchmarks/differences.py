@@ -15,7 +15,6 @@ from scipy.special import ndtri
 
 from benchmarks import arguments, table, written
 from recovery.report.statistics.differences import paired_difference, unpaired_difference
-from recovery.types import Array
 
 CELLS, REPLICATES, SHIFTS = (1, 20, 200), (1, 5, 20), (0.0, 0.1)
 LAWS = {"1/2": (0.5, 0.5), "0.02 to 0.88": (0.02, 0.88), "0.02": (0.02, 0.02)}
@@ -23,7 +22,7 @@ LAWS = {"1/2": (0.5, 0.5), "0.02 to 0.88": (0.02, 0.88), "0.02": (0.02, 0.02)}
 CORRELATION = 0.6
 
 
-def misses(law: str, cells: int, replicates: int, shift: float, pairs: int) -> tuple[float, float]:
+def misses(law: str, cells: int, replicates: int, shift: float, pairs: int) -> list[float]:
     """Return how often the interval misses the difference of two sweeps, unpaired and paired."""
     rng = np.random.default_rng([list(LAWS).index(law), cells, replicates, int(10 * shift)])
     chance = np.linspace(*LAWS[law], cells)
@@ -35,11 +34,7 @@ def misses(law: str, cells: int, replicates: int, shift: float, pairs: int) -> t
     one = common < limits[0]
     two = CORRELATION * common + np.sqrt(1 - CORRELATION**2) * alone < limits[1]
     ends = paired_difference((two & ~one).sum((1, 2)), (one & ~two).sum((1, 2)), replicates * cells)
-    return _missed(low, high, shift), _missed(*ends, shift)
-
-
-def _missed(low: Array, high: Array, shift: float) -> float:
-    return float(np.mean((shift < low - 1e-9) | (shift > high + 1e-9)))
+    return [float(np.mean((shift < low - 1e-9) | (shift > high + 1e-9))) for low, high in ((low, high), ends)]
 
 
 def rows(pairs: int) -> Iterator[list[str]]:

@@ -6,7 +6,6 @@ working set (the inner method that was not kept); then the largest cell, ours al
 
 import resource
 import time
-from dataclasses import replace
 
 import numpy as np
 
@@ -14,20 +13,18 @@ from benchmarks import machine, one_thread, table, written
 from recovery.errors import SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
-from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import Certificate, certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Solution
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import installed_solvers, solve_conic
+from tests.solvers.instances import wide_program
 
 
 def problem(architecture: str, n: int, d: int, noise: float, beta: float | None) -> ExactProgram:
     planted: Planted = NormalizedRelu(k=2) if architecture == "relu_norm" else Linear()
     instance = draw(Setting(n, d, planted=planted, noise=noise), np.random.default_rng(1))
-    return ExactProgram(
-        replace(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), confined=False), instance.y, beta
-    )
+    return wide_program(architecture, instance, beta)
 
 
 def timed(program: ExactProgram, repeats: int) -> tuple[list[float], Solution, Certificate]:

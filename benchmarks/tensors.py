@@ -18,6 +18,10 @@ from recovery.tensors.learner import LearnOptions, learn
 from recovery.tensors.polish import random_starts, search
 from recovery.types import Array
 
+NOTE = """
+Medians of 10 splits, three quarters to learn from; whitened columns; 3 units. Squared test error divided
+by the error of least squares on the columns: 1 is a linear model."""
+
 
 def network(seed: int, d: int, m: int) -> ReluNetwork:
     """Return a planted network with units of length 1."""
@@ -62,12 +66,7 @@ def tables() -> Iterator[list[str]]:
 
 def main() -> None:
     heads = ("table", "units found in splits", "moments", "moments, polished", "random starts, polished", "forest")
-    lines = ["## Tables that users bring", "", *table(heads, tables())]
-    lines += [
-        "",
-        "Medians of 10 splits, three quarters to learn from; whitened columns; 3 units. Squared test error divided",
-    ]
-    lines += ["by the error of least squares on the columns: 1 is a linear model."]
+    lines = ["## Tables that users bring", "", *table(heads, tables()), NOTE]
     written(__file__, [*lines, "", f"One thread, {machine()}"])
 
 

@@ -1,5 +1,6 @@
 """The site: `make docs` builds it into docs/_build/html, with warnings as errors and no outside address."""
 
+from functools import partial
 from typing import Any, NoReturn
 
 from docutils.nodes import SkipNode
@@ -32,19 +33,14 @@ html_context = {"default_mode": "auto"}
 html_math_renderer = "mathml"
 
 
-def _inline(writer: Any, node: Any) -> NoReturn:
-    writer.body.append(convert(node.astext()))
-    raise SkipNode
-
-
-def _display(writer: Any, node: Any) -> NoReturn:
-    writer.body.append(convert(node.astext(), display="block"))
+def _formula(writer: Any, node: Any, display: str = "inline") -> NoReturn:
+    writer.body.append(convert(node.astext(), display=display))
     raise SkipNode
 
 
 def setup(app: Sphinx) -> None:
     """Write formulas as MathML, show configs in the gallery, and link words to the glossary."""
-    app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
+    app.add_html_math_renderer("mathml", (_formula, None), (partial(_formula, display="block"), None))
     app.connect("doctree-read", find_pictures, priority=400)  # before Sphinx collects images
     app.connect("doctree-read", show_configs)
     app.connect("doctree-read", name_terms)

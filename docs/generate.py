@@ -106,8 +106,8 @@ def names_of(cls: type) -> list[str]:
     return [field.name for field in fields_of(cls)]
 
 
-def component(section: str, tag: str, classes: Mapping[str, type], title: str, first: str) -> str:
-    text = f"# {title}\n\n{MADE}\n{first}\n\n"
+def component(page: str, section: str, tag: str, classes: Mapping[str, type], title: str) -> str:
+    text = f"# {title}\n\n{MADE}\n{FIRST[page]}\n\n"
     for name, cls in classes.items():
         rows = list(parameters(section, name, cls, tag))
         text += f"## `{name}`\n\n{described(cls, names_of(cls))[0]}\n\n"
@@ -124,22 +124,6 @@ def architectures() -> str:
         for name, a in ARCHITECTURES.items()
     )
     return f"# Architectures\n\n{MADE}\n{FIRST['architectures']}\n\n" + table(head, rows)
-
-
-def ensembles() -> str:
-    return component("data", "ensemble", ENSEMBLES, "Data ensembles", FIRST["ensembles"])
-
-
-def planted() -> str:
-    return component("planted", "kind", PLANTED, "Planted models", FIRST["planted"])
-
-
-def methods() -> str:
-    return component("method", "kind", METHODS, "Methods", FIRST["methods"])
-
-
-def claims() -> str:
-    return component("claims", "kind", CLAIMS, "Kinds of claims", FIRST["claims"])
 
 
 def columns() -> str:
@@ -197,10 +181,10 @@ def notebook() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "../tutorials/notebook.md": notebook,
     "architectures.md": architectures,
-    "ensembles.md": ensembles,
-    "planted.md": planted,
-    "methods.md": methods,
-    "claims.md": claims,
+    "ensembles.md": partial(component, "ensembles", "data", "ensemble", ENSEMBLES, "Data ensembles"),
+    "planted.md": partial(component, "planted", "planted", "kind", PLANTED, "Planted models"),
+    "methods.md": partial(component, "methods", "method", "kind", METHODS, "Methods"),
+    "claims.md": partial(component, "claims", "claims", "kind", CLAIMS, "Kinds of claims"),
     "columns.md": columns,
     "figures.md": figures,
     **{f"{page}.md": partial(api.filled, page) for page in ("commands", "python", "instances", "programs")},
