@@ -22,8 +22,6 @@ from recovery.store.folder import Folder
 from recovery.store.row_schema import row_schema
 from recovery.theory import CURVES
 
-EMPTY = {"verdict": None, "certificate": None, "error_type": None, "error_message": None}
-
 
 def wendel_rows(
     n: Any = range(10, 101, 10), d: Any = range(5, 31, 5), replicates: int = 5, seed: int = 0, **axes: Any

@@ -122,12 +122,6 @@ def test_orders_of_numbers(planted: pd.DataFrame, claim: dict[str, Any], verdict
         assert judge(few, NUMBERS | claim).verdict == "inconclusive"
 
 
-def test_two_samples_of_one_law_have_no_order() -> None:
-    again = wendel_rows(n=range(10, 201, 10), d=range(10, 41, 10), replicates=10, planted=["a", "b"], seed=8)
-    assert judge(again, ORDER | {"values": ["a", "b"]}).verdict == "inconclusive"
-    assert judge(again, ORDER | {"values": ["b", "a"]}).verdict == "inconclusive"
-
-
 def test_an_order_that_turns_at_one_size_is_contradicted(planted: pd.DataFrame) -> None:
     turned = planted.copy()
     for name, value in (("soon", False), ("middle", True)):

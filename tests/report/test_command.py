@@ -167,15 +167,8 @@ def test_a_picture_with_claims_is_not_written_into_the_folder(tmp_path: Path) ->
     assert "0.9" in (tmp_path / "page.tex").read_text()
 
 
-@pytest.fixture
-def quoted(tmp_path: Path) -> Path:
-    return store(
-        fail(wendel_rows(seed=1), slice(0, 4)), tmp_path / "drawn", title='A "quoted": title', source="P1 Figure 6"
-    )
-
-
-def test_notebook_reads_plots_and_tabulates(quoted: Path) -> None:
-    grid = recovery.read(quoted)
+def test_notebook_reads_plots_and_tabulates(tmp_path: Path) -> None:
+    grid = recovery.read(store(fail(wendel_rows(seed=1), slice(0, 4)), tmp_path / "drawn"))
     assert grid._repr_png_().startswith(b"\x89PNG")
     assert len(grid.cells()) == len(grid.frame.groupby(["n", "d"]))
     cells = grid.cells()

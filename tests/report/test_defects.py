@@ -255,30 +255,6 @@ def test_a_threshold_is_never_negative() -> None:
     assert "n/d = -" not in text_of(analysis.diagram)
 
 
-def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_is() -> None:
-    rows = wendel_rows(n=[20, 40, 60, 80], d=[10, 20], replicates=20)
-    chance = rows["d"].map({10: 0.0, 20: -0.5}) + rows["n"].map({20: 0.45, 40: 0.55, 60: 0.45, 80: 0.55})
-    chance = np.where(rows["d"] == 20, rows["n"].map({20: 0.0, 40: 0.1, 60: 0.3, 80: 0.6}), chance)
-    rows["recovered"] = pd.array(rows["replicate"] < 20 * chance, dtype="boolean")
-    analysis = analysed(rows, report={"x": "n", "y": "d"})
-    flat, rising = (size.along_x for size in analysis.pooled[0].slices)
-    assert np.isfinite(rising.estimate)
-    assert not np.isfinite([flat.low, flat.high]).any()
-    assert np.isfinite([rising.low, rising.high]).any()
-    ax = drawn(analysis).axes[0]
-    (marks,) = [line for line in ax.lines if line.get_marker() == "o"]
-    assert np.asarray(marks.get_ydata()).tolist() == [20]
-
-
-def test_where_success_rises_and_falls_the_crossings_are_drawn_without_an_interval() -> None:
-    rows = wendel_rows(n=range(10, 121, 10), d=[10, 20], replicates=20)
-    rows.loc[rows["d"] == 10, "recovered"] = rows["n"].between(40, 80)
-    ax = drawn(analysed(rows, report={"x": "n", "y": "d", "figure": "map"})).axes[0]
-    ((diamonds,), (circles,)) = ([line for line in ax.lines if line.get_marker() == marker] for marker in "do")
-    assert np.asarray(diamonds.get_data()).tolist() == [[35, 85], [10, 10]]
-    assert np.asarray(circles.get_ydata()).tolist() == [20]
-
-
 @pytest.mark.parametrize(("n", "seed"), [(2, 0), (5, 1), (7, 2)])
 def test_the_recorded_network_fits_its_labels(n: int, seed: int) -> None:
     instance = draw(Setting(n, 2, patterns=Patterns(kind="exhaustive")), np.random.default_rng(seed))

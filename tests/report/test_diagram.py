@@ -49,14 +49,6 @@ def test_status_decides_even_if_a_failed_row_carries_a_value() -> None:
     assert (cell["yes"], cell["no"], cell["failed"]) == (2, 0, 1)
 
 
-def test_planned_rows_that_are_not_stored_are_missing() -> None:
-    rows = wendel_rows(replicates=5)
-    partial = rows.drop(index=[0, 1, 2])
-    diagram = Diagram.of(grid(partial, trials=len(rows), replicates=5))
-    assert diagram.totals["missing"] == 3
-    assert diagram.table["missing"].max() == 3
-
-
 def test_cells_without_trials_are_blank_and_counted() -> None:
     rows = wendel_rows()
     partial = rows[~((rows["n"] == 10) & (rows["d"] == 5))]

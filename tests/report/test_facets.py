@@ -1,21 +1,18 @@
 """Panels in rows and columns, and several quantities side by side."""
 
 import re
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from rich.console import Console
 
 from recovery.api import Results
 from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure
-from recovery.report.texts.terminal import maps
 from recovery.store import read
 from tests.invoke import refused, said
 
@@ -107,11 +104,6 @@ def _texts(svg: str) -> list[str]:
 
 def test_the_same_value_twice_is_one() -> None:
     assert Diagram.of(grid(small()), ["recovered", "recovered"]).beside == ()
-
-
-def test_the_terminal_shows_a_map_for_each_value() -> None:
-    lines = maps(Diagram.of(grid(small()), THREE), Console(file=StringIO(), width=100))
-    assert sum("no known value" in line.plain for line in lines) == 3
 
 
 def test_ratios_of_a_number_are_refused() -> None:

@@ -27,9 +27,9 @@ CLAIM = {
 MEANS = {("gaussian", 0.0): 1.0, ("gaussian", 0.5): 2.0, ("haar", 0.0): 3.0, ("haar", 0.5): 4.0}
 
 
-def rows(shift=0.0, replicates=5):
+def rows(shift=0.0, replicates=5, n=(10,)):
     """Trials at the claimed mean + (-0.2, -0.1, 0, 0.1, 0.2): with five per cell the standard error is 0.1/sqrt(2)."""
-    drawn = wendel_rows(n=[10], d=[5], replicates=replicates, noise=[0.0, 0.5], ensemble=["gaussian", "haar"])
+    drawn = wendel_rows(n=n, d=[5], replicates=replicates, noise=[0.0, 0.5], ensemble=["gaussian", "haar"])
     drawn["max_deviation"] = [MEANS[e, s] for e, s in zip(drawn["ensemble"], drawn["noise"], strict=True)]
     drawn["max_deviation"] += shift + 0.1 * (drawn["replicate"] % 5 - 2)
     return drawn
@@ -48,18 +48,19 @@ def test_means_errors_and_scores():
 
 
 def test_a_table_of_some_rows_has_their_means():
-    both = wendel_rows(n=[10, 20], d=[5], replicates=5, noise=[0.0, 0.5], ensemble=["gaussian", "haar"])
-    means = [MEANS[e, s] for e, s in zip(both["ensemble"], both["noise"], strict=True)]
-    both["max_deviation"] = 0.1 * both["n"] + means
+    both = rows(n=(10, 20))
+    both["max_deviation"] += 0.1 * both["n"]
     for n in (10, 20):
         (table,) = claimed_tables(analysis(both, {**CLAIM, "where": {"n": n}}).diagram)
         np.testing.assert_allclose(table.mean, 0.1 * n + np.array([[1.0, 2.0], [3.0, 4.0]]))
         assert (table.count == 5).all()
 
 
-def test_rows_may_have_different_stated_errors():
-    far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}, "errors": {"haar": 0.5}}
-    assert analysis(rows(replicates=30), far).claims[0].verdict == "supported"
+def test_rows_may_have_different_stated_errors_and_a_far_number_is_marked():
+    far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}}
+    assert analysis(rows(replicates=30), {**far, "errors": {"haar": 0.5}}).claims[0].verdict == "supported"
+    (table,) = claimed_tables(analysis(rows(), far).diagram)
+    assert mean_rows(table)[1]["noise = 0.5"] == "4.00 +- 0.07 (5, -8.2!)"
 
 
 def test_failed_and_missing_trials_do_not_enter_means():
@@ -93,12 +94,6 @@ def test_text_and_latex_say_the_same():
     latex = as_latex([found])
     assert re.search(r"gaussian +& 1.00 \$\\pm\$ 0.07 \(1, \+0.0\) +& 2.00 \$\\pm\$ 0.07", latex)
     assert re.search(r"haar +3.00 \+- 0.07 \(3, \+0.0\)", text_of(found))
-
-
-def test_a_far_number_is_marked():
-    far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}}
-    (table,) = claimed_tables(analysis(rows(), far).diagram)
-    assert mean_rows(table)[1]["noise = 0.5"] == "4.00 +- 0.07 (5, -8.2!)"
 
 
 @pytest.mark.parametrize(

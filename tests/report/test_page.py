@@ -343,14 +343,6 @@ def test_many_panels_are_drawn_twelve_at_a_time(browser: Any, tmp_path: Path) ->
         assert "(a) e00" not in words
 
 
-def test_a_value_that_a_method_does_not_measure_says_so(browser: Any, tmp_path: Path) -> None:
-    rows = wendel_rows(method=["min_norm", "limit"])
-    rows.loc[rows["method"] == "limit", ["recovered", "verdict", "certificate"]] = None
-    for opened in visit(browser, page_of(rows), tmp_path / "silent.html"):
-        words = [word for word, *_ in opened.execute_script(TEXTS)[0]]
-        assert words.count("not measured") == 1
-
-
 def test_a_fine_grid_is_a_picture_without_a_chart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LARGE", 50)
     text = page_of(wendel_rows())

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from coloraide import Color
 from hypothesis import given, strategies as st
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
@@ -263,17 +262,3 @@ def test_panels_that_nothing_measured_are_drawn_and_say_so() -> None:
         assert first.get_title(loc="left").startswith("(a) ")
         (view,) = Chart(analysis, figure).views(every=False)
         assert ["not measured" in str(panel) for panel in view["spec"]["concat"]] == [True, False]
-
-
-def test_an_interval_without_an_end_is_a_short_arrow() -> None:
-    rows = wendel_rows(n=range(10, 401, 10), d=[5, 10, 20, 40], replicates=2)
-    rows.loc[(rows["d"] == 20) & (rows["n"] > 60) & (rows["replicate"] == 0), "recovered"] = False
-    analysis = analysed(rows)
-    intervals = [one.interval for one in analysis.slices[0] if one.interval.known]
-    assert any(np.isinf([one.low, one.high]).any() for one in intervals)
-    (ax,) = drawn(analysis).axes[:1]
-    bars = [part.get_segments() for part in ax.collections if isinstance(part, LineCollection)]
-    lengths = [abs(segment[1, 0] - segment[0, 0]) for segments in bars for segment in segments if len(segment) == 2]
-    finite = [one.high - one.low for one in intervals if np.isfinite([one.low, one.high]).all()]
-    assert lengths
-    assert max(lengths) <= max(0.2 * 400, *finite)

@@ -1,10 +1,7 @@
 import csv
 import json
 import re
-import subprocess
-import sys
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -144,12 +141,6 @@ def test_distances_state_the_limits_of_their_log_scale() -> None:
     words = [re.sub(r"<[^>]+>|\s", "", text) for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, flags=re.DOTALL)]
     assert "medianabsolutedistance,logscale" in words
     assert {"10\N{MINUS SIGN}6", "10\N{MINUS SIGN}4", "0.01", "1"} <= set(words)
-
-
-@pytest.mark.deep
-def test_pyplot_is_left_alone(tmp_path: Path) -> None:
-    program = "import sys, recovery.report.figures; sys.exit('matplotlib.pyplot' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path).returncode == 0
 
 
 def test_a_log_scale_spans_eight_decades_and_says_that_values_lie_below() -> None:

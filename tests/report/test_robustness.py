@@ -14,7 +14,7 @@ from recovery.report.figures import render
 from recovery.report.figures.map import MAP
 from recovery.report.page import report_page
 from recovery.report.statistics import exact_interval
-from recovery.report.texts.tables import as_csv, as_json, cell_table
+from recovery.report.texts.tables import as_csv, as_json
 from recovery.store import Grid
 
 from .grids import analysed, fail, grid, leave_undecided, text_of, wendel_rows
@@ -130,16 +130,6 @@ def test_the_interval_of_a_proportion_is_scipys() -> None:
         low, high = exact_interval([yes], [no])
         assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert np.isnan(exact_interval([0], [0])).all()
-
-
-def test_a_cell_has_the_interval_of_a_proportion(unequal: Grid) -> None:
-    diagram = Diagram.of(unequal)
-    table = cell_table(diagram, [diagram.quantity])
-    assert sorted(table["trials"].unique()) == [4, 2000]
-    low, _ = exact_interval(table["recovered_yes"], table["recovered_no"])
-    np.testing.assert_allclose(table["recovered_low"], low)
-    widths = (table["recovered_high"] - table["recovered_low"])[(table["n"] == 2 * table["d"])]
-    assert widths.max() < 0.05
 
 
 def test_every_renderer_reports_how_trials_were_placed(unequal: Grid) -> None:

@@ -10,13 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
 
 import recovery
 from recovery.extras.compare import compare_grids
-from recovery.report.diagram import summary, unknown
-from recovery.report.statistics import exact_interval
-from recovery.theory.wendel import wendel
+from recovery.report.diagram import summary
 from tests.invoke import recover, said
 
 from .grids import analysed, fail, grid, judge, leave_undecided, wendel_rows
@@ -214,23 +211,6 @@ def test_a_median_has_the_bounds_that_unmeasured_values_leave() -> None:
     cell = analysed(rows, "absolute_distance").diagram.table.iloc[0]
     assert np.isnan(cell["value"])
     assert (cell["count"], cell["undecided"], cell["unmeasured"]) == (2, 0, 3)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
-def test_intervals_hold_the_truth_where_failures_do_not_measure_the_value(share: float) -> None:
-    """Wendel's law: the event has probability 1/2 at n = 2d. No interval misses its truth more often than it may."""
-    missed, count, thresholds, seeds = 0, 0, 0, 15
-    for seed in range(seeds):
-        found = analysed(hiding(wendel_rows(n=[14, 18, 22, 26], d=[10], replicates=20, seed=seed), share), EVENT)
-        table = found.diagram.table
-        low, high = exact_interval(table["yes"], table["no"], unknown(table))
-        truth = 1 - wendel(table["n"].to_numpy(), 10)
-        missed, count = missed + int(((truth < low) | (truth > high)).sum()), count + len(table)
-        (one,) = found.pooled
-        thresholds += not one.interval.low <= 2.0 <= one.interval.high
-    assert missed <= binom.ppf(0.999, count, 0.05)
-    assert thresholds <= binom.ppf(0.999, seeds, 0.05)
 
 
 @pytest.mark.parametrize("value", ["test_distance<=0.1", "max_deviation<=0.5"])
