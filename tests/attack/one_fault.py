@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,7 @@ class Scenario:
     files that it leaves in the folder. status: of a run without a fault; 1 where a rule is not met.
     """
 
-    prepare: Callable[[Path], None]
+    prepare: Callable[[Path], object]
     arguments: Sequence[str]
     written: Sequence[str] = ()
     status: int = 0
@@ -86,24 +87,14 @@ THREADS = ("--jobs", "1", "--backend", "threading", "--quiet")
 
 def _training(folder: Path, shards: Sequence[int] = (), of: int = 4, **fields: object) -> Path:
     """Write a config of a small training with records, and store these shards of its trials."""
-    content = {"architecture": "relu", "method": TRAIN, "replicates": 2, "n": 8, "axes": {"n": [6, 8], "d": [2, 3]}}
-    del content["n"]
+    content = {"architecture": "relu", "method": TRAIN, "replicates": 2, "axes": {"n": [6, 8], "d": [2, 3]}}
     config = write_config(folder, **{**content, **fields})  # type: ignore[arg-type]
     for shard in shards:
         sweep(config, folder / "out", backend="threading", shard=(shard, of))
     return config
 
 
-def _fresh(folder: Path) -> None:
-    _training(folder)
-
-
-def _resumed(folder: Path) -> None:
-    _training(folder, (1, 2, 3))
-
-
-def _whole(folder: Path) -> None:
-    _training(folder, (1, 2, 3, 4))
+_whole = partial(_training, shards=(1, 2, 3, 4))
 
 
 def _damaged(folder: Path) -> None:
@@ -154,8 +145,8 @@ def _edited(folder: Path) -> None:
 OWN = [{"kind": "way_method:Own"}, TRAIN]
 SWEEP = ("sweep", "fake.yaml", "--out", "out")
 SCENARIOS: dict[str, Scenario] = {
-    "fresh": Scenario(_fresh, [*SWEEP, *THREADS]),
-    "resumed": Scenario(_resumed, [*SWEEP, *THREADS]),
+    "fresh": Scenario(_training, [*SWEEP, *THREADS]),
+    "resumed": Scenario(partial(_training, shards=(1, 2, 3)), [*SWEEP, *THREADS]),
     "damaged": Scenario(_damaged, [*SWEEP, *THREADS]),
     "grown": Scenario(_grown, [*SWEEP, *THREADS]),
     "rounds": Scenario(_rounds, [*SWEEP, *THREADS], status=1),

@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import recovery
-from recovery.cli.main import main
 from recovery.store import read
+from tests.invoke import said
 from tests.own_method import COST, write_method
 from tests.runner.sweeps import rows, write_config
 from tests.suites import first
@@ -77,7 +76,6 @@ def test_own_code_is_imported_by_no_process_that_stores_rows(tmp_path: Path, mon
         *(["sweep", config, "--out", "out", "--set", "replicates=5"], ["verify", "out", "--trust"]),
         ["replay", "out", trial, "--trust", "--save", "x.npz"],
     ):
-        result = CliRunner().invoke(main, [str(word) for word in command])
-        assert result.exit_code == 0, (command, result.output)
+        said(*command)
     assert "border_things" not in sys.modules
     assert str(os.getpid()) not in (tmp_path / "border_things.py.pids").read_text().split()

@@ -104,22 +104,17 @@ def test_a_changed_number_does_not_pass_the_check(
 ) -> None:
     noisy = [one for one in certified if one.program.has_cones and one.instance.setting.noise > 0]
     one = next(one for one in noisy if one.program.interpolates is interpolates)
-    one.save(tmp_path / "trial.npz")
-    with np.load(tmp_path / "trial.npz") as file:
-        arrays: dict[str, Any] = {key: file[key].copy() for key in file.files}
-    place = np.unravel_index(np.argmax(np.abs(arrays[name])), arrays[name].shape)
+    values = np.array(one.arrays()[name])
+    place = np.unravel_index(np.argmax(np.abs(values)), values.shape)
     # A penalised objective changes with the square of a change of optimal weights, and with no residual to miss.
-    arrays[name][place] *= 1 + (1e-3 if name == "V" and not interpolates else 1e-6)
-    np.savez(tmp_path / "trial.npz", **arrays)
-    assert not checked(tmp_path / "trial.npz", monkeypatch)
+    values[place] *= 1 + (1e-3 if name == "V" and not interpolates else 1e-6)
+    assert not checked(edited(one, tmp_path / "trial.npz", **{name: values}), monkeypatch)
 
 
 def edited(one: TrialCertificate, path: Path, **changes: Any) -> Path:
-    """Save the arrays of a certificate with changes, and numbers stated anew as the check itself computes them."""
+    """Save the arrays of a certificate with changes, beside the program that checks them."""
     one.save(path)
-    with np.load(path) as file:
-        arrays: dict[str, Any] = {key: file[key].copy() for key in file.files}
-    np.savez(path, **{**arrays, **changes})
+    np.savez(path, **{**one.arrays(), **changes})
     return path
 
 
@@ -144,28 +139,19 @@ def test_an_edit_with_all_numbers_restated_does_not_pass(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    recovered = next(
-        one for one in certified if one.row["verdict"] == "recovered" and one.instance.setting.patterns.kind != "all"
-    )
-    optimum = next(one for one in certified if one.row["verdict"] is None)
-    one = optimum if edit == "weights" else recovered
-    if edit == "verdict":
-        one = next(
-            o for o in certified if o.row["verdict"] == "not_optimal" and o.instance.setting.patterns.kind != "all"
-        )
+    wanted = {"weights": None, "verdict": "not_optimal"}.get(edit, "recovered")
+    sampled = [one for one in certified if one.instance.setting.patterns.kind != "all"]
+    one = next(one for one in sampled if one.row["verdict"] == wanted)
     arrays = one.arrays()
-    changes: dict[str, Any] = {}
-    if edit == "weights":
-        changes = {"V": arrays["V"] / 2, "weights": arrays["weights"] / 2}
-    elif edit == "verdict":
-        changes = {"verdict": np.array("recovered")}
-    elif edit == "dual":
-        changes = {"lam": arrays["lam"] * 0.9}
-    else:
-        changes = {"y": arrays["y"] + np.eye(len(arrays["y"]))[0]}
-        if edit == "scales":
-            changes["scales"] = np.array([1e300, *np.ones(len(arrays["y"]) - 1)])
-    path = edited(one, tmp_path / "trial.npz", **changes)
+    labels = arrays["y"] + np.eye(len(arrays["y"]))[0]
+    changes = {
+        "weights": {"V": arrays["V"] / 2, "weights": arrays["weights"] / 2},
+        "verdict": {"verdict": np.array("recovered")},
+        "dual": {"lam": arrays["lam"] * 0.9},
+        "labels": {"y": labels},
+        "scales": {"y": labels, "scales": np.array([1e300, *np.ones(len(labels) - 1)])},
+    }
+    path = edited(one, tmp_path / "trial.npz", **changes[edit])
     restated(path, monkeypatch, capsys)
     assert not checked(path, monkeypatch)
     assert "differs" not in capsys.readouterr().out

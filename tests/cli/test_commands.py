@@ -90,6 +90,7 @@ LIGHT = {
     "status": (["status", "grid"], {"pandas", "matplotlib", "altair", "numba", "cvxpy", "joblib", "scipy.special"}),
     "csv": (["report", "grid", "--format", "csv"], {"matplotlib", "altair", "numba", "cvxpy", "rich.console"}),
     "map": (["report", "grid", "--format", "terminal"], {"matplotlib", "altair", "numba", "cvxpy", "scipy.stats"}),
+    "png": (["report", "grid", "--format", "png"], {"matplotlib.pyplot", "altair", "numba", "cvxpy"}),
 }
 """How a command is called, and what takes long to import and must not be."""
 

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from recovery.store import read
@@ -63,10 +61,6 @@ def test_nothing_in_the_current_folder_is_run_and_nothing_outside_is_written(
     (outside / "given").mkdir(parents=True)
     (outside / "fake-recovered.png").write_text("mine")
     (here / "report").symlink_to(outside)
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.standard_normal((40, 3)), columns=["a", "b", "y"])
-    table.to_csv(tmp_path / "table.csv", index=False)
-    table[["a", "b"]][:12].to_csv(tmp_path / "matrix.csv", index=False)
     watch = tmp_path / "watch"
     watch.mkdir()
     baits = {*(f"{name}.py" for name in MODULES), *SETTINGS}

@@ -93,8 +93,7 @@ def test_a_name_that_leads_elsewhere_is_refused(out: Path, name: Any) -> None:
     for part in list_parts(out / "trials"):
         part.unlink()
     content = Folder(out).load()
-    Folder(out).update({**content, "name": name})
-    Folder(out).update({**content, "config": {**content["config"], "name": name}})
+    Folder(out).update({**content, "name": name, "config": {**content["config"], "name": name}})
     assert recover("report", out).exit_code == 2
 
 
@@ -235,30 +234,19 @@ def test_commands_to_be_pasted_are_quoted(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", ["file", "folder"])
-@pytest.mark.parametrize(
-    ("command", "written"),
-    [(["report", "{}"], "report/fake-holds.png"), (["report", "{}", "--format", "html"], "report/fake-holds.html")],
-)
-def test_no_link_in_a_folder_is_followed(
-    out: Path, tmp_path: Path, command: list[str], written: str, link: str
-) -> None:
+@pytest.mark.parametrize("kind", ["png", "html"])
+def test_no_link_in_a_folder_is_followed(out: Path, tmp_path: Path, kind: str, link: str) -> None:
     """A folder may be somebody else's: its links must not make a report overwrite other files."""
-    victim = tmp_path / "victim"
+    victim, place = tmp_path / "victim", out / "report" / f"fake-holds.{kind}"
     victim.mkdir()
-    (victim / Path(written).name).write_text("mine")
-    place = out / written
+    (victim / place.name).write_text("mine")
     if link == "file":
-        place.parent.mkdir(exist_ok=True)
+        place.parent.mkdir()
         place.symlink_to(victim / place.name)
-    elif place.parent != out:
-        place.parent.symlink_to(victim)
-    result = recover(*[word.format(out) for word in command])
-    assert [path.read_text() for path in victim.iterdir()] == ["mine"]
-    if place.is_symlink() or place.parent.is_symlink():
-        assert result.exit_code == 2
-        assert "symbolic link" in result.output
     else:
-        assert result.exit_code == 0
+        place.parent.symlink_to(victim)
+    assert "symbolic link" in refused("report", out, "--format", kind)
+    assert [path.read_text() for path in victim.iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("name", ["trials", "rounds", "damaged", "slurm"])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pandas.testing import assert_frame_equal
 
 from recovery.errors import StoreError
 from recovery.extras.merging import merge_folders
@@ -13,13 +14,8 @@ from recovery.store.folder import Folder
 from recovery.store.grid import read_records
 from recovery.store.parts import list_parts, write_atomically
 from tests.invoke import recover, refused, said
-from tests.runner.sweeps import TIMES, sweep, write_config
+from tests.runner.sweeps import rows, sweep, write_config
 from tests.store.rows import statuses
-
-
-def measured(out: Path) -> list[dict[str, object]]:
-    frame = read(out).frame.drop(columns=list(TIMES)).sort_values("trial_id")
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -41,7 +37,7 @@ def test_two_shards_are_the_sweep_that_one_run_gives(tmp_path: Path, shards: lis
     whole, *shares = shards
     before = [bytes_of(share) for share in shares]
     assert "24 of 24 trials stored, 0 missing" in said("merge", *shares, "--out", tmp_path / "out")
-    assert measured(tmp_path / "out") == measured(whole)
+    assert_frame_equal(rows(tmp_path / "out"), rows(whole))
     records, expected = read_records(tmp_path / "out"), read_records(whole)
     assert len(expected) == 24
     assert records.keys() == expected.keys()
@@ -55,7 +51,7 @@ def test_two_shards_are_the_sweep_that_one_run_gives(tmp_path: Path, shards: lis
 def test_a_merge_into_one_of_its_folders_and_one_that_is_repeated_add_nothing_twice(shards: list[Path]) -> None:
     whole, first, second = shards
     merge_folders([first, second, second], first)
-    assert measured(first) == measured(whole)
+    assert_frame_equal(rows(first), rows(whole))
     stored = bytes_of(first)
     assert list(merge_folders([second], first)) == [second]
     assert bytes_of(first) == stored
@@ -86,10 +82,10 @@ def test_a_shard_whose_config_lies_elsewhere_is_merged_and_one_of_more_replicate
         sweep(write_config(tmp_path / name, method=method, **fields), tmp_path / name / "out", shard=(2, 2))  # type: ignore[arg-type]
     done = recover("merge", first, tmp_path / "elsewhere" / "out", "--out", tmp_path / "merged")
     assert "24 of 24 trials stored, 0 missing" in done.stdout
-    assert measured(tmp_path / "merged") == measured(whole)
+    assert_frame_equal(rows(tmp_path / "merged"), rows(whole))
     refusal = refused("merge", first, tmp_path / "larger" / "out", "--out", tmp_path / "merged")
     assert "replicates: 4 -> 6" in refusal
-    assert measured(tmp_path / "merged") == measured(whole)
+    assert_frame_equal(rows(tmp_path / "merged"), rows(whole))
 
 
 def test_damage_and_what_is_no_sweep_are_refused_by_name(tmp_path: Path, shards: list[Path]) -> None:
@@ -121,10 +117,10 @@ def test_a_merge_that_ends_after_any_write_goes_on(
             merge_folders(shares, tmp_path / "out")
         except KeyboardInterrupt:
             assert left == [0]
-    rows, records = statuses(Folder(tmp_path / "out")), read_records(tmp_path / "out")
-    assert rows.keys() <= records.keys()
+    found, records = statuses(Folder(tmp_path / "out")), read_records(tmp_path / "out")
+    assert found.keys() <= records.keys()
     merge_folders(shares, tmp_path / "out")
-    assert measured(tmp_path / "out") == measured(whole)
+    assert_frame_equal(rows(tmp_path / "out"), rows(whole))
     assert read_records(tmp_path / "out").keys() == read_records(whole).keys()
 
 
@@ -145,4 +141,4 @@ def test_an_ok_row_replaces_a_failed_one_and_is_not_replaced(tmp_path: Path, sha
         out = tmp_path / order[0].name / "out"
         merge_folders(order, out)
         assert set(statuses(Folder(out)).values()) == {"ok"}
-        assert measured(out) == measured(shards[0])
+        assert_frame_equal(rows(out), rows(shards[0]))

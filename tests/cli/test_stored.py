@@ -100,16 +100,6 @@ def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) ->
         assert str(saved["trial_id"]) == trial.id
 
 
-def test_an_unknown_trial_is_a_message(out: Path) -> None:
-    assert "no trial id starts with 'zzz'" in refused("replay", "--trust", out, "zzz")
-
-
-def test_verify_names_a_damaged_part(out: Path) -> None:
-    path = list_parts(out / "trials")[0]
-    path.write_bytes(path.read_bytes()[:-5])
-    assert path.name in refused("verify", "--trust", out)
-
-
 @pytest.fixture(name="noiseless")
 def noiseless_sweep(tmp_path: Path) -> Path:
     out = tmp_path / "noiseless"

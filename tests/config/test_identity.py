@@ -16,7 +16,7 @@ from recovery.config.tree import canonical_json
 from recovery.instances.draw import draw
 from recovery.runner.trial import _seed, streams
 
-from .sweeps import BASE, ids, load_fields
+from .sweeps import ids, load_fields, write
 
 NAMES = ("data", "planted", "noise", "patterns", "test", "training")
 
@@ -167,29 +167,26 @@ def test_the_same_replicate_meets_the_same_instance_under_more_noise() -> None:
     assert np.allclose(loud.y - loud.signal, 2 * (quiet.y - quiet.signal))
 
 
-def write(folder: Path, matrix: np.ndarray[Any, Any], name: str = "x.npy") -> Path:
+def of_file(folder: Path, matrix: np.ndarray[Any, Any], name: str = "x.npy") -> Path:
     np.save(folder / name, matrix)
-    config = folder / "config.yaml"
-    fields = {**BASE, "data": {"ensemble": "file", "path": name}}
-    config.write_text(json.dumps(fields), encoding="utf-8")
-    return config
+    return write(folder / "config.yaml", data={"ensemble": "file", "path": name})
 
 
 def test_a_data_file_is_known_by_its_content(tmp_path: Path) -> None:
     X = np.arange(24.0).reshape(8, 3)
-    first = load(write(tmp_path, X))
-    assert ids(load(write(tmp_path, X, "copy.npy"))) == ids(first)
-    assert not ids(load(write(tmp_path, X + 1))) & ids(first)
+    first = load(of_file(tmp_path, X))
+    assert ids(load(of_file(tmp_path, X, "copy.npy"))) == ids(first)
+    assert not ids(load(of_file(tmp_path, X + 1))) & ids(first)
 
 
 def test_a_stored_document_finds_its_data_file_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep = load(write(tmp_path, np.ones((8, 3))))
+    sweep = load(of_file(tmp_path, np.ones((8, 3))))
     monkeypatch.chdir(Path(__file__).parent)
     assert ids(from_document(sweep.document)) == ids(sweep)
 
 
 def test_a_stored_document_refuses_an_edited_data_file(tmp_path: Path) -> None:
-    sweep = load(write(tmp_path, np.ones((8, 3))))
+    sweep = load(of_file(tmp_path, np.ones((8, 3))))
     document = {**sweep.document, "files": dict.fromkeys(sweep.document["files"], "0" * 64)}
     with pytest.raises(ConfigError, match="the file changed"):
         from_document(document, checked=True).trials()

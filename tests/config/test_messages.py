@@ -2,22 +2,20 @@
 
 import contextlib
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings, strategies as st
 
-from recovery.cli.main import main
 from recovery.config import ConfigError, load
 from recovery.config.axes import all_paths
 from recovery.config.claims import CLAIMS
 from recovery.config.components import COMPONENTS
 from recovery.config.header import HEADER
 from recovery.config.reader import read_text
+from tests.invoke import recover
 
 from .sweeps import BASE, load_fields
 
@@ -46,7 +44,7 @@ def refused(folder: Path, text: str | bytes, *options: str) -> str:
     config = folder / "config.yaml"
     config.write_bytes(text if isinstance(text, bytes) else text.encode())
     before = sorted(folder.rglob("*"))
-    result: Result = CliRunner().invoke(main, ["sweep", "config.yaml", *options])
+    result = recover("sweep", "config.yaml", *options)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert sorted(folder.rglob("*")) == before
@@ -354,12 +352,3 @@ def test_any_fields(fields: dict[str, Any], axes: Any) -> None:
 def test_any_override(option: str) -> None:
     with contextlib.suppress(ConfigError):
         load_fields(option, axes={"n": [4, 8], "planted": [{"kind": "linear"}]})
-
-
-@settings(max_examples=100)
-@given(content=st.one_of(st.binary(), st.text("{}[]:,-&*!|>%@'\"# \n\tab1.", max_size=60).map(str.encode)))
-def test_any_bytes(content: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(ConfigError):
-        path = Path(folder) / "config.yaml"
-        path.write_bytes(content)
-        load(path)

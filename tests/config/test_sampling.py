@@ -63,7 +63,6 @@ axes:
         ("rule", "ruel", [":7:37: sampling.ruel: unknown key", "did you mean 'rule'?"]),
         ("rule: threshold +-9", "rule: decided", [": claims: found no threshold; allowed with --until decided"]),
         ("n: [4, 8]", "n: [4]", [": report.x: found a threshold along n, which has one value here; allowed with"]),
-        ("axes:\n  n: [4, 8]", "n: 4\naxes:", [": report.x: found a threshold along n, which has one value"]),
         ("axes", "report: {x: noise}\naxes", [":8:13: report.x: found a threshold along noise, which has one value"]),
         ("axes:", "report: {x: lasso}\naxes:\n  data.ensemble: [gaussian, haar]", [":8:13: report.x: found 'lasso'"]),
         (

@@ -1,6 +1,5 @@
 """A user's own ensemble and method, named in YAML."""
 
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from recovery.errors import ParameterError
 from recovery.runner.trial import draw_instance, measure
 from recovery.user import fingerprint
 
-from .sweeps import BASE, ids, load_fields
+from .sweeps import ids, load_fields, write
 
 MODULE = '''
 from dataclasses import dataclass
@@ -138,9 +137,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def own(folder: Path, **fields: Any) -> Sweep:
-    config = folder / "config.yaml"
-    config.write_text(json.dumps({key: value for key, value in {**BASE, **fields}.items() if value is not None}))
-    return load(config)
+    return load(write(folder / "config.yaml", **fields))
 
 
 def test_an_ensemble_beside_the_config_is_drawn_with_its_parameters(folder: Path) -> None:
@@ -151,7 +148,11 @@ def test_an_ensemble_beside_the_config_is_drawn_with_its_parameters(folder: Path
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("flat", r"shape \(20,\); expected \(\d+, 2\)"), ("holed", "1 NaN or infinite")]
+    ("name", "message"),
+    [
+        ("flat", r"ensemble .*flat returned an array of shape \(20,\); expected \(\d+, 2\)"),
+        ("holed", "ensemble .*holed returned 1 NaN or infinite of 20 numbers"),
+    ],
 )
 def test_what_an_ensemble_must_not_return_is_a_row_that_says_so(folder: Path, name: str, message: str) -> None:
     (trial, *_) = own(folder, n=10, d=2, data={"ensemble": f"own_things:{name}"}).trials()

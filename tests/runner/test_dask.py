@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from recovery.errors import ParameterError
 
 from .kills import start, stored_ids
-from .sweeps import rows, sweep, write_config
+from .sweeps import assert_undisturbed, sweep, write_config
 
 TRIALS = 360
 LOST = "run the same command to continue"
@@ -66,8 +65,7 @@ def test_a_cluster_that_loses(
     assert (LOST in stderr) == (status == 75), stderr
     assert stored.keys() <= stored_ids(out).keys(), "a stored row was lost"
     assert sweep(config, out, jobs=2).stored == {"ok": TRIALS}
-    sweep(config, tmp_path / "plain", jobs=4, backend="threading")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+    assert_undisturbed(config, out, jobs=4, backend="threading")
 
 
 @pytest.mark.deep

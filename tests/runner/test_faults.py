@@ -1,6 +1,6 @@
 """Full disks, folders that cannot be written, clocks that jump.
 
-Kills are in test_independence, dead workers in test_pool, damaged parts in test_sweep and store/test_parts.
+Kills are in test_independence, dead workers in test_pool, damaged parts in attack/test_bytes and store/test_parts.
 """
 
 import errno

@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from recovery.config import Trial, load
-from recovery.runner.engine import Engine
-from recovery.runner.forecast import forecast, time_some
-from recovery.runner.plan import plan
+from recovery.runner.forecast import time_some
 from recovery.runner.pool import POOL
-from recovery.runner.run import Options
 from tests.invoke import recover
 
-from .sweeps import sweep, write_config
+from .sweeps import write_config
 
 
 def timed(monkeypatch: pytest.MonkeyPatch, seconds: Any) -> None:
@@ -67,12 +64,3 @@ def test_failed_trials_are_reported_with_the_first_error(tmp_path: Path) -> None
     config = write_config(tmp_path, method={"act": "raise"}, axes={"n": [4], "d": [2]}, replicates=3)
     said = r"no forecast: all [1-4] trials timed now failed; the first error: ArithmeticError: no luck with n = 4"
     assert re.search(said, recover("sweep", config, "--dry-run", "--out", tmp_path / "o").stdout)
-
-
-def test_stored_timings_are_used(tmp_path: Path) -> None:
-    method, axes = {"act": "transition", "seconds": 0.1}, {"n": [4, 8], "d": [2]}
-    config = write_config(tmp_path, method=method, axes=axes)
-    sweep(config, tmp_path / "out", shard=(1, 2))
-    rest = forecast(plan(load(config), tmp_path / "out"), Options(Engine(2)))
-    assert (rest.trials, rest.timed, rest.jobs) == (4, 0, 2)
-    assert "from stored timings" in str(rest)

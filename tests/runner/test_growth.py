@@ -11,7 +11,7 @@ from recovery.store import read
 from tests.invoke import recover
 from tests.own_method import write_method
 
-from .sweeps import rows, sweep, write_config
+from .sweeps import assert_undisturbed, rows, sweep, write_config
 
 SMALL = {"axes": {"n": [4, 8], "d": [2]}, "replicates": 2}
 
@@ -33,8 +33,7 @@ def test_growth_continues_a_folder(tmp_path: Path, larger: dict[str, Any]) -> No
     summary = sweep(write_config(tmp_path, **larger), out)
     assert sum(summary.ran.values()) == summary.planned - len(before)
     pd.testing.assert_frame_equal(rows(out).loc[before.index, before.columns], before)
-    sweep(config, tmp_path / "plain")
-    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+    assert_undisturbed(config, out)
 
 
 @pytest.mark.parametrize(

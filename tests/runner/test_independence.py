@@ -42,16 +42,8 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Case(config, slow, rows(folder / "one"), rounds(folder / "one"))
 
 
-def two_workers(case: Case, out: Path) -> None:
-    sweep(case.config, out, jobs=2, refine=True)
-
-
-def threads(case: Case, out: Path) -> None:
-    sweep(case.config, out, jobs=3, backend="threading", refine=True)
-
-
-def limits(case: Case, out: Path) -> None:
-    sweep(case.config, out, timeout=60, refine=True)
+def options(case: Case, out: Path, **given: Any) -> None:
+    sweep(case.config, out, refine=True, **given)
 
 
 def shards(case: Case, out: Path) -> None:
@@ -99,7 +91,10 @@ def two_sweeps(case: Case, out: Path) -> None:
 @pytest.mark.parametrize(
     "way",
     [
-        *(two_workers, threads, limits, shards, interruptions, kills),
+        pytest.param(partial(options, jobs=2), id="two_workers"),
+        pytest.param(partial(options, jobs=3, backend="threading"), id="threads"),
+        pytest.param(partial(options, timeout=60), id="limits"),
+        *(shards, interruptions, kills),
         *(pytest.param(way, marks=pytest.mark.deep) for way in (killed_notebooks, two_sweeps)),
         pytest.param(partial(kills, sweeps=50), id="many kills", marks=pytest.mark.soak),
     ],

@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import ndtr
+from scipy.stats import chi2
 
 from recovery.runner.placement import ENOUGH, Slice, Transition, _Design, covariance, estimate, sharpen
 
 N = np.arange(10.0, 401.0, 10.0)
 
 
-def drawn(half: float, trials: int = 4, seed: int = 0, n: np.ndarray = N) -> Slice:
-    yes = np.random.default_rng(seed).binomial(trials, ndtr((n - half) / np.sqrt(n)))
-    return Slice(n, yes, trials - yes)
+def drawn(half: float, trials: int = 4, seed: int = 0, slope: float = 1.0) -> Slice:
+    yes = np.random.default_rng(seed).binomial(trials, ndtr(slope * (N - half) / np.sqrt(N)))
+    return Slice(N, yes, trials - yes)
+
+
+def told(part: Slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return part.n, part.yes, part.no
 
 
 @pytest.mark.parametrize("half", [60.0, 64.0, 67.0])
@@ -44,12 +49,6 @@ def test_trials_go_where_the_c_optimal_design_puts_them(half: float) -> None:
 def place(slices: Sequence[Slice], trials: int) -> list[tuple[Transition | None, list[int]]]:
     """Allocate all of these trials: no number of them sharpens the thresholds by this factor."""
     return sharpen(slices, 1e12, trials)
-
-
-@pytest.mark.parametrize("trials", [1, 7, 4001, 9999])
-def test_exactly_the_trials_asked_for_are_placed(trials: int) -> None:
-    placed = place([drawn(57.0), drawn(203.0)], trials)
-    assert sum(sum(added) for _, added in placed) == trials
 
 
 def test_slices_without_a_transition_get_nothing() -> None:
@@ -110,3 +109,42 @@ def test_a_transition_that_may_lie_on_the_grid_is_not_given_up() -> None:
     assert found is not None
     assert found.half <= N[0] + found.error
     assert sum(place([part], 100)[0][1][:3]) == 100
+
+
+@pytest.mark.parametrize(("half", "slope"), [(200.0, 1.0), (57.0, 0.4), (120.0, -1.5)])
+def test_with_many_trials_the_estimate_is_the_likeliest_probit_curve(half: float, slope: float) -> None:
+    import statsmodels.api as sm  # here, because it takes long to import
+
+    _, yes, no = told(drawn(half, 1000, slope=slope))
+    found = estimate(N, yes, no)
+    probit = sm.families.Binomial(link=sm.families.links.Probit())
+    other = sm.GLM(np.column_stack([yes, no]), np.column_stack([np.sqrt(N), -1 / np.sqrt(N)]), probit).fit(tol=1e-12)
+    (a, b), ratio = other.params, np.array([-other.params[1] / other.params[0], 1.0]) / other.params[0]
+    assert found is not None
+    assert found.half == pytest.approx(b / a, rel=1e-3)
+    assert found.slope == pytest.approx(a, rel=1e-2)
+    assert found.error == pytest.approx(np.sqrt(ratio @ other.cov_params() @ ratio), rel=0.02)
+
+
+def test_separated_counts_have_an_estimate_between_their_sides() -> None:
+    found = estimate(N, np.where(N > 200, 4, 0), np.where(N > 200, 0, 4))
+    assert found is not None
+    assert 200 < found.half < 210
+    assert 0 < found.slope < np.inf
+    assert 0.5 < found.error < 10
+
+
+def test_a_transition_beyond_the_grid_is_none() -> None:
+    _, yes, no = told(drawn(430.0, 100))
+    assert yes.sum() > 0
+    assert estimate(N, yes, no) is None
+
+
+def test_the_covariance_is_that_of_repeated_estimates() -> None:
+    """The variances of n50 over 400 repetitions against the information, by a chi-squared law at level 1e-3."""
+    found = [estimate(*told(drawn(200.0, 40, seed))) for seed in range(400)]
+    halves = np.array([one.half for one in found if one is not None])
+    assert len(halves) == 400
+    expected = covariance(N, np.full(len(N), 40), 200.0, 1.0)[0, 0]
+    low, high = chi2.ppf([5e-4, 1 - 5e-4], 399) / 399
+    assert low * 0.95 < halves.var(ddof=1) / expected < high * 1.05

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from threadpoolctl import threadpool_limits
@@ -49,13 +48,6 @@ def test_failed_trials_run_again_only_when_asked(tmp_path: Path) -> None:
     assert sum(sweep(config, tmp_path / "out").ran.values()) == 0
     assert sweep(config, tmp_path / "out", rerun=("failed",)).ran == {"failed": 6}
     assert len(rows(tmp_path / "out")) == 6
-
-
-def test_too_many_failures_end_the_sweep(tmp_path: Path) -> None:
-    config = write_config(tmp_path, method={"act": "raise", "seconds": 0.05})
-    summary = sweep(config, tmp_path / "out", fail_fast=True)
-    assert summary.gave_up
-    assert 1 <= summary.failures < 24
 
 
 def test_a_new_axis_column_reaches_rows_of_a_smaller_run_that_goes_on(tmp_path: Path) -> None:
@@ -140,17 +132,6 @@ def test_a_part_that_is_truncated_during_a_run_stops_it_at_its_end(tmp_path: Pat
     assert first.stopped == f"{lost} trials ran, but the folder has no rows of them"
     second = sweep(config, out)
     assert (second.ran, second.stored) == ({"ok": lost}, {"ok": 24})
-
-
-def test_a_damaged_part_is_moved_aside_and_its_trials_run_again(tmp_path: Path) -> None:
-    config = write_config(tmp_path)
-    sweep(config, tmp_path / "out")
-    expected = rows(tmp_path / "out")
-    part = list_parts(tmp_path / "out" / "trials")[0]
-    part.write_bytes(part.read_bytes()[:-100])
-    summary = sweep(config, tmp_path / "out")
-    assert [damaged.path.name for damaged in summary.damaged] == [part.name]
-    pd.testing.assert_frame_equal(rows(tmp_path / "out"), expected)
 
 
 def test_every_part_has_its_provenance(tmp_path: Path) -> None:

@@ -163,10 +163,7 @@ def test_a_grid_without_a_transition_ends_after_the_first_round(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("rule", "fields", "words"),
     [
-        ("decided", {}, "fake.yaml:1:1: claims: found no threshold; allowed with --until decided"),
-        (RULE, {"axes": {"d": [4, 8]}, "n": 3}, "report.x: found a threshold along n, which has one value here"),
         (RULE, {"axes": {"delta": [1, 2], "d": [4, 8], "n": "delta * d"}}, "along n, which has one value here"),
-        (RULE, {"report": {"value": "gap"}}, "report.value: found 'gap'; allowed with sampling: {kind: until}"),
         (RULE, {"report": {"value": "recovered", "x": "d", "y": "replicate"}}, "report.y: found 'replicate'"),
         (
             "threshold +-0",
@@ -194,11 +191,9 @@ def test_more_trials_go_where_the_sum_of_n50_gains_most() -> None:
     n = np.arange(2.0, 61.0, 2.0)
     certain = [Slice(n, 9.0 * (n > half), 9.0 * (n < half)) for half in (11, 41)]
     nothing = Slice(n, 0 * n, 9 + 0 * n)
-    placed = [added for _, added in sharpen([*certain, nothing], 2.0, 500)]
-    assert 0 < sum(map(sum, placed)) <= 500
-    assert sum(placed[2]) == 0
-    assert sum(placed[1]) > sum(placed[0])  # n50 = 41 is known worse
-    assert sum(map(sum, ([added for _, added in sharpen(certain, 2.0, 7)]))) == 7
+    placed = [sum(added) for _, added in sharpen([*certain, nothing], 2.0, 500)]
+    assert 0 < placed[0] < placed[1] <= 500 - placed[0]  # n50 = 41 is known worse
+    assert placed[2] == 0
 
 
 def test_a_slice_whose_n50_is_outside_its_n_gets_no_trials_unless_all_are() -> None:
@@ -211,6 +206,11 @@ def test_a_slice_whose_n50_is_outside_its_n_gets_no_trials_unless_all_are() -> N
     assert sum(sharpen([cut], 2.0, 500)[0][1]) > 0
 
 
+def skewed(n: Array, d: Array) -> Array:
+    """The chance of a yes at n and d."""
+    return 1 - 2.0 ** -((n / (2.03 * d)) ** 6)
+
+
 @pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 200), marks=pytest.mark.soak)], ids=str)
 def test_the_interval_at_which_it_stops_covers(refine: bool, seeds: range) -> None:
@@ -218,10 +218,7 @@ def test_the_interval_at_which_it_stops_covers(refine: bool, seeds: range) -> No
     sizes, rule = np.array([10.0, 20.0, 30.0, 40.0, 50.0]), Until("threshold +-0.15", 50, refine)
     n = np.arange(40.0, 401.0, 40.0) if refine else np.arange(10.0, 401.0, 10.0)
 
-    def chance(n: Array, d: Array) -> Array:
-        return 1 - 2.0 ** -((n / (2.03 * d)) ** 6)
-
-    ends = [goes_on(np.random.default_rng(seed), n, sizes, chance, rule, 2) for seed in seeds]
+    ends = [goes_on(np.random.default_rng(seed), n, sizes, skewed, rule, 2) for seed in seeds]
     inside = sum(end["low"] <= 2.03 <= end["high"] for end in ends)  # an unmet sweep without an interval excludes none
     assert binomtest(inside, len(seeds), 0.95, alternative="less").pvalue > 1e-3
     met = [end for end in ends if end["met"]]
@@ -235,5 +232,5 @@ def test_a_refined_sweep_does_not_stop_where_finer_values_of_x_or_more_trials_fi
     """At d = 20 the transition is at the first n of the grid, so a strict interval of this slice is unbounded."""
     sizes, n = np.array([10.0, 20.0, 30.0, 40.0, 50.0]), np.arange(40.0, 401.0, 40.0)
     rule = Until("threshold +-0.15", 50, refine=True)
-    end = goes_on(np.random.default_rng(seed), n, sizes, lambda n, d: 1 - 2.0 ** -((n / (2.03 * d)) ** 6), rule, 2)
+    end = goes_on(np.random.default_rng(seed), n, sizes, skewed, rule, 2)
     assert end["met"]

@@ -41,16 +41,11 @@ from recovery.store.parts import (
     write_part,
 )
 from recovery.store.round_files import read_rounds
-from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema
+from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of
 from recovery.types import Mask
 from tests.needs import need_root
 
 from .rows import START, folder, rows
-
-
-def test_a_part_reads_back_as_written(tmp_path: Path) -> None:
-    table = rows("a", "b", recovered=True, gap=1e-9)
-    assert read_part(write_part(tmp_path, table)) == table
 
 
 def test_plain_readers_read_the_folder_as_it_stands(tmp_path: Path) -> None:
@@ -210,13 +205,6 @@ def test_rows_come_back_with_types_that_keep_nulls(tmp_path: Path) -> None:
     assert frame["started_at"].tolist() == [pd.Timestamp(START)] * 2
 
 
-def test_a_sweep_without_rows_is_an_empty_grid(tmp_path: Path) -> None:
-    folder(tmp_path)
-    frame = read(tmp_path).frame
-    assert len(frame) == 0
-    assert "recovered" in frame
-
-
 def test_of_two_rows_of_a_trial_ok_wins_then_the_later(tmp_path: Path) -> None:
     later = START + timedelta(hours=1)
     folder(
@@ -233,14 +221,6 @@ def test_of_two_rows_of_a_trial_ok_wins_then_the_later(tmp_path: Path) -> None:
     kept = names["rows"].set_index("trial_id")
     pd.testing.assert_series_equal(kept["started_at"], frame["started_at"], check_like=True)
     assert kept["status"].to_dict() == frame["status"].to_dict()
-
-
-def test_a_damaged_part_is_never_left_out_in_silence(tmp_path: Path) -> None:
-    stored = folder(tmp_path, rows("a"), rows("b"))
-    path = list_parts(stored.trials)[0]
-    path.write_bytes(b"PAR1")
-    with pytest.raises(StoreError, match=path.name):
-        read(tmp_path)
 
 
 def test_compact_keeps_every_row_once(tmp_path: Path) -> None:
@@ -263,18 +243,6 @@ def test_a_grown_plan_gives_old_rows_its_columns(tmp_path: Path) -> None:
     frame = read(tmp_path).frame.sort_values("trial_id")
     grown = frame[["trial_id", "n", "method.beta", "gap"]].astype(object).where(frame.notna(), None)
     assert grown.to_numpy().tolist() == [["a", 10, 0.25, 0.5], ["b", 10, None, 0.5]]
-
-
-def test_every_kind_of_column_has_a_type() -> None:
-    expected = {
-        "recovered": pa.bool_(),
-        "verdict": pa.string(),
-        "gap": pa.float64(),
-        "active_groups": pa.int64(),
-        "solver": pa.string(),
-    }
-    schema = row_schema({}, COLUMNS)
-    assert {name: schema.field(name).type for name in expected} == expected
 
 
 def test_columns_survive_the_way_through_a_document() -> None:
@@ -338,11 +306,6 @@ def test_values_of_numpy_become_plain_ones() -> None:
 
 def test_no_measured_column_can_have_the_name_of_another_column_of_a_row() -> None:
     assert set(RESERVED) == {*IDENTITY, *FIXED, *CIRCUMSTANCE}
-
-
-def test_columns_are_distinct() -> None:
-    names = row_schema({"n": pa.int64()}, COLUMNS).names
-    assert len(set(names)) == len(names)
 
 
 def test_axis_columns_take_the_type_of_their_values() -> None:
