@@ -11,16 +11,10 @@ import recovery
 from recovery.api import IncompleteError
 from recovery.methods.min_norm import MinNorm
 
+from .config.sweeps import BASE
 from .own_method import write_method
 
-CONFIG = {
-    "name": "small",
-    "data": {"ensemble": "gaussian"},
-    "planted": {"kind": "linear"},
-    "architecture": "relu_skip",
-    "method": {"kind": "min_norm"},
-    "axes": {"n": [10, 20], "d": [2, 3]},
-}
+CONFIG = {**BASE, "axes": {"n": [10, 20], "d": [2, 3]}}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from math import isqrt
 from typing import Literal
 
@@ -37,22 +38,9 @@ def solved(G: tuple[Fraction, Fraction, Fraction], b: Pair) -> Pair:
     return ((e * b[0] - c * b[1]) / det, (a * b[1] - c * b[0]) / det)
 
 
-def judge_linear(X: np.ndarray, w: np.ndarray, patterns: np.ndarray) -> Fraction:
-    """The least 1 - value^2 of (NIC-L), exactly."""
-    rows, v = [rational(x) for x in X], rational(w)
-    z = solved(gram(rows), (v[0], v[1]))
-    lam = [x * z[0] + y * z[1] for x, y in rows]
-    size = v[0] ** 2 + v[1] ** 2
-    margins = []
-    for column in patterns.T:
-        b = [sum((lam[i] * rows[i][k] for i in np.flatnonzero(column)), Fraction(0)) for k in (0, 1)]
-        margins.append(1 - (b[0] ** 2 + b[1] ** 2) / size)
-    return min(margins)
-
-
-def judge_relu(X: np.ndarray, w: np.ndarray, patterns: np.ndarray) -> Fraction:
-    """The least 1 - value^2 of (NIC-1), exactly."""
-    rows, v, own = [rational(x) for x in X], rational(w), X @ w >= 0
+def judge_one(X: np.ndarray, w: np.ndarray, patterns: np.ndarray, linear: bool = False) -> Fraction:
+    """The least 1 - value^2 of (NIC-1), or of (NIC-L), where all rows are active, exactly."""
+    rows, v, own = [rational(x) for x in X], rational(w), (X @ w >= 0) | linear
     z = solved(gram([rows[i] for i in np.flatnonzero(own)]), (v[0], v[1]))
     lam = [x * z[0] + y * z[1] if on else Fraction(0) for (x, y), on in zip(rows, own, strict=True)]
     size, margins = v[0] ** 2 + v[1] ** 2, []
@@ -118,8 +106,8 @@ def judge_two(X: np.ndarray, W: np.ndarray, patterns: np.ndarray, signs: Iterabl
 
 
 FAMILIES = {
-    "linear": ("relu_skip", judge_linear),
-    "relu": ("relu", judge_relu),
+    "linear": ("relu_skip", partial(judge_one, linear=True)),
+    "relu": ("relu", judge_one),
     "opposite": ("relu_norm", judge_two),
     "orthogonal": ("relu_norm", judge_two),
 }

@@ -15,25 +15,6 @@ def test_count_in_general_position(n: int, d: int) -> None:
     assert np.abs(X @ points).min() > 0
 
 
-def test_parallel_zero_and_dependent_rows() -> None:
-    X = np.random.default_rng(1).standard_normal((5, 3))
-    degenerate = np.vstack([X, 2 * X[0], -X[1], np.zeros(3)])
-    patterns, _ = enumerate_cells(degenerate)
-    assert patterns.shape[1] == cell_count(5, 3)
-    assert patterns[-1].all()
-    assert (patterns[0] == patterns[5]).all()
-    assert (patterns[1] != patterns[6]).all()
-    flat = np.column_stack([X[:, :2], X[:, 0] + X[:, 1]])
-    assert enumerate_cells(flat)[0].shape[1] == cell_count(5, 2)
-
-
-def test_three_lines_in_one_plane_of_space() -> None:
-    """Three planes share an axis and make six cells; a fourth plane cuts each: 12, two fewer than in general."""
-    X = np.array([[1.0, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]])
-    assert enumerate_cells(X)[0].shape[1] == 12
-    assert cell_count(4, 3) == 14
-
-
 def test_too_many_cells_are_refused_with_their_number() -> None:
     with pytest.raises(ParameterError, match="up to 5214913020 patterns"):
         enumerate_cells(np.random.default_rng(0).standard_normal((50, 10)))

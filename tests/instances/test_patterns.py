@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recovery.errors import DataError, ParameterError
+from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns, unique_patterns
 from recovery.instances.planted import Linear, Relu
@@ -68,19 +68,6 @@ class Own:
 
     def draw(self, rng, n, d):
         return self.X
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.zeros((3, 2)), r"ensemble Own returned an array of shape \(3, 2\); expected \(4, 2\)"),
-        (np.zeros(4), r"shape \(4,\)"),
-        (np.full((4, 2), np.nan), "ensemble Own returned 8 NaN or infinite of 8 numbers"),
-    ],
-)
-def test_an_own_ensemble_that_draws_something_else_is_named(X, message) -> None:
-    with pytest.raises(DataError, match=message):
-        draw(Setting(4, 2, ensemble=Own(X)), np.random.default_rng(0))
 
 
 def test_lists_and_whole_numbers_are_data() -> None:

@@ -38,8 +38,6 @@ class Spoiled:
             X[1::2] = X[: n // 2] * (1.0 + 1e-4 * rng.standard_normal((n // 2, d)))
         elif self.how == "integers":
             X = np.round(1.5 * X)
-        elif self.how == "signs":
-            X = np.sign(X)
         elif self.how == "uneven":
             X *= 10.0 ** rng.integers(-4, 4, (n, 1))
         return X

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from recovery.conditions.ascent import ascend
-from recovery.config import load
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Haar, Mixture, Rademacher
@@ -25,6 +24,7 @@ from recovery.programs.norms import L2
 from recovery.runner.rerun import find_trial, replay
 from recovery.solvers.conic import solve_conic
 from recovery.store import read
+from tests.config.sweeps import load_fields
 
 SKIP = ARCHITECTURES["relu_skip"]
 
@@ -224,11 +224,6 @@ def test_a_proof_over_all_patterns_is_dearer_with_rows_and_ends_at_its_limit():
     assert cost(30, 10, method=exact) < cost(30, 16, method=exact) < cost(30, 24, method=exact)
 
 
-def test_a_cell_asks_for_the_cost_of_its_setting(tmp_path: Path):
-    config = tmp_path / "noise.yaml"
-    config.write_text(
-        "name: noise\nseed: 1\nreplicates: 1\nn: 20\nd: 4\ndata: {ensemble: gaussian}\narchitecture: relu_skip\n"
-        "planted: {kind: linear, direction: random}\nmethod: {kind: min_norm}\naxes:\n  noise: [0, 0.1]\n"
-    )
-    quiet, noisy = load(config).cells
+def test_a_cell_asks_for_the_cost_of_its_setting():
+    quiet, noisy = load_fields(n=20, d=4, axes={"noise": [0, 0.1]}).cells
     assert quiet.cost == MinNorm().setting_cost(quiet.setting) < noisy.cost

@@ -5,30 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recovery.instances.draw import Setting, draw
-from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.exact import ExactProgram
 from recovery.programs.networks import Network, merge, network_of
 from recovery.solvers.cones import solve_cones
 from recovery.types import Array
-
-PLANTED: dict[str, Planted] = {
-    "relu": Relu(k=2, signs="alternating"),
-    "relu_skip": Linear(),
-    "relu_norm": NormalizedRelu(k=2, signs="alternating"),
-    "relu_norm_skip": Linear(),
-    "relu_bias": Relu(k=2, signs="alternating"),
-}
+from tests.solvers.instances import drawn, wide_program
 
 
-def _solved(architecture: str, n: int = 12, d: int = 4, beta: float | None = 0.01) -> tuple[ExactProgram, Array, Array]:
-    setting = Setting(n, d, planted=PLANTED[architecture], noise=0.3, patterns=Patterns(count=10))
-    instance = draw(setting, np.random.default_rng(7))
-    program = ExactProgram(
-        replace(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), confined=False), instance.y, beta
-    )
+def _solved(architecture: str, n: int = 12, d: int = 4) -> tuple[ExactProgram, Array, Array]:
+    instance = drawn(architecture, n, d, seed=7)
+    program = wide_program(architecture, instance, 0.01)
     return program, solve_cones(program).W, instance.X
 
 

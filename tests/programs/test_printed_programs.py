@@ -10,6 +10,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from benchmarks.verdicts import KINDS
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns, unique_patterns
@@ -22,7 +23,7 @@ from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.program import GatedProgram
 from recovery.solvers.table import SOLVERS, find_solver
-from recovery.types import Array, Mask
+from recovery.types import Array, Mask, Rng
 from tests.suites import first
 
 TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -117,29 +118,18 @@ def test_14_as_printed_recovers_every_linear_neuron_at_no_cost() -> None:
         assert np.abs(alone - planted_neurons(instance).directions[:, 0]).max() < 1e-10
 
 
-def _hostile(rng: np.random.Generator, kind: str) -> Array:
-    X = rng.standard_normal((9, 5))
-    if kind == "zero rows":
-        X[3] = X[7] = 0.0
-    if kind == "repeated rows":
-        X[3], X[5] = X[1], -X[2]
-    if kind == "nearly equal rows":
-        X[3] = X[1] * (1.0 + 1e-7)
-    if kind == "whole numbers":
-        X = rng.integers(-2, 3, size=X.shape).astype(float)
-    if kind == "dependent columns":
-        X[:, 4] = X[:, 0] - X[:, 1]
-    return X * (1e6 if kind == "another unit" else 1.0)
+def _nearly_equal(rng: Rng, n: int, d: int) -> Array:
+    X = rng.standard_normal((n, d))
+    X[3] = X[1] * (1.0 + 1e-7)
+    return X
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.parametrize(
-    "kind", ["zero rows", "repeated rows", "nearly equal rows", "whole numbers", "dependent columns", "another unit"]
-)
-def test_confined_neurons_on_odd_data(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["zero rows", "opposite rows", "{-1, 0, 1}", "rank deficient", _nearly_equal])
+def test_confined_neurons_on_odd_data(kind: str | Callable[[Rng, int, int], Array]) -> None:
     rng = np.random.default_rng(36)
     for _ in range(5):
-        X = _hostile(rng, kind)
+        X = KINDS.get(kind, kind)(rng, 9, 5)
         D = unique_patterns(X, [X @ rng.standard_normal((5, 14)) >= 0])
         y = np.maximum(X @ rng.standard_normal(5), 0) + 0.1 * np.abs(X).max() * rng.standard_normal(9)
         y /= np.linalg.norm(y)

@@ -6,19 +6,36 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.verdicts import KINDS
-from recovery.instances.draw import Setting, draw
+from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar
-from recovery.instances.patterns import unique_patterns
-from recovery.instances.planted import Linear, NormalizedRelu, Relu
+from recovery.instances.patterns import Patterns, unique_patterns
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
 from recovery.programs.program import GatedProgram
 from recovery.types import Array, Rng
 
+PLANTED: dict[str, Planted] = {
+    **dict.fromkeys(("relu", "relu_bias"), Relu(k=2, signs="alternating")),
+    **dict.fromkeys(("relu_skip", "relu_norm_skip"), Linear()),
+    "relu_norm": NormalizedRelu(k=2, signs="alternating"),
+}
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 DATA = ("plain", "wide", "between", "rank_deficient", "repeated_rows", "one_pattern", "zero_labels")
 BETAS = (None, 1e-8, 1e-4, 1e-2, 1.0, 100.0)
 STRANGE_BETAS = (None, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
+
+
+def drawn(architecture: str, n: int, d: int, seed: int, noise: float = 0.3, count: int = 10) -> Instance:
+    setting = Setting(n, d, planted=PLANTED[architecture], noise=noise, patterns=Patterns(count=count))
+    return draw(setting, np.random.default_rng(seed))
+
+
+def wide_program(architecture: str, instance: Instance, beta: float | None) -> ExactProgram:
+    """The exact program without confinement."""
+    groups = ARCHITECTURES[architecture].groups(instance.X, instance.patterns)
+    return ExactProgram(replace(groups, confined=False), instance.y, beta)
 
 
 def small_program(seed: int) -> GatedProgram:

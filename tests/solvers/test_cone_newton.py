@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from recovery.errors import SolverError
-from recovery.instances.draw import Setting, draw
-from recovery.instances.patterns import Patterns, unique_patterns
-from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.instances.patterns import unique_patterns
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
@@ -21,21 +19,11 @@ from recovery.solvers.controls import CONES
 from recovery.solvers.inner import Inner
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS
-from tests.solvers.instances import STRANGE, small_program, strange_program
+from tests.solvers.instances import STRANGE, TIGHT, drawn, small_program, strange_program, wide_program
 from tests.suites import first
 
-TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 LOOSE = {"tol_gap_abs": 1e-8, "tol_gap_rel": 1e-8, "tol_feas": 1e-8}
 """Where Clarabel breaks down at the tight tolerances, as on ill-conditioned data on some processors."""
-PLANTED: dict[str, Planted] = {"relu": Relu(k=2, signs="alternating"), "relu_norm": NormalizedRelu(k=2)}
-
-
-def _program(architecture: str, n: int, d: int, seed: int, beta: float | None, count: int = 40) -> ExactProgram:
-    setting = Setting(n, d, planted=PLANTED.get(architecture, Linear()), noise=0.3, patterns=Patterns(count=count))
-    instance = draw(setting, np.random.default_rng(seed))
-    return ExactProgram(
-        replace(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), confined=False), instance.y, beta
-    )
 
 
 @pytest.mark.parametrize("beta", [None, 1e-6, 0.05])
@@ -43,7 +31,7 @@ def _program(architecture: str, n: int, d: int, seed: int, beta: float | None, c
 @pytest.mark.parametrize(("n", "d"), first(1, [(12, 9), (20, 6), (6, 8), (24, 4)]))
 def test_agrees_with_cvxpy(architecture: str, n: int, d: int, beta: float | None) -> None:
     """Also with fewer than 2 d rows, where the outputs do not determine all weights of a normalised neuron."""
-    program = _program(architecture, n, d, n, beta)
+    program = wide_program(architecture, drawn(architecture, n, d, n, count=40), beta)
     solution = solve_cones(program)
     ours = certify(program, solution)
     theirs = certify(program, solve_conic(program, "CLARABEL", options=TIGHT))
@@ -110,7 +98,7 @@ def test_data_with_one_large_row_are_solved_and_proved(architecture: str) -> Non
 
 
 def test_where_the_limit_of_steps_ends_it_clarabel_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = _program("relu", 12, 4, 0, None)
+    program = wide_program("relu", drawn("relu", 12, 4, 0, count=40), None)
     expected = certify(program, solve_cones(program)).objective
     monkeypatch.setattr("recovery.solvers.cones.CONES", replace(CONES, step_limit=3))
     stopped = solve_cones(program)
@@ -124,7 +112,7 @@ def test_where_the_limit_of_steps_ends_it_clarabel_answers(monkeypatch: pytest.M
 @pytest.mark.parametrize(("architecture", "n", "d"), [("relu_skip", 150, 5), ("relu_norm", 160, 10)])
 def test_many_rows_a_variable_are_solved_by_the_same_method(architecture: str, n: int, d: int) -> None:
     """Most faces are rays here: if s kept growing after inner problems that failed, all later ones would fail."""
-    program = _program(architecture, n, d, 1, 1e-6, count=n)
+    program = wide_program(architecture, drawn(architecture, n, d, 1, count=n), 1e-6)
     solution = solve_cones(program)
     assert solution.solver == "newton"
     assert certify(program, solution).error <= 1e-7
@@ -143,7 +131,7 @@ def test_labels_that_no_weights_in_the_cones_fit_are_never_solved() -> None:
 
 def test_a_step_after_which_no_group_has_weight_is_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The objective is then zero, and the relative gap infinite."""
-    program = _program("relu", 30, 8, 0, None)
+    program = wide_program("relu", drawn("relu", 30, 8, 0, count=40), None)
     minimise, calls = Inner.minimise, []
 
     def first_without(self: Inner, *given: Any) -> Any:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from recovery.instances.draw import Instance, Setting, draw
+from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.instances.planted import Relu
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
@@ -21,40 +21,12 @@ from recovery.solvers.conic import solve_conic
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS
 from recovery.types import Array
+from tests.solvers.instances import TIGHT, drawn, wide_program
 from tests.suites import first
-
-PLANTED: dict[str, Planted] = {
-    "relu": Relu(k=2, signs="alternating"),
-    "relu_skip": Linear(),
-    "relu_norm": NormalizedRelu(k=2),
-    "relu_norm_skip": Linear(),
-    "relu_bias": Relu(k=2, signs="alternating"),
-}
-TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
-
-
-def _instance(architecture: str, n: int, d: int, seed: int, noise: float = 0.3, count: int = 10) -> Instance:
-    patterns = Patterns(count=count)
-    setting = Setting(n, d, planted=PLANTED[architecture], noise=noise, patterns=patterns)
-    return draw(setting, np.random.default_rng(seed))
-
-
-def _program(architecture: str, instance: Instance, beta: float | None) -> ExactProgram:
-    return ExactProgram(
-        replace(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), confined=False), instance.y, beta
-    )
-
-
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_costs_at_least_what_the_gated_program_does(architecture: str) -> None:
-    program = _program(architecture, _instance(architecture, 12, 4, seed=5), None)
-    gated = solve_newton(program.gated)
-    exact = certify(program, solve_cones(program, gated))
-    assert exact.objective >= float(np.linalg.norm(gated.W, axis=1).sum()) * (1 - 1e-8)
 
 
 def test_the_certificate_refuses_weights_outside_their_cones_and_duals_that_are_too_long() -> None:
-    program = _program("relu", _instance("relu", 12, 4, seed=1), None)
+    program = wide_program("relu", drawn("relu", 12, 4, seed=1), None)
     good = solve_cones(program)
     doubled = certify(
         program,
@@ -73,7 +45,7 @@ def test_the_certificate_refuses_weights_outside_their_cones_and_duals_that_are_
 
 
 def test_multipliers_that_prove_nothing_are_replaced_by_projections() -> None:
-    program = _program("relu_norm", _instance("relu_norm", 14, 4, seed=2), 0.05)
+    program = wide_program("relu_norm", drawn("relu_norm", 14, 4, seed=2), 0.05)
     good = solve_cones(program)
     none = Solution(good.W, good.lam)
     assert certify(program, none).gap == pytest.approx(certify(program, good).gap, abs=1e-7)
@@ -83,7 +55,7 @@ def test_multipliers_that_prove_nothing_are_replaced_by_projections() -> None:
 def test_a_projection_is_the_best_neuron_of_its_cell(architecture: str, n: int, d: int) -> None:
     import cvxpy as cp
 
-    program = _program(architecture, _instance(architecture, n, d, seed=4, count=4), None)
+    program = wide_program(architecture, drawn(architecture, n, d, seed=4, count=4), None)
     groups = program.groups
     lam = np.random.default_rng(0).standard_normal(n)
     values, multipliers = program.project(lam, program.members)
@@ -144,7 +116,7 @@ def test_the_optimum_over_all_patterns_is_the_best_that_training_finds(
     setting = Setting(8, 2, planted=Relu(k=2), noise=0.5, patterns=Patterns(kind="exhaustive"))
     instance = draw(setting, rng)
     beta = 0.02
-    program = _program(architecture, instance, beta)
+    program = wide_program(architecture, instance, beta)
     solution = solve_cones(program)
     optimum = certify(program, solution)
     assert optimum.proves_optimal
@@ -158,7 +130,7 @@ def test_the_optimum_over_all_patterns_is_the_best_that_training_finds(
 @pytest.mark.parametrize(("seed", "beta"), first(3, [(4, None), (9, None), (9, 1e-6), (26, None), (27, 1e-6)]))
 def test_thin_cones_leave_no_gap(seed: int, beta: float | None) -> None:
     """With twenty rows per weight, most active neurons are on a ray of their cone."""
-    program = _program("relu_skip", _instance("relu_skip", 60, 3, seed, count=60), beta)
+    program = wide_program("relu_skip", drawn("relu_skip", 60, 3, seed, count=60), beta)
     ours = certify(program, SOLVERS["auto"](program))
     assert abs(ours.gap) <= 1e-8
     assert ours.error <= 1e-7  # seed 26 has a residual of 2e-8: a group is within 1e-7 of its bound
@@ -177,12 +149,12 @@ def test_a_rough_gated_solution_is_used_only_if_it_clearly_leaves_its_cones(monk
         return solve(program, start, tolerance)
 
     monkeypatch.setattr(cones, "solve_newton", counted)
-    noisy = _program("relu_skip", _instance("relu_skip", 30, 8, seed=1), None)
+    noisy = wide_program("relu_skip", drawn("relu_skip", 30, 8, seed=1), None)
     assert certify(noisy, solve_cones(noisy)).proves_optimal
     assert requested == [cones.ROUGHLY]
     assert cones.leaves_cones(noisy, solve_newton(noisy.gated).W)
     requested.clear()
-    exact = _program("relu_skip", _instance("relu_skip", 60, 4, seed=1, noise=0.0), None)
+    exact = wide_program("relu_skip", drawn("relu_skip", 60, 4, seed=1, noise=0.0), None)
     solution = solve_cones(exact)
     assert solution.solver == "gated"
     assert certify(exact, solution).proves_optimal

@@ -7,7 +7,7 @@ from scipy.stats import binom, chi2, norm
 
 from recovery.theory.gradient_descent import CORRELATION, LARGEST_RATE, SMOOTHNESS, theorem1, theorem1_error
 from recovery.theory.moments import half_space_moment
-from recovery.training.models import initialize
+from recovery.training.models import Parameters
 from recovery.training.population import Population
 from tests.training.architectures import TRAINED
 
@@ -18,17 +18,18 @@ CURVATURE = 1 / (100 * np.pi)
 """Lower bound on the curvature in Lemma 11."""
 
 
+def gradient(W: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return the gradient in W of the population loss for the target A x."""
+    parameters = Parameters.empty(TRAINED["relu"], *W.shape, V.shape[1], np.float64)
+    parameters["W"][...], parameters["V"][...] = W, V
+    found = parameters.like()
+    Population(A)(parameters, found)
+    return found["W"]
+
+
 def population_gradient(W: np.ndarray, a: np.ndarray, v: np.ndarray = SIGNS) -> np.ndarray:
-    """Return the gradient of 1/2 E (sum_i v_i (w_i.x)_+ - a.x)^2, by
-    E[1(u.x > 0) x (w.x)_+] = ((pi - t) w + sin t ||w|| u) / 2 pi."""
-    norms = np.linalg.norm(W, axis=1)
-    units = W / norms[:, None]
-    rows = []
-    for i in range(len(W)):
-        t = np.arccos(np.clip(units @ units[i], -1, 1))
-        mixed = (np.pi - t)[:, None] * W + (np.sin(t) * norms)[:, None] * units[i]
-        rows.append(v[i] * (v @ mixed / (2 * np.pi) - a / 2))
-    return np.array(rows)
+    """Return the gradient of 1/2 E (sum_i v_i (w_i.x)_+ - a.x)^2."""
+    return gradient(W, v[:, None], a[None])
 
 
 def empirical_gradient(W: np.ndarray, X: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -210,15 +211,6 @@ def test_lemma_7_of_p2_one_long_step_from_near_zero() -> None:
 
 
 # P2's Hessian (9), Appendix C, Theorem 2 and Lemmas 8, 9 and 11, by finite differences and draws of these tests.
-
-
-def gradient(W: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """Return the gradient in W of the population loss for the target A x."""
-    parameters = initialize(np.random.default_rng(0), TRAINED["relu"], len(W), W.shape[1], V.shape[1], "xavier", 1.0)
-    parameters["W"][...], parameters["V"][...] = W, V
-    found = parameters.like()
-    Population(A)(parameters, found)
-    return found["W"].copy()
 
 
 def differences(W: np.ndarray, V: np.ndarray, A: np.ndarray, step: float = 1e-5) -> np.ndarray:

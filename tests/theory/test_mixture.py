@@ -1,27 +1,12 @@
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, norm
+from scipy.stats import binom, norm
 
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Mixture
 from recovery.methods.arrangement import Arrangement
 from recovery.programs.architecture import RELU
 from recovery.theory.mixture import direction_constant, split_bound, split_probability, theorem13_sigma
-
-
-@pytest.mark.parametrize(("n1", "n2", "sigma"), [(5, 3, 0.8), (2, 9, 0.5)])
-def test_exact_law_by_simulation(n1: int, n2: int, sigma: float) -> None:
-    rng = np.random.default_rng(7)
-    mu1, mu2 = np.array([1.0, 0.3, 0.0]), np.array([-0.5, 1.0, 0.7])
-    w = mu1 / np.linalg.norm(mu1) - mu2 / np.linalg.norm(mu2)
-    draws = 20_000
-    first = (mu1 + sigma * rng.standard_normal((draws, n1, 3))) @ w > 0
-    second = (mu2 + sigma * rng.standard_normal((draws, n2, 3))) @ w < 0
-    count = int((first.all(axis=1) & second.all(axis=1)).sum())
-    cosine = mu1 @ mu2 / np.linalg.norm(mu1) / np.linalg.norm(mu2)
-    law = float(split_probability(np.linalg.norm(mu1), np.linalg.norm(mu2), cosine, sigma, n1, n2))
-    assert 0.05 < law < 0.95
-    assert binomtest(count, draws, law).pvalue > 1e-3
 
 
 def test_the_law_averages_to_the_frequency_in_one_dimension() -> None:

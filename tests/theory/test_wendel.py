@@ -3,7 +3,6 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
@@ -37,11 +36,6 @@ def test_the_other_tail_keeps_its_digits_and_a_missing_size_has_no_value() -> No
     assert small(3, 3) == 0
     assert np.isnan(wendel(np.nan, 3))
     assert np.isnan(small(7, np.nan))
-
-
-def test_is_the_binomial_tail_on_a_grid() -> None:
-    n, d = np.meshgrid(np.arange(10, 401, 10), np.arange(10, 101, 10))
-    np.testing.assert_allclose(wendel(n, d), stats.binom.cdf(d - 1, n - 1, 0.5), rtol=1e-10, atol=1e-300)
 
 
 def test_every_curve_of_n_and_d_is_vectorised() -> None:

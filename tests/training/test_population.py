@@ -25,7 +25,6 @@ def test_loss_and_gradient_lie_within_five_standard_errors_of_a_simulation(k, r)
     A = rng.standard_normal((r, d))
     parameters = initialize(rng, RELU, k, d, r, "xavier")
     exact = parameters.like()
-    values = [np.append(exact.flat, 0.0)]
     loss = Population(A)(parameters, exact)
     estimates = []
     for _ in range(blocks):

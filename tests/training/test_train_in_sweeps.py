@@ -4,6 +4,7 @@ import pytest
 
 from recovery.config import ConfigError, load
 from recovery.runner.trial import measure
+from tests.config.sweeps import ids, load_fields
 
 SHIPPED = [
     *(f"p1-fig{i:02d}" for i in (8, 25, 30, 31, 32, 33)),
@@ -14,21 +15,10 @@ SHIPPED = [
     "p2-signs",
     "train-paired",
 ]
-TEXT = """
-name: training
-n: 30
-d: 4
-data: {ensemble: standard}
-planted: {kind: linear, direction: basis}
-architecture: relu
-method: {kind: train, neurons: 4, outer: signs, optimizer: gd, learning_rate: 0.01, epochs: 50}
-"""
-
-
-def config(tmp_path, *changes: str):
-    path = tmp_path / "training.yaml"
-    path.write_text(TEXT)
-    return load(path, changes)
+TRAINING = {
+    **{"n": 30, "d": 4, "data": {"ensemble": "standard"}, "planted": {"kind": "linear", "direction": "basis"}},
+    **{"architecture": "relu", "method": {"kind": "train", "neurons": 4, "outer": "signs", "optimizer": "gd"}},
+}
 
 
 @pytest.mark.parametrize(
@@ -44,27 +34,24 @@ def config(tmp_path, *changes: str):
         (["method.resetstate=true"], "reset_state"),
     ],
 )
-def test_what_cannot_be_trained_is_a_config_error(tmp_path, changes, message):
+def test_what_cannot_be_trained_is_a_config_error(changes, message):
     with pytest.raises(ConfigError, match=message):
-        config(tmp_path, *changes)
+        load_fields(*changes, **TRAINING)
 
 
-def test_reset_state_is_part_of_a_trials_identity(tmp_path):
+def test_reset_state_is_part_of_a_trials_identity():
     fields = ("method.optimizer=adamw", "method.outer=trained")
-    ids = {
-        next(iter(config(tmp_path, *fields, f"method.reset_state={flag}").trials())).id for flag in ("true", "false")
-    }
-    assert len(ids) == 2
+    one, other = (load_fields(*fields, f"method.reset_state={flag}", **TRAINING) for flag in ("true", "false"))
+    assert not ids(one) & ids(other)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_configs_load_and_their_cheapest_trial_runs(name):
     sweep = load(name)
-    methods = {cell.method.epochs for cell in sweep.cells}
-    assert min(methods) > 0
-    cheapest = min(sweep.trials(), key=lambda t: t.cell.method.cost(t.cell.setting.n, t.cell.setting.d))
-    if cheapest.cell.method.cost(cheapest.cell.setting.n, cheapest.cell.setting.d) < 0.5:
-        row = measure(cheapest)
+    assert all(cell.method.epochs > 0 for cell in sweep.cells)
+    trials = sweep.trials()
+    if trials.costs.min() < 0.5:
+        row = measure(trials[int(trials.costs.argmin())])
         assert row["status"] == "ok", row["error_message"]
         assert row["training_loss"] is not None
     else:
