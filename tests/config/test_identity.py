@@ -124,11 +124,6 @@ def test_a_document_says_defaults_and_so_equals_a_longer_spelling() -> None:
     assert load_fields().document == longer.document
 
 
-def test_every_purpose_has_its_own_stream() -> None:
-    made = streams(cell(), 0)
-    assert len({getattr(made, name).integers(2**63) for name in NAMES}) == len(NAMES)
-
-
 def test_replicates_and_seeds_share_no_stream() -> None:
     assert not meeting(cell(), cell(seed=8))
     made = [streams(cell(), replicate) for replicate in range(50)]

@@ -131,6 +131,7 @@ RAISED = (
 def folder(tmp_path: Path) -> Iterator[Path]:
     before = sys.path[:]
     (tmp_path / "own_things.py").write_text(MODULE)
+    (tmp_path / "broken_things.py").write_text("raise RuntimeError('not today')")
     yield tmp_path
     sys.path[:] = before
     sys.modules.pop("own_things", None)
@@ -250,6 +251,7 @@ def test_a_module_whose_file_is_gone_since_its_import_still_serves(folder: Path)
     ("fields", "message"),
     [
         ({"data": {"ensemble": "no_such:f"}}, "no module 'no_such'; put no_such.py beside the config"),
+        ({"data": {"ensemble": "broken_things:f"}}, "'broken_things' cannot be imported: RuntimeError: not today"),
         ({"data": {"ensemble": "own_things:spikd"}}, "has no 'spikd'; did you mean 'spiked'?"),
         ({"data": {"ensemble": "own_things:spiked", "size": 1}}, "unexpected keyword argument 'size'"),
         ({"data": {"ensemble": "own_things:annotated_types"}}, "is not a function"),
@@ -268,12 +270,6 @@ def test_what_cannot_serve_is_refused(folder: Path, fields: dict[str, Any], mess
     with pytest.raises(ConfigError) as caught:
         own(folder, **fields)
     assert message in str(caught.value)
-
-
-def test_a_module_that_fails_is_named_with_its_error(folder: Path) -> None:
-    (folder / "broken_things.py").write_text("raise RuntimeError('not today')")
-    with pytest.raises(ConfigError, match="'broken_things' cannot be imported: RuntimeError: not today"):
-        own(folder, data={"ensemble": "broken_things:f"})
 
 
 @pytest.mark.parametrize("folders", [None, []])

@@ -105,13 +105,6 @@ def test_a_claim_about_a_power_is_judged_by_its_interval(change: dict[str, Any],
     assert "at d = 8" in found.measured
 
 
-def test_a_claim_about_a_power_needs_two_sizes() -> None:
-    rows = wendel_rows(n=range(4, 161, 4), d=[8, 16, 32], replicates=4, seed=3)
-    few = judge(rows[rows["d"] < 16], CLAIM)
-    assert few.verdict == "inconclusive"
-    assert "no two values of d show where it is; needs grid cells on both sides" in few.measured
-
-
 def test_panels_with_factors_of_their_own_share_the_exponent() -> None:
     """n at 50 % is 2 d with one value of k and 6 d with the other; one size is in a panel of its own."""
     rows = wendel_rows(n=range(4, 161, 4), d=[8, 16, 32, 64], replicates=20, seed=5, k=[1, 2])
@@ -134,7 +127,7 @@ def test_a_slice_without_a_logarithm_is_left_out() -> None:
     ("change", "words"),
     [
         ({"along": "n"}, "the threshold is along n, so it is no power of n"),
-        ({"along": "noise"}, "no two values of noise show where it is"),
+        ({"along": "noise"}, "no two values of noise show where it is; needs grid cells on both sides"),
         ({"along": "noise", "of": "test_distance"}, "8 points in 4 lines"),
         ({"of": "absolute_distance"}, "0 points along d"),
         ({"of": "max_deviation"}, "0 points along d"),
@@ -170,9 +163,9 @@ def test_two_sizes_have_no_limit() -> None:
 
 def test_a_limit_whose_interval_reaches_farther_than_the_cells_is_left_out() -> None:
     """Few trials of few sizes bound the limit of n/d by numbers below 0, which no cell has."""
-    for seed, shown in ((1, 0), (2, 0), (3, 0)):
+    for seed in (1, 2, 3):
         rows = wendel_rows(n=range(10, 101, 10), d=[10, 15, 20, 25], replicates=5, seed=seed)
-        assert len(analysed(rows).limits) == shown
+        assert not analysed(rows).limits
     found = analysed(wendel_rows(n=range(8, 401, 8), d=[12, 16, 24, 32, 64, 96], replicates=40)).limits
     cells = [n / d for n in range(8, 401, 8) for d in (12, 96)]
     assert all(min(cells) <= one.found.low <= one.found.high <= max(cells) for one in found)

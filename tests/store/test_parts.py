@@ -56,13 +56,6 @@ def test_plain_readers_read_the_folder_as_it_stands(tmp_path: Path) -> None:
     assert sorted(pq.read_table(tmp_path)["trial_id"].to_pylist()) == ["a", "b"]
 
 
-def test_equal_tables_are_one_part_and_others_never_collide(tmp_path: Path) -> None:
-    write_part(tmp_path, rows("a"))
-    write_part(tmp_path, rows("a"))
-    write_part(tmp_path, rows("b"))
-    assert len(list_parts(tmp_path)) == 2
-
-
 def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path) -> None:
     assert list_parts(tmp_path / "none") == []
     loop = tmp_path / "loop"

@@ -93,7 +93,6 @@ def test_every_architecture_trains_on_p1s_terms(architecture):
 def test_the_same_streams_give_the_same_row_and_another_rule_starts_at_the_same_point():
     fields = {"epochs": 0, "neurons": 4}
     adamw, sgd = (train(instance(20, 5), **fields, optimizer=rule) for rule in ("adamw", "sgd"))
-    assert adamw.training_loss == sgd.training_loss
     assert adamw == sgd
 
 
