@@ -26,7 +26,7 @@ class Fake:
     """
 
     act: Literal[
-        "measure", "linger", "raise", "nan", "hang", "die", "die_once", "threads", "transition", "compile",
+        "measure", "linger", "raise", "hang", "die", "die_once", "threads", "transition", "compile",
         "strict", "divide", "stop_server", "stop_self", "leave",
         "announce", "hold",
     ] = "measure"  # fmt: skip
@@ -49,8 +49,6 @@ class Fake:
             time.sleep(self.seconds)
         if self.act == "raise":
             raise ArithmeticError(f"no luck\nwith n = {instance.setting.n}")
-        if self.act == "nan":
-            return Measurement(recovered=True, gap=float("nan"))
         if self.act == "compile":  # twice, and one function within another
             for _ in range(2):
                 with compilation, compilation:

@@ -21,17 +21,14 @@ from recovery.store.parts import list_parts
 from .sweeps import Acting, rows, sweep, write_config
 
 
-def test_exceptions_measure_nothing_and_nan_drops_itself(tmp_path: Path) -> None:
-    config = write_config(tmp_path, axes={"method.act": ["measure", "raise", "nan"], "n": [4, 8]}, d=2)
+def test_exceptions_measure_nothing(tmp_path: Path) -> None:
+    config = write_config(tmp_path, axes={"method.act": ["measure", "raise"], "n": [4, 8]}, d=2)
     summary = sweep(config, tmp_path / "out")
-    assert summary.stored == {"ok": 8, "failed": 8, "diverged": 8}
-    stored = rows(tmp_path / "out")
-    failed, diverged = (stored.query(f"status == '{status}'") for status in ("failed", "diverged"))
+    assert summary.stored == {"ok": 8, "failed": 8}
+    failed = rows(tmp_path / "out").query("status == 'failed'")
     assert set(failed["error_type"]) == {"ArithmeticError"}
     assert set(failed["error_message"]) == {"no luck with n = 4", "no luck with n = 8"}
     assert failed[["recovered", "gap", "objective"]].isna().all(axis=None)
-    assert set(diverged["method.act"]) == {"nan"}
-    assert diverged["gap"].isna().all()
 
 
 def test_every_worker_has_one_blas_thread(tmp_path: Path) -> None:

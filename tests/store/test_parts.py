@@ -65,15 +65,6 @@ def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path) -> N
             reading(loop)
 
 
-@pytest.mark.parametrize("position", [0, 100, -30, -1])
-def test_a_flipped_byte_anywhere_is_seen(tmp_path: Path, position: int) -> None:
-    path = write_part(tmp_path, rows("a"))
-    data = bytearray(path.read_bytes())
-    data[position] ^= 1
-    path.write_bytes(data)
-    assert isinstance(read_part(path), Damaged)
-
-
 @pytest.mark.parametrize("kept", [0, 4, 1000])
 def test_a_truncated_part_is_seen_and_named(tmp_path: Path, kept: int) -> None:
     path = write_part(tmp_path, rows("a"))
