@@ -84,12 +84,6 @@ def test_one_trial_beyond_a_bound_of_every_trial_contradicts_it() -> None:
     assert judge(fail(rows, slice(0, 1)).assign(test_distance=rows["test_distance"]), claim).verdict == "inconclusive"
 
 
-def test_too_few_trials_neither_contradict_nor_support_a_bound() -> None:
-    rows = wendel_rows([20], [10], replicates=2)
-    rows["recovered"] = False
-    assert judge(rows, BOUND | {"at_least": 0.1}).verdict == "inconclusive"
-
-
 VALUE = {"kind": "value", "of": "recovered"}
 
 
