@@ -150,11 +150,13 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
     assert list(marked(analysis)) == [0, 1]
 
 
-def test_crossings_without_an_interval_are_diamonds_in_picture_and_page() -> None:
-    found = drawn({0: [0, 10, 10, 0], 1: [0, 0, 10, 10]}, [10, 20, 30, 40])
+@pytest.mark.parametrize(("trend", "x"), [([0, 0, 10, 10], 15), ([10, 10, 0, 0], 35)])
+def test_crossings_along_the_trend_without_an_interval_are_diamonds(trend: list[int], x: float) -> None:
+    found = drawn({0: [0, 10, 10, 0], 1: trend}, [10, 20, 30, 40])
+    assert next(places for _, places in found.by_panel[0].crossings) == (pytest.approx(15), pytest.approx(35))
     (line,) = [line for line in MAP.draw(found).axes[0].lines if line.get_marker() == "d"]
     at = [{"x": x, "y": y} for x, y in line.get_xydata().tolist()]
-    assert at == [{"x": pytest.approx(15), "y": 0}, {"x": pytest.approx(35), "y": 0}]
+    assert at == [{"x": pytest.approx(x), "y": 0}]
     assert [{"x": one["x"], "y": one["y"]} for one in charted(found, "point") if one["mark"] == line.get_label()] == at
 
 

@@ -34,7 +34,7 @@ from recovery.report.claims.cell_claims import (
     state_table,
     state_value,
 )
-from recovery.report.claims.lines import Line, form_of
+from recovery.report.claims.lines import OUTSIDE, Line, form_of
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
 from recovery.report.claims.scale import judge_scaling, limit_line, state_scaling
@@ -146,8 +146,12 @@ class Analysis(Estimates):
         return [Line.of(one, value, in_x=True) for slices in parts for one in slices]
 
     def caption(self, i: int) -> str:
-        """Return the pooled threshold of panel i for its corner; empty without one."""
-        return Line.of(self.pooled[i]).caption if self.pooled else ""
+        """Return the pooled threshold of panel i for its corner, or that it lies outside the grid; otherwise empty."""
+        if not self.pooled:
+            return ""
+        line = Line.of(self.pooled[i])
+        outside = f"{line.what}: {line.estimate}" if line.estimate == OUTSIDE else ""
+        return f"{line.caption}, by {self.diagram.along.by}" if line.changes else line.caption or outside
 
     def band(self, i: int) -> Interval | None:
         """Return the interval of the pooled ratio n/d of panel i; None if it is open or excludes a slice's."""
@@ -193,8 +197,9 @@ def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
 
 
 def lone_crossings(analysis: Analysis, i: int) -> list[tuple[int, float]]:
-    """Return where each other slice of panel i passes the probability: its position, and each x, without intervals."""
-    return [(k, x) for k, one in _slices(analysis, i) if not one.crosses_once for x in one.crossings[0][1]]
+    """Return where each other slice of panel i passes the probability as the panel's trend does: its position, and each
+    x, without intervals."""
+    return [(k, x) for k, one in _slices(analysis, i) if not one.crosses_once for x in one.along_trend]
 
 
 def crossing_label(analysis: Analysis, i: int) -> str:
@@ -208,7 +213,8 @@ def crossing_label(analysis: Analysis, i: int) -> str:
 
 def lone_label(analysis: Analysis) -> str:
     """Return the legend text of crossings without intervals."""
-    return f"{analysis.diagram.along.percent}, no interval"
+    trend = "falls" if any(one.falling for one in analysis.by_panel) else "rises"
+    return f"{analysis.diagram.along.percent} where the fraction {trend}, no interval"
 
 
 def _slices(analysis: Analysis, i: int) -> list[tuple[int, Threshold]]:

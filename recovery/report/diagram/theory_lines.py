@@ -26,6 +26,8 @@ RISING = {"wendel": "no_all_ones"}
 """A curve of an obstacle to recovery -> the curve of its complement."""
 MESH = 400
 """Points of a curve, and points along each axis of the mesh on which an expression is contoured."""
+DASH = 3
+"""Points of `MESH` on either side of a row that the dash of a bound takes."""
 PROBIT_MESH = 280
 """The same for a named curve. Wendel's 5, 50 and 95 % then lie within 0.025 % of the axis of their exact positions,
 from n = 80 to 40 000; without the probit, on `MESH`, within 0.2 %."""
@@ -125,18 +127,18 @@ def _probit(chance: ArrayLike) -> Array:
 @dataclass(frozen=True)
 class Along:
     """A theory line along x: points (x, value), shape (k, 2). A ratio has one point, whose value is NaN; an interval
-    has the values 1 inside and 0 outside. rank: the number of the line in its source."""
+    has the values 1 inside and 0 outside; a bound is a dash at each row. rank: the number of the line in its source."""
 
     label: str
     points: Array
-    source: Literal["rows", "curve", "interval", "ratio"]
+    source: Literal["rows", "bound", "curve", "interval", "ratio"]
     rank: int
 
 
 def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) -> list[Along]:
     """Return the theory for one y of a panel: predictions in the rows, the config's curves, and its ratios of n and d.
 
-    Predictions are interpolated smoothly between the rows. x: the positions of the cells, in rising order.
+    Predictions are interpolated smoothly between the rows, bounds are not. x: the rising positions of the cells.
     """
     rows = _rows(diagram, panel, y)
     along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
@@ -177,11 +179,15 @@ def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
         if name in rows and rows[name].notna().any():
             means = rows.groupby(diagram.layout.x)[name].mean().dropna()
             at, values = means.index.to_numpy(dtype=float), means.to_numpy(dtype=float)
-            # draw a smooth curve through the means, but not for a bound, which may have steps
-            if len(at) > 2 and name != "bound":
+            if name == "bound":  # which may have steps between the rows
+                steps = np.arange(len(along))
+                ends = [np.interp(np.interp(at, along, steps) + side, steps, along) for side in (-DASH, DASH)]
+                at, values = np.column_stack([*ends, np.nan * at]).ravel(), np.repeat(values, 3)
+            elif len(at) > 2:
                 at, values = along, scipy.interpolate.PchipInterpolator(at, values)(along)
+            source: Literal["rows", "bound"] = "bound" if name == "bound" else "rows"
             label = diagram.sweep.report.labels.get(name, name)
-            predictions.append(Along(label, np.stack([at, values], 1), "rows", rank))
+            predictions.append(Along(label, np.stack([at, values], 1), source, rank))
     return predictions
 
 

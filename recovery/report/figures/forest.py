@@ -12,12 +12,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETLEFT, CARETRIGHT
 
 from recovery.config.claims import ValueClaim
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, Line
 from recovery.report.claims.mean_tables import printed_numbers
 from recovery.report.diagram import NOT_MEASURED, Along, Diagram, not_drawn, ratios_of, rows_where
+from recovery.report.diagram.layout import coordinates, is_number
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import theory_style
 from recovery.report.figures.sheet import Sheet, interval_handle, sheet
@@ -26,11 +28,13 @@ from recovery.text import many
 
 MANY = 10
 """From this number of panels on, thresholds are one figure of rows."""
+FEW = 3
+"""Number of sizes that a row lists; of more it states the ends."""
 LOG = 8.0
 """Ratio of the largest and the smallest number from which the axis is logarithmic."""
 ROW = 0.17
 """Height of a line of text in inches."""
-STATED: dict[str, Any] = {"color": LINES[1], "marker": "D", "ms": 3.5, "mfc": "none", "linestyle": "none", "zorder": 4}
+STATED: dict[str, Any] = {"color": LINES[1], "marker": "D", "ms": 3.5, "mfc": "none", "linestyle": "none", "zorder": 2}
 LIMITS: dict[str, Any] = STATED | {"marker": "|", "ms": 7, "mew": 1.2}
 RANGE: dict[str, Any] = {"color": "0.5", "lw": 2.5, "solid_capstyle": "butt"}
 VERDICTS = {"contradicted": LINES[1], "inconclusive": "0.4"}
@@ -88,7 +92,8 @@ def draw_forest(analysis: Analysis) -> Figure:
     with sheet(len(shown), diagram.heading, style, columns=len(shown), share=(alike, True)) as page:
         size, wide = font_size("ytick.labelsize"), style.width(2)
         page.figure.set_figwidth(wide)
-        names = [wrapped(plain(panel or diagram.title), size, 0.4 * wide) for panel in panels]
+        more = _differences(analysis)
+        names = [wrapped(plain((panel or diagram.title) + more.get(panel, "")), size, 0.4 * wide) for panel in panels]
         words = [_words(parts[0][panel]) if len(shown) == 1 else [] for panel in panels]
         heights = [1.5 * max(len(name), len(some)) - 0.5 for name, some in zip(names, words, strict=True)]
         at = -(np.cumsum(heights) - np.array(heights) / 2)
@@ -111,8 +116,28 @@ def draw_forest(analysis: Analysis) -> Figure:
             ax.set_xlabel(", ".join(filter(None, [above, rows[0][0].what])))
             _add_key(page, analysis, rows)
         page.axes[0].set_yticks(at, ["\n".join(name) for name in names])
+        page.highest = np.inf
         page.figure.set_figheight(0.5 + ROW * style.magnification * max(sum(heights), 4))
     return page.figure
+
+
+def _differences(analysis: Analysis) -> dict[str, str]:
+    """Return the title of each panel -> its further coordinates in words and its sizes, where panels differ in them."""
+    diagram, panels, found = analysis.diagram, [one.panel for one in analysis.all_thresholds], dict[str, str]()
+    frames = [diagram.frame[np.isin(diagram.cells.code, panel.cells.index)] for panel in panels]
+    names = coordinates(diagram.frame, diagram.grid.columns)
+    words = {name.split(".")[-1]: name for name in names if not is_number(diagram.frame[name])}
+    titled = {name.split(".")[-1] for name in diagram.layout.panels if not name.endswith("kind")}
+    for name in [*(name for last, name in words.items() if last not in titled), *filter(None, [diagram.along.by])]:
+        values = [sorted(frame[name].dropna().unique()) for frame in frames]
+        named = "" if name == diagram.along.by or "." in name else f"{diagram.script.axis(name)} "
+        for panel, some in zip(panels, values, strict=True):
+            if len({*map(tuple, values)}) > 1 and some and name not in panel.where:
+                rest = [diagram.script.value(value) for value in some[1:]]
+                text = ", ".join([diagram.script.pair(name, some[0]), *(rest if len(some) <= FEW else [])])
+                text += f" to {rest[-1]}" if len(some) > FEW else ""
+                found[panel.title] = f"{found.get(panel.title, '')}, {named}{text}"
+    return found
 
 
 def _theory(analysis: Analysis) -> dict[str, list[Along]]:
@@ -150,9 +175,9 @@ def _draw_row(ax: Axes, y: float, some: list[Line], ends: tuple[float, float]) -
     found, inside = some[0].found, [float(np.clip(end, *ends)) for end in (some[0].found.low, some[0].found.high)]
     if np.isfinite([found.low, found.high]).any():
         ax.plot(inside, [y, y], **(RANGE if some[0].changes else {"color": "black", "lw": 1.0}))
-        for end, seen, marker in zip((found.low, found.high), inside, "<>", strict=True):
+        for end, seen, marker in zip((found.low, found.high), inside, (CARETLEFT, CARETRIGHT), strict=True):
             if np.isinf(end):
-                ax.plot([seen], [y], marker, color="black", ms=3.5, clip_on=False)
+                ax.plot([seen], [y], marker=marker, color="black", ms=4)
     if found.known:
         ax.plot([found.estimate], [y], "o", color="black", ms=3.5, zorder=3)
     for line in some:
@@ -167,7 +192,7 @@ def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
     lines, diagram = [line for some in rows for line in some], analysis.diagram
     estimate = f"estimate, {interval_words(analysis.levels)}"
     words = estimate if _thresholds(analysis) else Bars.of(diagram, diagram.table).words
-    page.add([interval_handle(words)] if words else [])
+    page.add([interval_handle(words, across=True)] if words else [])
     if any(line.changes for line in lines):
         page.add([Line2D([], [], **RANGE, label="range over the slices: no common value")])
     if any(np.isfinite(line.limits).all() for line in lines):

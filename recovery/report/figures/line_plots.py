@@ -7,6 +7,7 @@ drawn against n/d. If the config claims a table of the quantity over x and y, it
 the means of the cells.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,6 @@ from recovery.report.diagram import (
     Along,
     Axis,
     Diagram,
-    Panel,
     is_number,
     joint_values,
     mark_words,
@@ -45,9 +45,12 @@ from recovery.types import Array
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 3.5, "mew": 0.9, "linestyle": "none"}
+LEAST = 0.2
+CROWDED = 1.5
+"""Number of lines at an x, on average, from which their marks are set side by side."""
 OFFSET = 0.02
 SPREAD = 0.06
-"""Shift along x between the lines of neighbouring text values of y, and at most between the first and the last, as
+"""Shift along x between the marks of neighbouring lines, and at most between the first and the last, as
 parts of the length of the axis, whose margins are a twentieth."""
 
 
@@ -69,12 +72,14 @@ def _profile(analysis: Analysis) -> Draw:
     """Draw values with their intervals along x, one line per value of y, and the theory over them."""
     diagram = analysis.diagram
     words = Bars.of(diagram, diagram.table).words
+    words += f": {diagram.quantity.label}" if words and len(diagram.sweep.report.values) > 1 else ""
     bars = [interval_handle(words)] if words else []
     printed_key = [Line2D([], [], **CROSS, color="black", label=PRINTED)]
+    axes, axis_name = _axes_across(diagram), script_of(diagram).axis(diagram.layout.x)
 
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
-        axis = Axis(_values_across(diagram, panel), diagram.layout.x)
+        axis = axes[i]
         index = {value: k for k, value in enumerate(axis.values)}
         set_axis(ax, "x", axis, script_of(diagram))
         ax.set_xlim(axis.reach)
@@ -83,26 +88,34 @@ def _profile(analysis: Analysis) -> Draw:
             write_note(ax, panel)
             return Drawn()
         joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
-        found, theory, lines = list[Any](), list[Any](), list[tuple[int, Any]]()
+        found, theory, lines, aside = list[Any](), list[Any](), list[tuple[int, Any]](), False
+        here = sorted({*panel.cells["iy"]})
+        crowded = len(panel.cells) >= CROWDED * panel.cells["ix"].nunique()
         for k, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
             cells = panel.cells[panel.cells["iy"] == k].sort_values("ix")
             if not len(cells):
                 continue
             exact = axis.at[[index[panel.x[ix]] for ix in cells["ix"]]]
-            x = _shifted(axis, exact, k, len(panel.y)) if isinstance(y, str) else exact
+            present = axis.kind != "even" and len(exact) > 1
+            curves = theory_along(diagram, panel, y, exact, axis.kind == "log") if present else []
+            followed = any(line.source in ("rows", "curve") for line in curves)
+            apart = isinstance(y, str) or (crowded and not followed)
+            x = _shifted(axis, exact, here.index(k), len(here)) if apart else exact
+            aside |= not np.array_equal(x, exact)
             label = None if len(panel.y) == 1 else script_of(diagram).pair(str(diagram.layout.y), y)
-            look = style | ({"lw": 0.6} if joined else {"linestyle": "none"})
-            line, undecided = _draw_line(ax, diagram, cells, x, look, label)
+            own = any(line.source == "rows" for line in curves)
+            look = style | ({"lw": 0.6} if joined and not own else {"linestyle": "none"})
+            line, undecided = _draw_line(ax, diagram, cells, (exact, x), look, label)
             lines += [(k, line)] if label else []
             found += undecided
-            if axis.kind != "even" and len(x) > 1:
-                theory += _draw_theory(ax, diagram, panel, y, style["color"], exact)
+            theory += _draw_theory(ax, curves, len(panel.y) > 1, style["color"], x - exact)
             found += _draw_values_beyond(ax, line)
             if 0 < (blank := int(cells["value"].isna().sum())) < len(cells):
                 words = f"{label or diagram.quantity.label}: no value at {blank} of {len(cells)} points"
                 found.append(Line2D([], [], linestyle="none", label=words))
             for printed in printed_numbers(diagram, panel, y, cells):
                 ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
+        found += [Line2D([], [], linestyle="none", label=f"marks of equal {axis_name} are set side by side")] * aside
         return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines)
 
     return draw
@@ -123,12 +136,14 @@ def _set_height(ax: Axes, diagram: Diagram) -> None:
 
 
 def _draw_line(
-    ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array, style: dict[str, Any], label: str | None
+    ax: Axes, diagram: Diagram, cells: pd.DataFrame, at: tuple[Array, Array], style: dict[str, Any], label: str | None
 ) -> tuple[Line2D, list[Any]]:
-    """Draw the values of cells with their intervals, and the fractions that undecided trials leave; returns the line
-    and the legend entry of the latter, if any."""
-    bars = Bars.of(diagram, cells)
-    (line,) = ax.plot(x, bars.value, ms=2.2, label=label, **style)
+    """Draw the values of cells as a line over at[0] and with their intervals over at[1], and the fractions that
+    undecided trials leave; returns the marks in the style of both, and the legend entry of the latter, if any."""
+    bars, x = Bars.of(diagram, cells), at[1]
+    ax.plot(at[0], bars.value, **style | {"marker": ""})
+    ax.plot(x, bars.value, ms=2.2, **style | {"linestyle": "none"})
+    line = Line2D(x, bars.value, ms=2.2, label=label, **style)
     ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6)
     if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():
         return line, []
@@ -138,11 +153,19 @@ def _draw_line(
     return line, [ax.vlines(x[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)]
 
 
-def _values_across(diagram: Diagram, panel: Panel) -> list[Any]:
-    """Return the values of x that the config plans for this panel or that its rows have; other panels may differ."""
-    cells = joint_values(diagram.frame, diagram.sweep, (*panel.where, diagram.layout.x))
-    here = {x for *where, x in cells if where == list(panel.where.values())}
-    return [x for x in panel.x if x in here]
+def _axes_across(diagram: Diagram) -> list[Axis]:
+    """Return the x axis of each panel, with the values that the config plans for it or that its rows have; the same for
+    all, unless one of words differs or the values of a panel would take less than the part `LEAST` of it."""
+    cells, found = joint_values(diagram.frame, diagram.sweep, (*diagram.layout.panels, diagram.layout.x)), list[Axis]()
+    for panel in diagram.panels:
+        here = {x for *where, x in cells if where == list(panel.where.values())}
+        found.append(Axis([x for x in panel.x if x in here], diagram.layout.x))
+    whole = Axis(diagram.panels[0].x, diagram.layout.x)
+    if whole.kind == "even" or any(one.kind == "even" for one in found):
+        return found
+    scale = np.log if whole.kind == "log" else np.asarray
+    parts = [float(np.ptp(scale(one.at)) / np.ptp(scale(whole.at))) for one in found if len(one.values) > 1]
+    return [whole] * len(found) if parts and min(parts) >= LEAST else found
 
 
 def _shifted(axis: Axis, x: Array, i: int, count: int) -> Array:
@@ -166,17 +189,19 @@ def _draw_values_beyond(ax: Axes, line: Line2D) -> list[Line2D]:
     return entries
 
 
-def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> list[Any]:
-    """Draw predictions of rows in the colour of their line, theory curves in black, ratios as vertical lines, and
-    intervals as grey bands. Returns the legend entries."""
+def _draw_theory(ax: Axes, curves: Sequence[Along], several: bool, colour: str, aside: Array) -> list[Any]:
+    """Draw predictions and bounds of rows in the colour of their line, the bounds shifted by `aside`, theory curves in
+    black, ratios as vertical lines, and intervals as grey bands. Returns the legend entries."""
     handles: list[Any] = []
-    for line in theory_along(diagram, panel, y, x, ax.get_xscale() == "log"):
+    for line in curves:
         style, (at, values) = theory_style(line, colour), line.points.T
-        key = "black" if line.source == "rows" and len(panel.y) > 1 else style["color"]
+        key = "black" if line.source in ("rows", "bound") and several else style["color"]
+        if line.source == "bound":
+            at = at + np.repeat(aside, 3) if len(at) == 3 * len(aside) else at
         if line.source == "ratio":
             if not ax.get_xlim()[0] <= at[0] <= ax.get_xlim()[1]:
                 continue
-            ax.axvline(float(at[0]), **style)
+            ax.axvline(float(at[0]), **style, zorder=0.5)
         elif line.source == "interval":
             if (inside := at[values == 1.0]).size:
                 ax.axvspan(inside[0], inside[-1], color=key, zorder=0)
@@ -190,6 +215,7 @@ def theory_style(line: Along, colour: str = "black") -> dict[str, Any]:
     """Return the style and the label of a theory line; `colour` is that of the predictions of rows."""
     dash, ink, width = {
         "rows": (DASHES[1 + line.rank], colour, 0.9),
+        "bound": (DASHES[0], colour, 1.6),
         "curve": (DASHES[line.rank % 4], "black", 0.9),
         "interval": (DASHES[0], "0.85", 4.0),
         "ratio": (DASHES[3], CURVES[line.rank % 4], 0.9),
@@ -242,7 +268,7 @@ def _collapse(analysis: Analysis) -> Draw:
         for k, ((y, cells), style) in enumerate(zip(slices, line_styles([y for y, _ in slices]), strict=True)):
             x, label = along.values(cells) - at, script_of(diagram).pair(str(along.by), y)
             x = x * float(str(y)) ** -width.exponent
-            lines.append((k, _draw_line(ax, diagram, cells, x, style | {"lw": 0.6}, label)[0]))
+            lines.append((k, _draw_line(ax, diagram, cells, (x, x), style | {"lw": 0.6}, label)[0]))
         return Drawn([], lines, text=f"limit {at:.4g}, power {-width.exponent:.2f}")
 
     return draw

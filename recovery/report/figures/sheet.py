@@ -35,8 +35,10 @@ MOST_COLUMNS = 5
 """Columns of a legend."""
 NARROWEST = 1.6
 """Width of a panel in inches with its labels, at least, unless the config says how many are in a row."""
-HIGHEST = 8.0
-"""Largest height of all panels in inches: a page. More rows of panels are less high."""
+HIGHEST = 8.5
+"""Largest height of a figure of panels in inches: a page with room for a caption. More rows of panels are less high."""
+LOWERED = 0.4
+"""Part of the height of the panels that a figure may lose so that it is not too high."""
 Share = bool | Literal["col"]
 """Which panels share an axis: all, none, or those of a column."""
 FEW_TICKS = 4
@@ -52,6 +54,7 @@ class Sheet:
     columns: int
     style: Style
     aspect: float
+    highest: float
     legend: dict[str, Any] = field(default_factory=dict)
     titles: dict[int, tuple[str, str]] = field(default_factory=dict)
 
@@ -80,16 +83,19 @@ class Sheet:
     def write_titles(self) -> float:
         """Write the titles and, below them at the right, the other texts; return the number of lines of all rows."""
         size, small = font_size("axes.titlesize"), 6.5 * self.style.magnification
-        heights = [0]
-        for i, ax in enumerate(self.axes):
-            title, right = self.titles.get(i, ("", ""))
-            above = wrapped(title, size, self.text_room) if title else []
-            below = wrapped(re.sub("(?<!,) ", NO_BREAK_SPACE, right), small, self.text_room) if right else []
-            ax.set_title("\n".join(above + [""] * len(below)), loc="left")
-            ax.set_title("\n".join(below), loc="right", fontsize=small)
-            heights += [0] if self.first(i) else []
-            heights[-1] = max(heights[-1], len(above) + len(below))
-        return float(sum(heights))
+        texts = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
+        rights = [re.sub("(?<!,) ", NO_BREAK_SPACE, right) for _, right in texts]
+        above = [wrapped(title, size, self.text_room) if title else [] for title, _ in texts]
+        below = [wrapped(right, small, self.text_room) if right else [] for right in rights]
+        height = 0
+        for row in range(0, len(self.axes), self.columns):
+            some = range(row, min(row + self.columns, len(self.axes)))
+            under = max(len(below[i]) for i in some)
+            for i in some:
+                self.axes[i].set_title("\n".join(above[i] + [""] * under), loc="left")
+                self.axes[i].set_title("\n".join(below[i]), loc="right", fontsize=small)
+            height += under + max(len(above[i]) for i in some)
+        return float(height)
 
     def label(self, x: str, y: str) -> None:
         """Label the x axis of the lowest panel of each column and the y axis of the first panel of each row."""
@@ -159,7 +165,7 @@ def sheet(
         panels = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False).ravel().tolist()
         for ax in panels[count:]:
             ax.set_axis_off()
-        drawn = Sheet(figure, panels[:count], across, style, aspect)
+        drawn = Sheet(figure, panels[:count], across, style, aspect, HIGHEST)
         yield drawn
         lines = _draw_legend(drawn) + drawn.write_titles() - 1.0
         ticks = [
@@ -170,7 +176,9 @@ def sheet(
             title_lines = wrapped(plain(title), font_size("figure.titlesize"), 0.94 * float(figure.get_figwidth()))
             figure.suptitle("\n".join(title_lines))
             lines += 1.3 * len(title_lines)
-        figure.set_figheight(float(figure.get_figheight()) + rise + 0.15 * style.magnification * lines)
+        own = float(figure.get_figheight())
+        high = own + rise + 0.15 * style.magnification * lines
+        figure.set_figheight(min(high, max(drawn.highest, high - LOWERED * own)))
 
 
 def _draw_legend(drawn: Sheet) -> float:
@@ -188,11 +196,11 @@ def _draw_legend(drawn: Sheet) -> float:
     return 1.3 * max(sum(map(len, part)) for part in np.array_split(np.array([*texts], dtype=object), columns))
 
 
-def interval_handle(words: str) -> ErrorbarContainer:
-    """Return the legend entry of error bars."""
+def interval_handle(words: str, across: bool = False) -> ErrorbarContainer:
+    """Return the legend entry of error bars, which are vertical or go across."""
     point = Line2D([], [], marker="o", linestyle="none", color="black", ms=2.2)
     bar = LineCollection([], colors="black", linewidths=0.6)
-    return ErrorbarContainer((point, (), (bar,)), has_yerr=True, label=words)
+    return ErrorbarContainer((point, (), (bar,)), has_xerr=across, has_yerr=not across, label=words)
 
 
 def write_note(ax: Axes, panel: Panel) -> None:

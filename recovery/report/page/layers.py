@@ -139,14 +139,15 @@ def _theory(diagram: Diagram, panel: Panel, reach: Sequence[float]) -> list[Json
             continue
         series = diagram.script.pair(diagram.layout.y, y) if diagram.layout.y else ""
         for line in theory_along(diagram, panel, y, axis.at[present], axis.kind == "log"):
-            points = line.points.tolist()
-            points = points if len(points) > 1 else [[points[0][0], end] for end in reach]
-            at = [(rounded(x, 6), rounded(v, 5)) for x, v in points if np.isfinite(v)]
+            pieces = np.split(line.points, np.flatnonzero(np.isnan(line.points[:, 0])))
+            pieces = pieces if len(line.points) > 1 else [np.array([[line.points[0, 0], end] for end in reach])]
             style = theory_style(line)
-            about = {"part": part, "label": line.label, "series": series if line.source == "rows" else ""}
+            about: dict[str, Any] = {"label": line.label, "series": series if line.source in ("rows", "bound") else ""}
             about["look"] = style | {"color": {"black": INK, "0.85": SOFT}.get(style["color"], style["color"])}
-            rows += [{"x": x, "y": v, "k": j, **about} for j, (x, v) in enumerate(at)]
-            part += 1
+            for piece in pieces:
+                at = [(rounded(x, 6), rounded(v, 5)) for x, v in piece.tolist() if np.isfinite([x, v]).all()]
+                rows += [{"x": x, "y": v, "k": j, **about, "part": part} for j, (x, v) in enumerate(at)]
+                part += 1
     return rows
 
 

@@ -235,6 +235,14 @@ class Threshold:
         )
 
     @property
+    def along_trend(self) -> tuple[float, ...]:
+        """The crossings of a single slice at which success changes as the trend says; between them it changes back."""
+        part, ((_, places),) = self.parts[0], self.crossings
+        before = part.x < min(places, default=-np.inf)
+        first = bool(part.rising[before].sum() > self.probability * part.total[before].sum())
+        return places[first::2]
+
+    @property
     def crosses_once(self) -> bool:
         """Whether a single slice has one crossing, with an estimate and an interval that ends on at least one side."""
         at, ((_, places),) = self.along_x, self.crossings
