@@ -141,8 +141,9 @@ def _draw_line(
     """Draw the values of cells as a line over at[0] and with their intervals over at[1], and the fractions that
     undecided trials leave; returns the marks in the style of both, and the legend entry of the latter, if any."""
     bars, x = Bars.of(diagram, cells), at[1]
-    ax.plot(at[0], bars.value, **style | {"marker": ""})
-    ax.plot(x, bars.value, ms=2.2, **style | {"linestyle": "none"})
+    aside = not np.array_equal(at[0], x)
+    ax.plot(x, bars.value, ms=2.2, label=label, **style | ({"linestyle": "none"} if aside else {}))
+    ax.plot(at[0], bars.value, **style | {"marker": "None"}) if aside else None
     line = Line2D(x, bars.value, ms=2.2, label=label, **style)
     ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6)
     if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():
