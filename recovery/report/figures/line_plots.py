@@ -72,7 +72,6 @@ def _profile(analysis: Analysis) -> Draw:
     """Draw values with their intervals along x, one line per value of y, and the theory over them."""
     diagram = analysis.diagram
     words = Bars.of(diagram, diagram.table).words
-    words += f": {diagram.quantity.label}" if words and len(diagram.sweep.report.values) > 1 else ""
     bars = [interval_handle(words)] if words else []
     printed_key = [Line2D([], [], **CROSS, color="black", label=PRINTED)]
     axes, axis_name = _axes_across(diagram), script_of(diagram).axis(diagram.layout.x)

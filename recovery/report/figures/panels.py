@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.container import ErrorbarContainer as Bar
 from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis
@@ -61,6 +62,10 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]]) -> Figure:
         draw = [of.prepare(one) for one, of in values]
         drawn = [draw[k](ax, i) for ax, (i, k) in zip(page.axes, places, strict=True)]
         axes = [of.labels(one.diagram) for one, of in values]
+        for part, (_, k) in zip(drawn, places, strict=True):
+            for bar in [one for one in part.handles if values[k][1].share[0] is False and isinstance(one, Bar)]:
+                if count > 1 and labels[k] not in str(bar.get_label()):
+                    bar.set_label(f"{bar.get_label()}: {labels[k]}")
         for at, (i, k) in enumerate(places):
             page.name(at, ", ".join(filter(None, [labels[k], names[i]])), drawn[at].text)
             across, up = axes[k]
