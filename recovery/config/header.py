@@ -95,13 +95,14 @@ class StyleSpec:
     panel and a page for more. fonts: `latex` imitates the fonts of a LaTeX article. font_size: of the axis labels in
     points, which other text and lines follow.
     title: whether the title is drawn; by default unless the width is `column` or a length, because journals print
-    captions."""
+    captions. caption: whether the threshold stands above its panel."""
 
     width: Literal["auto", "column", "page", "slide"] | Length = "auto"
     fonts: Literal["sans", "serif", "latex"] = "sans"
     font_size: Annotated[float, Interval(ge=4, le=40)] | None = None
     colours: Literal["cividis", "viridis", "inferno", "gray"] = "cividis"
     title: bool | None = None
+    caption: bool = True
 
 
 Section = TypeVar("Section", "StyleSpec", "ReportSpec")

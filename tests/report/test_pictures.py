@@ -68,6 +68,20 @@ def test_labels_of_narrow_panels_with_large_text_stand_clear_of_each_other() -> 
     assert faults(drawn(analysed(wendel_rows(n=range(10, 401, 10), ensemble=FOUR), report={"style": style}))) == []
 
 
+@pytest.mark.parametrize("count", [1, 4, 12])
+def test_a_slide_is_16_to_9_and_its_thresholds_can_be_left_out(count: int) -> None:
+    rows = wendel_rows(noise=[0.01 * i for i in range(count)], replicates=2)
+    style = {"width": "slide", "caption": False, "title": False}
+    figures = [drawn(analysed(rows, report={"figure": of, "style": style})) for of in ("map", "forest")]
+    for figure in figures:
+        assert figure.get_figwidth() * 9 == pytest.approx(figure.get_figheight() * 16)
+        assert count == 12 or figure.get_figwidth() == pytest.approx(10)
+    assert {ax.get_title(loc="right") for ax in figures[0].axes} == {""}
+    assert faults(figures[0]) == []
+    with_captions = drawn(analysed(rows, report={"figure": "map", "style": style | {"caption": True}}))
+    assert any(ax.get_title(loc="right") for ax in with_captions.axes)
+
+
 COLUMN = {"width": "column"}
 NAMES = [f"method of the {i}th kind" for i in range(40)]
 

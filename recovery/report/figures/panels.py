@@ -67,7 +67,9 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]]) -> Figure:
                 if count > 1 and labels[k] not in str(bar.get_label()):
                     bar.set_label(f"{bar.get_label()}: {labels[k]}")
         for at, (i, k) in enumerate(places):
-            page.name(at, ", ".join(filter(None, [labels[k], names[i]])), drawn[at].text)
+            page.name(
+                at, ", ".join(filter(None, [labels[k], names[i]])), drawn[at].text if page.style.spec.caption else ""
+            )
             across, up = axes[k]
             beside = page.first(at) or len({up for _, up in axes}) > 1
             page.label_one(at, across if page.lowest(at) else "", up if beside else "")

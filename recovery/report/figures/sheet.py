@@ -35,6 +35,8 @@ MOST_COLUMNS = 5
 """Columns of a legend."""
 NARROWEST = 1.6
 """Width of a panel in inches with its labels, at least, unless the config says how many are in a row."""
+SLIDE = 9 / 16
+"""Height of a slide by its width."""
 HIGHEST = 8.5
 """Largest height of a figure of panels in inches: a page with room for a caption. More rows of panels are less high."""
 LOWERED = 0.4
@@ -158,14 +160,16 @@ def sheet(
         wide = style.width(across)
         across = columns or min(across, max(1, int(wide / NARROWEST)))
         up = ceil(count / across)
-        aspect = min(aspect, HIGHEST * across / (up * wide))
+        slide = style.spec.width == "slide"
+        highest = SLIDE * wide if slide else HIGHEST
+        aspect = min(aspect, (0.7 if slide else 1) * highest * across / (up * wide))
         figure = Figure(figsize=(wide, wide / across * aspect * up + 0.35), layout="constrained")
         FigureCanvasAgg(figure)
         sharex, sharey = share
         panels = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False).ravel().tolist()
         for ax in panels[count:]:
             ax.set_axis_off()
-        drawn = Sheet(figure, panels[:count], across, style, aspect, HIGHEST)
+        drawn = Sheet(figure, panels[:count], across, style, aspect, highest)
         yield drawn
         lines = _draw_legend(drawn) + drawn.write_titles() - 1.0
         ticks = [
@@ -178,7 +182,11 @@ def sheet(
             lines += 1.3 * len(title_lines)
         own = float(figure.get_figheight())
         high = own + rise + 0.15 * style.magnification * lines
-        figure.set_figheight(min(high, max(drawn.highest, high - LOWERED * own)))
+        high = min(high, max(drawn.highest, high - LOWERED * own))
+        if slide:  # one that has not enough room is larger
+            high = max(high, SLIDE * wide)
+            figure.set_figwidth(high / SLIDE)
+        figure.set_figheight(high)
 
 
 def _draw_legend(drawn: Sheet) -> float:
