@@ -114,13 +114,17 @@ def sweep_status(path: Path) -> SweepStatus:
 
 
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
-    """Return the most frequent errors as in `SweepStatus.errors`; messages that differ in numbers only are one."""
+    """Return the most frequent errors as in `SweepStatus.errors`; messages that differ in numbers only are one, and say
+    so."""
     failed = rows.filter(pc.is_in(rows["status"], pa.array(FAILURES)))
     kinds = ["error_type", "error_message"]
     alike = pc.replace_substring_regex(failed["error_message"], NUMBER, "#")
     groups = failed.append_column("alike", alike).group_by(["error_type", "alike"], use_threads=False)
-    groups = groups.aggregate([("trial_id", "count"), ("trial_id", "min"), ("error_message", "first")])
-    groups = groups.rename_columns({"error_message_first": "error_message"})
+    counts = [("trial_id", "count"), ("error_message", "count_distinct")]
+    groups = groups.aggregate([*counts, ("trial_id", "min"), ("error_message", "first")])
+    several = pc.if_else(pc.greater(groups["error_message_count_distinct"], 1), " (or other numbers)", "")
+    message = pc.binary_join_element_wise(groups["error_message_first"], several, "")
+    groups = groups.append_column("error_message", message)
     groups = groups.sort_by([("trial_id_count", "descending"), ("trial_id_min", "ascending")])
     return [
         (row["trial_id_count"], *(printable(row[kind] or "") for kind in kinds), printable(row["trial_id_min"]))
