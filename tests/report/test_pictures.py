@@ -107,6 +107,13 @@ def test_many_names_in_a_column_stand_clear_of_each_other(x: str, y: str, figure
     assert faults(picture) == []
 
 
+def test_titles_beside_long_names_stand_clear_of_each_other() -> None:
+    kinds = [f"{kind} start from the largest penalty" for kind in ("warm", "cold")]
+    rows = wendel_rows(d=[5], law=[f"{name} of a long name that says all" for name in NAMES[:3]], path=kinds)
+    figure = drawn(analysed(rows, report={"x": "n", "y": "law", "panel": "path", "figure": "map"}))
+    assert faults(figure) == []
+
+
 def test_the_measure_of_texts_can_fail() -> None:
     figure = one_axis()
     figure.text(0.99, 0.5, "cut off at the right")

@@ -43,6 +43,8 @@ LOWERED = 0.4
 """Part of the height of the panels that a figure may lose so that it is not too high."""
 Share = bool | Literal["col"]
 """Which panels share an axis: all, none, or those of a column."""
+NUMBER = 0.35
+"""Width in inches of the labels of a y axis that `AROUND_PANELS` contains."""
 FEW_TICKS = 4
 """Number of labels of a colour bar that fit below a panel."""
 
@@ -68,7 +70,10 @@ class Sheet:
     @property
     def text_room(self) -> float:
         """Width in inches of a text above or below a panel."""
-        return self.panel_width - AROUND_PANELS * self.style.magnification / self.columns - 0.1
+        size, labels = font_size("ytick.labelsize"), self.axes[0].get_yticklabels()
+        wide = max((text_width(label.get_text(), size) for label in labels), default=0.0)
+        around = AROUND_PANELS * self.style.magnification + max(wide - NUMBER * self.style.magnification, 0.0)
+        return self.panel_width - around / self.columns - 0.1
 
     def first(self, i: int) -> bool:
         """Return whether panel i is the first of its row."""
