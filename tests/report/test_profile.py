@@ -141,3 +141,13 @@ def test_a_line_without_the_other_dimension_has_no_ratio(x: str) -> None:
     figure = main_figure(analysis)[1].draw()
     assert [len(line.get_xdata()) for line in figure.axes[0].lines] == [3]
     assert "<html" in report_page([analysis])
+
+
+@pytest.mark.parametrize("words", [3, 30])
+def test_marks_are_nearer_to_their_own_word_than_to_the_next(words: int) -> None:
+    names = {"word": [f"w{i:02}" for i in range(words)], "language": ["English", "French", "Norwegian"]}
+    analysis = analysed(wendel_rows(n=[20], d=[5], **names), report={"x": "word", "y": "language", "figure": "profile"})
+    ax = main_figure(analysis)[1].draw().axes[0]
+    marks = [np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if line.get_marker() not in ("None", "")]
+    assert len(marks) >= 3
+    assert all(np.array_equal(np.round(x), np.arange(words)) for x in marks)

@@ -52,6 +52,8 @@ OFFSET = 0.02
 SPREAD = 0.06
 """Shift along x between the marks of neighbouring lines, and at most between the first and the last, as
 parts of the length of the axis, whose margins are a twentieth."""
+OWN = 0.6
+"""Part of the step between two words that the marks of one take at most."""
 
 
 def is_profile(diagram: Diagram) -> bool:
@@ -170,7 +172,8 @@ def _axes_across(diagram: Diagram) -> list[Axis]:
 
 def _shifted(axis: Axis, x: Array, i: int, count: int) -> Array:
     """Shift the points of line i of `count` along x, so that error bars at the same x do not coincide."""
-    shift = (i - (count - 1) / 2) * min(OFFSET, SPREAD / max(count - 1, 1))
+    spread = min(SPREAD, OWN / max(len(axis.values) - 1, 1)) if axis.kind == "even" else SPREAD
+    shift = (i - (count - 1) / 2) * min(OFFSET, spread / max(count - 1, 1))
     if axis.kind == "log":
         return x * float(axis.at.max() / axis.at.min()) ** shift
     return x + shift * float(np.ptp(axis.at))
