@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from recovery.report.claims import Analysis
 from recovery.report.figures import main_figure, main_kind
-from recovery.report.figures.forest import rows_of
+from recovery.report.figures.forest import MOST_LINES, rows_of
 from recovery.report.page.spec import Chart
 from recovery.theory.network import SUFFICIENT_GAUSSIAN
 
-from .grids import analysed, bent_rows, wendel_rows
+from .grids import analysed, bent_rows, drawn, wendel_rows
 from .text_faults import faults
 
 NOISE = [round(0.1 * k, 1) for k in range(12)]
@@ -143,3 +144,12 @@ def test_other_axes_and_pages_have_panels_in_place_of_rows() -> None:
     analysis = many()
     assert main_kind(analysis, panels=True) == "map"
     assert len(Chart(analysis, "map").views(every=False)[0]["spec"]["concat"]) == len(NOISE)
+
+
+@pytest.mark.parametrize("count", [MOST_LINES, MOST_LINES + 1])
+def test_more_named_lines_than_a_panel_shows_are_rows(count: int) -> None:
+    rows = wendel_rows(d=[10], replicates=10, variant=[f"V{i:02}" for i in range(count)])
+    analysis = analysed(rows, report={"x": "n", "y": "variant"})
+    assert main_kind(analysis) == ("profile" if count == MOST_LINES else "forest")
+    if count > MOST_LINES:
+        assert len(drawn(analysis).axes[0].get_yticks()) == count

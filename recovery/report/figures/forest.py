@@ -21,15 +21,17 @@ from recovery.report.claims.mean_tables import printed_numbers
 from recovery.report.diagram import NOT_MEASURED, Along, Diagram, not_drawn, ratios_of, rows_where
 from recovery.report.diagram.layout import coordinates, is_number
 from recovery.report.figures.bars import Bars
-from recovery.report.figures.line_plots import theory_style
+from recovery.report.figures.line_plots import is_profile, theory_style
 from recovery.report.figures.sheet import Sheet, interval_handle, sheet
-from recovery.report.figures.style import LINES, font_size, label_log, plain, style_of, wrapped
+from recovery.report.figures.style import LINES, font_size, label_log, ordered, plain, style_of, wrapped
 from recovery.text import many
 
 MANY = 10
 """From this number of panels on, thresholds are one figure of rows."""
 FEW = 3
 """Number of sizes that a row lists; of more it states the ends."""
+MOST_LINES = 12
+"""Lines with a name that one panel shows."""
 LOG = 8.0
 """Ratio of the largest and the smallest number from which the axis is logarithmic."""
 ROW = 0.17
@@ -41,8 +43,10 @@ VERDICTS = {"contradicted": LINES[1], "inconclusive": "0.4"}
 
 
 def is_forest(analysis: Analysis) -> bool:
-    """Return whether there are too many panels with a threshold for a panel each."""
-    return len(analysis.diagram.panels) >= MANY and len(_thresholds(analysis)) > 1
+    """Return whether there are too many thresholds for a panel each, or for a named line each."""
+    diagram = analysis.diagram
+    named = is_profile(diagram) and not ordered(diagram.panels[0].y) and len(diagram.panels[0].y) > MOST_LINES
+    return (named or len(diagram.panels) >= MANY) and len(_thresholds(analysis)) > 1
 
 
 def rows_of(analysis: Analysis) -> list[list[Line]]:
