@@ -52,8 +52,9 @@ def next_round(sampling: Until, first: int, rounds: Sequence[Round]) -> int | No
     """Return the number of the round after `rounds`, or None after the last one. first: trials of the first round."""
     last: Round = rounds[-1] if rounds else {"round": 1, "budget": 0, "until": {}}
     until = last["until"]
-    state = (until.get("rule"), until.get("refine", False), last["budget"])
-    over = until.get("ended") and state == (sampling.rule, sampling.refine, sampling.ceiling * first)
+    asked = (until.get("rule"), until.get("refine", False)) == (sampling.rule, sampling.refine)
+    met = all(panel["known"] for panel in until.get("panels", ()))
+    over = until.get("ended") and asked and (met or last["budget"] == sampling.ceiling * first)
     return None if over else int(last["round"]) + 1
 
 

@@ -107,7 +107,7 @@ def test_no_round_is_small(tmp_path: Path) -> None:
     """A round takes time to start, so that each has a share of the trials before it."""
     out = tmp_path / "out"
     axes = {"n": {"start": 8, "stop": 200, "step": 24}, "d": [40]}
-    assert until(config(tmp_path, axes=axes), out, "threshold +-0.06", refine=True).unmet == ""
+    assert until(config(tmp_path, axes=axes), out, "threshold +-2.4", refine=True).unmet == ""
     trials = [2 * 9, *(one["trials"] for one in rounds(out) if not one["until"]["ended"])]
     assert len(trials) > 3
     assert min(np.diff(trials)) >= 6
