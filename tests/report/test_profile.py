@@ -10,10 +10,12 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.figures.line_plots import PROFILE, RATIOS, is_profile, is_ragged
+from recovery.report.figures.style import MOST_NAMED
 from recovery.report.page import report_page
 from recovery.theory import CURVES
 
 from .grids import analysed, grid, leave_undecided, wendel_rows
+from .text_faults import BAR
 
 
 def along_degrees(**document: object) -> Diagram:
@@ -151,3 +153,14 @@ def test_marks_are_nearer_to_their_own_word_than_to_the_next(words: int) -> None
     marks = [np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if line.get_marker() not in ("None", "")]
     assert len(marks) >= 3
     assert all(np.array_equal(np.round(x), np.arange(words)) for x in marks)
+
+
+@pytest.mark.parametrize("count", [MOST_NAMED, MOST_NAMED + 1])
+def test_a_colour_bar_stands_for_more_lines_of_numbers_than_a_key_names(count: int) -> None:
+    rows = wendel_rows(d=[5], replicates=2, **{"method.beta": [2.0**k for k in range(count)]})
+    figure = main_figure(analysed(rows, report={"x": "n", "y": "method.beta", "figure": "profile"}))[1].draw()
+    named = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+    assert sum("beta$ = " in text for text in named) == (count if count == MOST_NAMED else 0)
+    bars = [ax for ax in figure.axes if ax.get_label() == BAR]
+    assert [ax.get_yscale() for ax in bars] == ["log"] * (count > MOST_NAMED)
+    assert all("beta" in ax.get_ylabel() for ax in bars)

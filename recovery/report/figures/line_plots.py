@@ -26,6 +26,7 @@ from recovery.report.diagram import (
     Along,
     Axis,
     Diagram,
+    Scale,
     is_number,
     joint_values,
     mark_words,
@@ -38,7 +39,7 @@ from recovery.report.diagram import (
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import interval_handle, write_note
-from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
+from recovery.report.figures.style import CURVES, DASHES, MATH, bar_of, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics.growth import growth
 from recovery.types import Array
 
@@ -76,6 +77,8 @@ def _profile(analysis: Analysis) -> Draw:
     words = Bars.of(diagram, diagram.table).words
     bars = [interval_handle(words)] if words else []
     printed_key = [Line2D([], [], **CROSS, color="black", label=PRINTED)]
+    bar = bar_of(diagram.panels[0].y)
+    scale = Scale((0.0, 1.0), False, script_of(diagram).axis(diagram.layout.y)) if bar else None
     axes, axis_name = _axes_across(diagram), script_of(diagram).axis(diagram.layout.x)
 
     def draw(ax: Axes, i: int) -> Drawn:
@@ -107,7 +110,7 @@ def _profile(analysis: Analysis) -> Draw:
             own = any(line.source == "rows" for line in curves)
             look = style | ({"lw": 0.6} if joined and not own else {"linestyle": "none"})
             line, undecided = _draw_line(ax, diagram, cells, (exact, x), look, label)
-            lines += [(k, line)] if label else []
+            lines += [(k, line)] if label and bar is None else []
             found += undecided
             theory += _draw_theory(ax, curves, len(panel.y) > 1, style["color"], x - exact)
             found += _draw_values_beyond(ax, line)
@@ -117,7 +120,7 @@ def _profile(analysis: Analysis) -> Draw:
             for printed in printed_numbers(diagram, panel, y, cells):
                 ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
         found += [Line2D([], [], linestyle="none", label=f"marks of equal {axis_name} are set side by side")] * aside
-        return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines)
+        return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines, bar, scale)
 
     return draw
 

@@ -15,7 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.cbook import is_math_text
-from matplotlib.colors import LogNorm, Normalize
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.mathtext import MathTextParser
@@ -79,6 +80,8 @@ confuse red and green, with a contrast of at least 3 on white."""
 MARKERS = "os^DvPX"
 ORDERED = ("magma", 0.02, 0.67)
 """Colour map, and its part, for lines of a coordinate that has an order: without yellow, which white paper hides."""
+MOST_NAMED = 8
+"""Lines of numbers that a key names; a colour bar stands for more."""
 SHADES = "cividis"
 """Colour map of the figures of training records."""
 CURVES = ("#e3242b", "#000001", "#6a3d9a", "#d95f02")
@@ -137,7 +140,9 @@ def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
 
     Other values differ in colour and marker; from the seventh on the colours repeat, dashed.
     """
-    if ordered(values):
+    if bar := bar_of(values):
+        looks = [(matplotlib.colors.to_hex(colour), "-") for colour in bar.to_rgba(Axis(values).at)]
+    elif ordered(values):
         looks = [(shade, "-") for shade in shades(len(values), *ORDERED)]
     else:
         looks = [(LINES[i % len(LINES)], DASHES[i // len(LINES) % len(DASHES)]) for i in range(len(values))]
@@ -150,6 +155,15 @@ def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
 def ordered(values: Sequence[Any]) -> bool:
     """Return whether the values are three or more numbers, which have an order."""
     return len(values) > 2 and all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+
+
+def bar_of(values: Sequence[Any]) -> ScalarMappable | None:
+    """Return the colours of more lines of numbers than a key names, by their values; otherwise None."""
+    axis = Axis(values)
+    if not ordered(values) or len(values) <= MOST_NAMED or axis.kind == "even":
+        return None
+    norm = (LogNorm if axis.kind == "log" else Normalize)(axis.at.min(), axis.at.max())
+    return ScalarMappable(norm, ListedColormap(shades(256, *ORDERED)))
 
 
 def theory_looks(lines: Sequence[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
