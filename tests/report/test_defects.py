@@ -82,7 +82,7 @@ def test_a_half_run_sweep_of_ratios_keeps_its_sizes_colours_and_probabilities() 
     assert set(key_of(figure)) >= {"$d$ = 10", "$d$ = 20"}
 
 
-def test_a_half_run_curve_keeps_the_values_of_its_own_panel() -> None:
+def test_panels_of_a_half_run_sweep_share_the_values_of_both() -> None:
     axes = [
         {"data.ensemble": ["gaussian"], "d": [10], "n": [20, 40, 60, 80]},
         {"data.ensemble": ["haar"], "d": [10], "n": [10, 20, 30]},
@@ -90,8 +90,8 @@ def test_a_half_run_curve_keeps_the_values_of_its_own_panel() -> None:
     rows = wendel_rows(n=[60, 80], d=[10], ensemble=["gaussian"]).rename(columns={"ensemble": "data.ensemble"})
     rows["ensemble"] = "gaussian"
     figure = drawn(analysed(rows, trials=35, axes=axes, data={"ensemble": "gaussian"}))
-    assert [ax.get_xticks().tolist() for ax in figure.axes[:2]] == [[20, 40, 60, 80], [10, 20, 30]]
-    assert [ax.get_xlim() for ax in figure.axes[:2]] == [pytest.approx((17, 83)), pytest.approx((9, 31))]
+    assert [ax.get_xticks().tolist() for ax in figure.axes[:2]] == [[10, 20, 30, 40, 60, 80]] * 2
+    assert [ax.get_xlim() for ax in figure.axes[:2]] == [pytest.approx((6.5, 83.5))] * 2
 
 
 def test_ticks_of_methods_name_only_what_differs() -> None:

@@ -127,7 +127,7 @@ def test_a_profile_draws_means_with_the_numbers_of_the_source_as_crosses():
     assert ax.get_ylabel().split()[0] == "mean"
     crosses = [line.get_ydata() for line in ax.lines if line.get_marker() == "x"]
     np.testing.assert_allclose(crosses, [[1.0, 2.0], [3.0, 4.0]])
-    means = [line.get_ydata() for line in ax.lines if line.get_marker() != "x"]
+    means = [line.get_ydata() for line in ax.lines if line.get_marker() in ("o", "s")]
     np.testing.assert_allclose(means, [[1.3 + (0.2 + 1.0) / 4, 2.5], [3.5, 4.5]])
 
 

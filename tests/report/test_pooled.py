@@ -81,7 +81,7 @@ def test_a_grid_beside_the_transition_reports_the_side(value: bool, words: str) 
     analysis = analysed(rows, claims=[CLAIM])
     assert words in analysis.lines[0].remark
     assert analysis.claims[0].verdict == "inconclusive"
-    assert analysis.caption(0) == ""
+    assert analysis.caption(0) == "n/d at 50 %: outside the grid"
 
 
 AXES = {"n": list(range(10, 41, 10)), "d": [20, 40], "noise": [0.0, 0.1]}
