@@ -72,15 +72,14 @@ def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:
     known = outcomes(stored.folder, sweep.report.event) if stored.counts else {}
     for cells, part in zip(*slices_of(sweep, stored.trials, known), strict=True):
         curve, found = part.curve, part.transition
-        probit = (
-            (curve, found.half, found.slope)
-            if found
-            else (
+        if found:
+            probit = curve, found.half, found.slope
+        else:  # in the middle of the slice: from 2 to 98 % over half of it
+            probit = (
                 TransitionCurve(False, curve.probability),
                 float(np.median(part.n)),
                 8 / max(float(np.ptp(part.n)), 1e-9),
             )
-        )
         x = [sweep.slicing.value(cell.coordinates) for cell in cells]
         slices[sweep.slicing.key(cells[0].coordinates)] = (x, part.n, *probit)
         fitted = fitted or found is not None
@@ -95,7 +94,7 @@ def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:
     usable = [law for law in laws if law and law.level == 0.5 and given.issuperset(law.axes)]
     if usable and not fitted:
         return f"from the curve {usable[0].name}", partial(_by_law, usable[0])
-    words = "the stored rows" if fitted else "a transition in the middle of each slice, over a quarter of it"
+    words = "the stored rows" if fitted else "a transition in the middle of each slice, from 2 to 98 % over half of it"
     return f"from {words}", of_slice
 
 

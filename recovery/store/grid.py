@@ -216,7 +216,7 @@ class StoredRows:
         new = {path: part for path, part in found.items() if path not in known and isinstance(part, pa.Table)}
         self._parts |= new
         rows = merge([*new.values()])
-        rows = rows if failed else rows.filter(pc.equal(rows["status"], "ok"))
+        rows = rows if failed else rows.filter(finished(rows))
         return keys_of(rows["trial_id"]) if new else None
 
     @property

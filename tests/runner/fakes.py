@@ -28,7 +28,7 @@ class Fake:
     act: Literal[
         "measure", "linger", "raise", "hang", "die", "die_once", "threads", "transition", "compile",
         "strict", "divide", "stop_server", "stop_self", "leave",
-        "announce", "hold",
+        "announce", "hold", "nan",
     ] = "measure"  # fmt: skip
     seconds: float = 0.0
     path: str = ""
@@ -47,6 +47,8 @@ class Fake:
             ctypes.PyDLL(None).sleep(int(self.seconds))
         if self.seconds and (self.act not in ("linger", "transition") or Path(self.path).exists()):
             time.sleep(self.seconds)
+        if self.act == "nan":
+            return Measurement(gap=np.nan)
         if self.act == "raise":
             raise ArithmeticError(f"no luck\nwith n = {instance.setting.n}")
         if self.act == "compile":  # twice, and one function within another

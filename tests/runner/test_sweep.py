@@ -90,12 +90,13 @@ def test_a_folder_that_was_deleted_during_a_run_stops_it(tmp_path: Path) -> None
     assert sweep(config, out).stored == {"ok": 24}
 
 
-def test_what_another_sweep_stores_meanwhile_does_not_run_again(tmp_path: Path) -> None:
-    config, out = write_config(tmp_path, method={"seconds": 0.05}, replicates=20), tmp_path / "out"
+@pytest.mark.parametrize(("act", "status"), [("measure", "ok"), ("nan", "diverged")])
+def test_what_another_sweep_stores_meanwhile_does_not_run_again(tmp_path: Path, act: str, status: str) -> None:
+    config, out = write_config(tmp_path, method={"seconds": 0.05, "act": act}, replicates=20), tmp_path / "out"
     sweep(config, tmp_path / "other", shard=(1, 2), jobs=2)
     (part,) = list_parts(tmp_path / "other" / "trials")
-    first = sweep(config, out, progress=Acting(5, lambda: shutil.copy(part, out / "trials")))
-    assert first.stored == {"ok": 120}
+    first = sweep(config, out, rerun=["failed"], progress=Acting(5, lambda: shutil.copy(part, out / "trials")))
+    assert first.stored == {status: 120}
     assert first.ran.total() <= 120 - 60 / 2  # few run before the rows are seen
 
 

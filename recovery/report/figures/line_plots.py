@@ -147,7 +147,8 @@ def _draw_line(
     bars, x = Bars.of(diagram, cells), at[1]
     aside = not np.array_equal(at[0], x)
     ax.plot(x, bars.value, ms=2.2, label=label, **style | ({"linestyle": "none"} if aside else {}))
-    ax.plot(at[0], bars.value, **style | {"marker": "None"}) if aside else None
+    if aside and style["linestyle"] != "none":
+        ax.plot(at[0], bars.value, **style | {"marker": "None"})
     line = Line2D(x, bars.value, ms=2.2, label=label, **style)
     ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6)
     if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():

@@ -39,8 +39,9 @@ class Bracket:
     def reach(self, level: float, dispersion: float = 1.0) -> tuple[float, float]:
         """Return the ends of the interval; they are cells, or infinite.
 
-        The probability that a binomial has a log likelihood ratio above c on one side is at most exp(-c) for any number
-        of trials (Chernoff). The law for many trials would reject 1/2 from three equal outcomes, which have 1/8.
+        The log likelihood ratio may be up to log(1 / (1 - level)). For one cell this errs on each side with at most the
+        probability 1 - level, for any number of trials (Chernoff); for many trials it errs by 1.5 % in all at 95 %. The
+        limit for many trials would reject 1/2 from three equal outcomes, which have 1/8.
         """
         kept = np.flatnonzero(self.lost <= -2 * log(1 - level) * dispersion)
         return float(self.ends[kept[0]]), float(self.ends[kept[-1] + 1])
