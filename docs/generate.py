@@ -41,7 +41,7 @@ FIRST: dict[str, str] = YAML(typ="safe").load(DOCS / "components.yaml")
 MADE_OF_GRIDS = "<!-- made by docs/generate.py of its template and of what is in results/papers -->\n"
 MADE_OF_DATA = "<!-- made by docs/generate.py of the entries in docs/coverage; a test checks them -->\n"
 FINDINGS = ("findings", *(f"findings/{page}" for page in ("over-all-patterns", "training", *PAPERS)))
-TEMPLATES = (*FINDINGS, "claims", "tables")
+TEMPLATES = (*FINDINGS, "tables")
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
 
 

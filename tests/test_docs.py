@@ -221,8 +221,6 @@ def test_the_readme_is_short_and_shows_a_config_that_ships() -> None:
 @pytest.mark.parametrize("page", TEXTS, ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", FENCE.sub("", page.read_text())):
-        if page.name == "compared.md" and target.startswith("https://"):
-            continue  # what is said of other programs names its source; no other page leads outside
         assert (page.parent / target).is_file(), target
         assert ":" not in target
 
