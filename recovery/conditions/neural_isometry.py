@@ -242,7 +242,7 @@ def _is_certain(planted: PlantedDual, candidate: Candidate) -> bool:
     if not candidate.distinct:
         return small and exact_rank((X @ W.T * own).tolist()) < own.shape[1]
     seen = int((own.any(axis=1) & planted.X.any(axis=1)).sum())
-    known = rank = candidate.factor.frame.shape[1]
+    known = rank = candidate.factor.rank
     if rank < min(seen, int(np.minimum(own.sum(axis=0), d).sum())):
         known = exact_rank(np.hstack([X * column[:, None] for column in own.T]).tolist()) if small else -1
     return candidate.error > UNSOLVED and known == rank
@@ -256,7 +256,7 @@ def _doubt(own: Groups, planted: Candidate) -> float:
     """
     A, lam = planted.factor.A, planted.lam
     size = float(np.linalg.norm(A))
-    if lam is None or not planted.factor.full or planted.factor.smallest * 1e9 < size:
+    if lam is None or planted.factor.rank < np.count_nonzero(A.any(axis=0)) or planted.factor.smallest * 1e9 < size:
         return np.inf
     length = float(np.linalg.norm(lam))
     moved = 10 * (planted.error + EPS * sum(A.shape) * size * length) / planted.factor.smallest

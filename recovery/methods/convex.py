@@ -202,7 +202,7 @@ class PlantedProgram:
         if not len(support) or len(support) != len(self.rows):
             return None
         found = planted_candidate(program.groups, W, support)
-        rank = found.factor.frame.shape[1]
+        rank = found.factor.rank
         sure = found.lam is None or rank == found.factor.A.shape[1] or self._has_dual(support, rank)
         return found if sure else replace(found, lam=None)
 

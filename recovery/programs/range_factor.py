@@ -28,7 +28,8 @@ def gram_factor(gram: Array) -> tuple[Array, float] | None:
 class RangeFactor:
     """A factor of A (n, m). smallest: an estimate of its least non-zero singular value, infinite without one.
 
-    full: whether its non-zero columns are independent. conditioned: whether a Cholesky factor is accurate enough.
+    rank: the number of singular values that do not count as zero. conditioned: whether a Cholesky factor is accurate
+    enough.
     """
 
     def __init__(self, A: Array) -> None:
@@ -36,10 +37,10 @@ class RangeFactor:
         found = gram_factor(A.T @ A) if A.size else None
         self._cholesky, self.conditioned = None if found is None else found[0], found is not None
         if found is not None:
-            self.smallest, self.full = float(np.sqrt(found[1])), True
+            self.smallest, self.rank = float(np.sqrt(found[1])), A.shape[1]
         else:
             s = self._singular[1]
-            self.smallest, self.full = float(s.min(initial=np.inf)), len(s) == int(A.any(axis=0).sum())
+            self.smallest, self.rank = float(s.min(initial=np.inf)), len(s)
 
     @cached_property
     def _singular(self) -> tuple[Array, Array, Array]:
