@@ -17,20 +17,13 @@ from recovery.solvers.controls import CONES
 from recovery.solvers.newton import solve_newton
 from recovery.types import Array
 
-TOLERANCE = 1e-8
-"""A hundredth of the gap that proves an optimum (`ExactProgram.gap_tolerance`)."""
-ROUGHLY, OUTSIDE, LEAVING = 1e-2, 0.1, 0.1
-"""A gated solution that only serves as a start is solved to the gap ROUGHLY (measured: 5 to 20 % faster for 80 to 100
-rows, as fast for more). It leaves its cones if groups outside them, by more than the fraction OUTSIDE of their largest
-value, have more than the fraction LEAVING of all weight."""
 
-
-def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance: float = TOLERANCE) -> Solution:
+def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance: float = CONES.tolerance) -> Solution:
     """Solve an exact program to relative gap and residual `tolerance`, from the gated solution `start` if given.
 
     `Solution.solver` is `gated` if the gated solution lies in the cones, otherwise `newton`.
     """
-    gated = solve_newton(program.gated, tolerance=ROUGHLY) if start is None else start
+    gated = solve_newton(program.gated, tolerance=CONES.roughly) if start is None else start
     if start is None and gated.outcome is Outcome.SOLVED and leaves_cones(program, gated.W):
         solution = _projected(program, gated, tolerance)
         if solution.outcome is Outcome.SOLVED:
@@ -96,5 +89,5 @@ def leaves_cones(program: ExactProgram, W: Array) -> bool:
     slack = np.where(groups.patterns[:, able].T, values, -values)
     # a group's neuron may have either sign: take the sign with the larger least slack
     inside = np.maximum(slack.min(axis=1), -slack.max(axis=1))
-    outside = able[inside < -OUTSIDE * np.abs(values).max(axis=1)]
-    return bool(norms[outside].sum() > LEAVING * norms.sum())
+    outside = able[inside < -CONES.astray * np.abs(values).max(axis=1)]
+    return bool(norms[outside].sum() > CONES.leaving * norms.sum())

@@ -33,7 +33,17 @@ class Controls:
     of its first size; the relative width of the bracket, and the least length.
     close: weights of a Hessian that changed by less than this fraction keep their value.
     outer_limit, inner_limit, step_limit: of proximal-point steps, Newton steps in one, and all Newton steps.
-    nearly: largest error at which a solve that stopped counts as nearly solved.
+    nearly: largest error at which a solve that stopped counts as nearly solved. tolerance: of a solve, a hundredth of
+    the gap that proves an optimum (`Program.gap_tolerance`).
+    strong: if beta exceeds this fraction of the least beta without weights, s starts larger, by the root of the ratio,
+    so that large steps exclude groups sooner (at a tenth, 12 steps become 9). fitted: the fraction of s at the start if
+    the linear group has weights there (of 0.5 to 1, 3 to 6 % fewer steps than 1). outside, outside_fitted: the largest
+    norm of A^T lam at the start, over the bound: without weights (1.3: 3 % fewer steps than 1.01), and for
+    interpolation or if the linear group has weights (1.3: 6 % more).
+    roughly: gap of a gated solution that only serves as a start (5 to 20 % faster for 80 to 100 rows). astray, leaving:
+    it leaves its cones if groups outside them, by more than the fraction `astray` of their largest value, have more
+    than the fraction `leaving` of all weight.
+    conic_entries: most entries of all operators at which `auto` also calls a conic solver without a certificate.
     """
 
     growth: float = 3.0
@@ -74,6 +84,15 @@ class Controls:
     inner_limit: int = 60
     step_limit: int = 5000
     nearly: float = 1e-6
+    tolerance: float = 1e-10
+    strong: float = 1e-2
+    fitted: float = 0.8
+    outside: float = 1.3
+    outside_fitted: float = 1.01
+    roughly: float = 1e-2
+    astray: float = 0.1
+    leaving: float = 0.1
+    conic_entries: int = 2_000_000
 
 
 GATED = Controls()
@@ -95,6 +114,7 @@ CONES = Controls(
     outer_limit=200,
     inner_limit=40,
     step_limit=3000,
+    tolerance=1e-8,
 )
 """A growth of 3 takes more steps, and more so the more rows per variable there are. Most faces of thin cones are rays,
 and with a large s one inner problem after the other fails: of 72 programs with columns of 0.01 to 100, 51 are solved

@@ -12,15 +12,6 @@ from recovery.solvers.families import GatedFamily
 from recovery.solvers.proximal_newton import DualProblem, JudgedPoint, Start, proximal_newton
 from recovery.types import Array, Index
 
-TOLERANCE = 1e-10
-"""A hundredth of the gap that proves an optimum (`GatedProgram.gap_tolerance`)."""
-STRONG, FITTED, OUTSIDE = 1e-2, 0.8, (1.3, 1.01)
-"""If beta exceeds the fraction STRONG of the least beta without weights, s starts larger, by the root of the ratio: few
-groups stay active, and large steps exclude the others sooner (at a tenth, 12 steps become 9, measured). If the linear
-group has weights at the start, s starts as the fraction FITTED (of 0.5 to 1, 3 to 6 % fewer steps than 1, measured).
-The largest norm of A^T lam at the start, over the bound, is OUTSIDE: without weights, and for interpolation or if the
-linear group has weights (measured at a gap of 1e-6: 3 % fewer steps, and 6 % more in the second case)."""
-
 
 class GatedProblem(DualProblem):
     """A gated program, judged by its certificate."""
@@ -63,7 +54,7 @@ class GatedProblem(DualProblem):
 
 
 def solve_newton(
-    program: GatedProgram, start: Solution | None = None, tolerance: float = TOLERANCE, controls: Controls = GATED
+    program: GatedProgram, start: Solution | None = None, tolerance: float = GATED.tolerance, controls: Controls = GATED
 ) -> Solution:
     """Solve a gated program to relative gap and residual `tolerance`, with a warm start from `start` if given.
 
@@ -73,8 +64,7 @@ def solve_newton(
     groups, y = program.groups, program.y
     if not y.any() or groups.count == 0:
         return Solution.zero((groups.count, groups.rank), y, program.interpolates, "newton")
-    problem = GatedProblem(program, controls)
-    first = gated_start(program, start)
+    problem, first = GatedProblem(program, controls), gated_start(program, start)
     problem.norms = np.linalg.norm(first.At, axis=1) / program.penalty
     return proximal_newton(problem, first, tolerance, controls)
 
@@ -103,12 +93,12 @@ def gated_start(program: GatedProgram, start: Solution | None) -> Start:
     # lam starts as y, or as what the linear group alone does not fit, scaled to just outside the boundary of the dual,
     # so that at least one other group is active in the first step
     largest = float(images.norms[~W.any(axis=1)].max(initial=0.0))
-    outside = OUTSIDE[program.interpolates or fitted]
+    outside = GATED.outside_fitted if program.interpolates or fitted else GATED.outside
     scale = outside * bound / largest if largest > 0 else float(not program.interpolates)
     if not program.interpolates:
         # inside the boundary of the dual, lam is its optimum: do not scale it up
         scale = min(scale, 1.0)
-        s *= FITTED if fitted else max(1.0, math.sqrt(scale / STRONG))
+        s *= GATED.fitted if fitted else max(1.0, math.sqrt(scale / GATED.strong))
     return Start(W, lam * scale, images.values * scale, everyone, s, column**2)
 
 

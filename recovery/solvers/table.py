@@ -12,12 +12,10 @@ from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import MODULES, require_solver, solve_conic, solve_with_norm
+from recovery.solvers.controls import GATED
 from recovery.solvers.newton import solve_newton
 from recovery.text import did_you_mean
 from recovery.user import is_user_name, resolve
-
-CONIC_ENTRIES = 2_000_000
-"""Most entries of all operators at which `auto` also calls a conic solver where Newton's solution is not certified."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def _auto(solve: Callable[[Any], Solution], program: Program) -> Solution:
         return solve_with_norm(program)
     solution = solve(program)
     certificate = certify(program, solution)
-    if certificate.proves_optimal or program.groups.n * program.size * program.groups.rank > CONIC_ENTRIES:
+    if certificate.proves_optimal or program.groups.n * program.size * program.groups.rank > GATED.conic_entries:
         return solution
     try:
         other = solve_conic(program, "CLARABEL")

@@ -18,6 +18,7 @@ from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers import cones
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import solve_conic
+from recovery.solvers.controls import CONES
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS
 from recovery.types import Array
@@ -151,7 +152,7 @@ def test_a_rough_gated_solution_is_used_only_if_it_clearly_leaves_its_cones(monk
     monkeypatch.setattr(cones, "solve_newton", counted)
     noisy = wide_program("relu_skip", drawn("relu_skip", 30, 8, seed=1), None)
     assert certify(noisy, solve_cones(noisy)).proves_optimal
-    assert requested == [cones.ROUGHLY]
+    assert requested == [CONES.roughly]
     assert cones.leaves_cones(noisy, solve_newton(noisy.gated).W)
     requested.clear()
     exact = wide_program("relu_skip", drawn("relu_skip", 60, 4, seed=1, noise=0.0), None)
@@ -159,7 +160,7 @@ def test_a_rough_gated_solution_is_used_only_if_it_clearly_leaves_its_cones(monk
     assert solution.solver == "gated"
     assert certify(exact, solution).proves_optimal
     assert not cones.leaves_cones(exact, solve_newton(exact.gated).W)
-    assert requested == [cones.ROUGHLY, 1e-10]
+    assert requested == [CONES.roughly, 1e-10]
 
 
 @pytest.mark.parametrize("architecture", ["relu", "relu_skip", "relu_norm"])
