@@ -348,3 +348,22 @@ def project_each(
             for j in range(r):
                 last.directions[g, j] = v[j] / norms[i]
     return points, norms
+
+
+@_compiled
+def span_images(cones: Cones, last: Last, chosen: Index) -> Array:
+    """Return B q (t, n) for orthonormal q that span the tight rows of the last projections, group by group."""
+    X, at = np.empty((last.counts[chosen].sum(), len(cones.base))), 0
+    for g in chosen:
+        for k in range(last.counts[g]):
+            x, row, factor = X[at], last.tight[g, k], _row(last.factors[g], k)
+            for j in range(len(x)):
+                x[j] = cones.signs[g, row] * cones.gram[row, j]
+            for i in range(k):
+                before = X[at - k + i]
+                for j in range(len(x)):
+                    x[j] -= factor[i] * before[j]
+            for j in range(len(x)):
+                x[j] /= factor[k]
+            at += 1
+    return X

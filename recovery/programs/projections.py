@@ -8,7 +8,7 @@ share distorts the norm less, but loses more digits.
 import numpy as np
 import scipy
 
-from recovery.programs.active_set import Cones, Last, project_each
+from recovery.programs.active_set import Cones, Last, project_each, span_images
 from recovery.programs.groups import Groups
 from recovery.programs.transforms import Transforms
 from recovery.types import Array, Index
@@ -107,6 +107,10 @@ class Projections:
         # each row z of Z becomes z + (root - 1) (z - (z.d) d)
         Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
         return self.weights(np.repeat(chosen, sizes), Z)
+
+    def tight_images(self, chosen: Index) -> Array:
+        """Return B q (t, n) for orthonormal q that span the tight rows of the chosen groups, which have no frames."""
+        return span_images(self._cones, self._last, chosen)
 
     def _face(self, g: int) -> Array:
         """Return an orthonormal basis, as rows, of the weights at which the tight rows of a signed group are zero."""

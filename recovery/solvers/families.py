@@ -143,16 +143,25 @@ class ConeFamily:
             c = s * (1.0 - shrinkage) * freedom / active.units.shape[1]
             H = self.groups.rough_gram(self.own[active.rows], c)
             return with_rank(H, active.labels * np.sqrt(s * shrinkage)[:, None])
-        # most faces of thin cones are rays, which the unit vectors span
-        wide = np.flatnonzero(freedom > 1)
+        # most faces of thin cones are rays, which the unit vectors span; the widest ones are all directions without
+        # those of a few tight rows
+        widest = (2 * freedom > active.units.shape[1]) & (self.groups.transforms is None)
+        H, wide, full = np.zeros((n, n)), np.flatnonzero((freedom > 1) & ~widest), np.flatnonzero(widest)
         faces = self.cones.faces(chosen[wide], active.units[wide], np.sqrt(1.0 - shrinkage[wide]))
-        columns = self._labels(np.repeat(active.rows[wide], freedom[wide]), faces)
-        return with_rank(np.zeros((n, n)), np.sqrt(s) * np.concatenate([active.labels[freedom == 1], columns]))
+        rays, rows = active.labels[~widest & (freedom == 1)], np.repeat(active.rows[wide], freedom[wide])
+        columns = [rays, self._labels(rows, faces)]
+        if len(full):
+            c, tight = 1.0 - shrinkage[full], active.units.shape[1] - freedom[full]
+            without = self.cones.tight_images(chosen[full]) * self.signed[np.repeat(active.rows[full], tight)]
+            without *= np.sqrt(np.repeat(s * c, tight))[:, None]
+            H = with_rank(self.groups.weighted_gram(self.own[active.rows[full]], s * c), without, -1.0).T
+            columns.append(active.labels[full] * np.sqrt(shrinkage[full])[:, None])
+        return with_rank(H, np.sqrt(s) * np.concatenate(columns))
 
 
-def with_rank(H: Array, rows: Array) -> Array:
-    """Return the lower triangle of a symmetric H plus the transpose of rows (k, n) times the rows, in place."""
+def with_rank(H: Array, rows: Array, factor: float = 1.0) -> Array:
+    """Return the lower triangle of H + factor rows^T rows, for a symmetric H (n, n) and rows (k, n), in place."""
     if not len(rows):  # BLAS rejects matrices without columns
         return H.T
-    total: Array = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=H.T, lower=1, overwrite_c=1)
+    total: Array = scipy.linalg.blas.dsyrk(factor, rows.T, beta=1.0, c=H.T, lower=1, overwrite_c=1)
     return total
