@@ -11,7 +11,12 @@ from . import options
 @click.command()
 @options.results
 @click.argument("trial_id")
-@click.option("--out", type=options.InstanceFile(), metavar="FILE", help="Write all arrays as .npz, and check.py.")
+@click.option(
+    "--out",
+    type=options.instance_file,
+    metavar="FILE",
+    help="Write all arrays as .npz, and check.py.",
+)
 @options.trust
 def command(results: Path, trial_id: str, out: Path | None, trust: bool) -> None:
     """Compute the certificate of the trial TRIAL_ID of RESULTS again. A unique prefix of the id is enough.

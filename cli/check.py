@@ -28,18 +28,22 @@ def command(config: str, overrides: tuple[str, ...], until: str | None, as_json:
     from recovery.config import find
     from recovery.runner.loading import load
 
-    sweep = load(config, overrides, until)
+    sweep, expected = load(config, overrides, until), ""
     if as_json:
         facts = {"name": sweep.name, "title": sweep.title, "source": sweep.source, "axes": sweep.axes}
         counts = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
         click.echo(json.dumps({"file": str(find(config)), **facts, **counts}))
         return
+    if until:
+        from recovery.report.expected import expected as expected_trials
+
+        expected = expected_trials(sweep, Path("results") / sweep.name)
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
     lines += [("axis", line) for line in _axes(sweep)]
     lines += [
         ("cells", f"{len(sweep.cells)}"),
         ("trials", _trials(sweep)),
-        ("expected", _expected(sweep) if until else ""),
+        ("expected", expected),
         ("claims", f"{len(sweep.claims)}"),
         ("measures", _measures(sweep)),
         ("results", f"results/{sweep.name}"),
@@ -47,12 +51,6 @@ def command(config: str, overrides: tuple[str, ...], until: str | None, as_json:
     for label, text in lines:
         if text:
             click.echo(f"{label:8} {text}")
-
-
-def _expected(sweep: "Sweep") -> str:
-    from recovery.report.expected import expected
-
-    return expected(sweep, Path("results") / sweep.name)
 
 
 def _measures(sweep: "Sweep") -> str:

@@ -23,8 +23,6 @@ SECTIONS = {
         "sweep": "Run the trials of a config that are not stored yet.",
         "status": "Count stored trials, and estimate the time left.",
         "submit": "Write a script that runs a sweep on a SLURM cluster.",
-        "merge": "Copy folders of one sweep into one folder.",
-        "compact": "Rewrite the part files of a results folder as few.",
     },
     "Look": {
         "report": "Draw and tabulate results folders.",
@@ -35,6 +33,10 @@ SECTIONS = {
         "verify": "Replay a random sample of the stored trials.",
         "replay": "Run one trial again, and save its instance.",
         "certificate": "Compute one trial's weights, dual and certificate.",
+    },
+    "Maintenance": {
+        "merge": "Copy folders of one sweep into one folder.",
+        "compact": "Rewrite the part files of a results folder as few.",
     },
     "Papers": {"reproduce": "Run the figures of the papers, and write a gallery."},
 }

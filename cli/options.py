@@ -36,28 +36,18 @@ def warn_rows(grid: "Grid", *, stale: bool = False) -> None:
 
 
 class FolderPath(click.Path):
-    """A path that can be printed and written into a script: UTF-8 without control characters."""
+    """A path that can be printed and written into a script: UTF-8 without control characters. ending: of its name."""
 
-    def __init__(self, **options: bool) -> None:
+    def __init__(self, ending: str = "", **options: bool) -> None:
         super().__init__(path_type=Path, **options)
+        self.ending = ending
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         if (text := path_text(value)) != str(value):
             self.fail(f"'{text}' has control characters, or is not UTF-8; give another path", param, ctx)
         path: Path = super().convert(value, param, ctx)  # type: ignore[arg-type, assignment]
-        return path
-
-
-class InstanceFile(FolderPath):
-    """A file that can hold the arrays of a trial."""
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False)
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = super().convert(value, param, ctx)
-        if path.suffix != ".npz":
-            self.fail(f"{path}: the name of the file ends in .npz", param, ctx)
+        if not path.name.endswith(self.ending):
+            self.fail(f"{path}: the name of the file ends in {self.ending}", param, ctx)
         return path
 
 
@@ -86,6 +76,7 @@ def complete_config(ctx: click.Context, param: click.Parameter, incomplete: str)
     return [name for name in [*shipped(), *files] if name.startswith(incomplete)]
 
 
+instance_file = FolderPath(".npz", dir_okay=False)
 config = click.argument("config", shell_complete=complete_config)
 results = click.argument("results", type=FolderPath())
 out = click.option("--out", type=FolderPath(), help="Results folder.  [default: results/NAME]")

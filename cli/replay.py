@@ -13,7 +13,7 @@ from . import options
 @click.command()
 @options.results
 @click.argument("trial_id")
-@click.option("--save", type=options.InstanceFile(), metavar="FILE", help="Save the instance as .npz.")
+@click.option("--save", type=options.instance_file, metavar="FILE", help="Save the instance as .npz.")
 @click.option("--traceback", "show_traceback", is_flag=True, help="Print the traceback of a failed trial.")
 @click.option("--debug", is_flag=True, help="Run it in this process, and open Python's debugger where it fails.")
 @options.trust

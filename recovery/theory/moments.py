@@ -59,15 +59,12 @@ def orthogonal_limit(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
     b (1 + 1/pi) + a/2 = 0. At most 1, and 1 only at (1, 0) and (0, 1). NaN outside c1^2 + c2^2 <= 1.
     Source: P1, Proposition 8 and Figures 14, 15.
     """
-    c1, c2 = np.broadcast_arrays(np.asarray(cosine1, dtype=np.float64), np.asarray(cosine2, dtype=np.float64))
-    rest = 1.0 - c1**2 - c2**2
-    h = np.stack([c1, c2, np.sqrt(np.maximum(rest, 0.0))], axis=-1)
-    h = h / np.linalg.norm(h, axis=-1, keepdims=True)
+    h = _unit(cosine1, cosine2)
     a, b = np.linalg.solve([[1 + 1 / np.pi, 0.5], [0.5, 1 + 1 / np.pi]], [1.0, 0.0])
     first = half_space_moment(h, np.eye(3)[0]) @ np.array([a, b, 0.0])
     second = half_space_moment(h, np.eye(3)[1]) @ np.array([b, a, 0.0])
     value = np.linalg.norm(2 * first + 2 * second, axis=-1)
-    return np.where(rest >= -1e-12, value, np.nan)
+    return np.where(_rest(cosine1, cosine2) >= -1e-12, value, np.nan)
 
 
 def _angle(cosine: ArrayLike) -> Array:

@@ -127,15 +127,16 @@ class Chart {
     return spec;
   }
 
-  async draw() {
+  async draw(dark = darkTheme.matches) {
     this.turn += 1;
     const turn = this.turn;
     let width = this.maps.clientWidth;
     for (let attempt = 0; attempt < 3; attempt++) {
       // legends and labels may turn out wider than the space reserved for them
       const holder = element("div");
-      const shown = viewOf(holder, this.spec(width, darkTheme.matches), (...event) => this.pointed(...event));
-      const drawn = await shown.runAsync();
+      // a tooltip lists the numbers of the grid cell under the pointer by their headings
+      const tooltip = (_handler, _event, _item, numbers) => numbers && !this.pinned && this.show(numbers);
+      const drawn = await viewOf(holder, this.spec(width, dark), tooltip).runAsync();
       if (turn !== this.turn) return drawn.finalize();
       this.drawn?.finalize();
       this.drawn = drawn;
@@ -149,18 +150,6 @@ class Chart {
       this.show(item?.tooltip ?? null);
     });
     Object.assign(this.maps, { figure: this.drawn, turn }); // for tests
-  }
-
-  /** Draw at once, in the colours of paper. */
-  drawForPaper() {
-    const holder = element("div");
-    viewOf(holder, this.spec(this.maps.clientWidth, false)).run();
-    this.maps.replaceChildren(holder);
-  }
-
-  /** Show the numbers of the grid cell under the pointer; a tooltip lists them by their headings. */
-  pointed(_handler, _event, _item, numbers) {
-    if (numbers && !this.pinned) this.show(numbers);
   }
 
   show(numbers) {
@@ -244,21 +233,18 @@ Promise.all(["library", "data"].map(unpacked)).then(async ([library, data]) => {
   const sections = document.querySelectorAll("section.chart");
   const charts = JSON.parse(data).map((grid, k) => new Chart(sections[k], grid));
   let [width, waiting] = [window.innerWidth, 0];
+  const drawAll = (dark) => Promise.all(charts.map((chart) => chart.draw(dark)));
   const again = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      for (const chart of charts) chart.draw();
-    }, RESIZE_DELAY);
+    waiting = setTimeout(drawAll, RESIZE_DELAY);
   };
   darkTheme.addEventListener("change", again);
-  window.addEventListener("beforeprint", () => {
-    for (const chart of charts) chart.drawForPaper();
-  });
+  window.addEventListener("beforeprint", () => drawAll(false)); // drawing waits for nothing outside, so it ends before
   window.addEventListener("afterprint", again);
   window.addEventListener("resize", () => {
     if (window.innerWidth !== width) again();
     width = window.innerWidth;
   });
-  for (const chart of charts) await chart.draw();
+  await drawAll();
   document.body.dataset.ready = "yes";
 });
