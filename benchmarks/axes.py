@@ -16,7 +16,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from benchmarks import arguments, table, written
-from recovery.interval import LEVEL, Interval
+from recovery.interval import Interval
 from recovery.report.diagram import Panel, ThresholdAxis
 from recovery.report.statistics import threshold_of
 from recovery.types import Array
@@ -84,7 +84,7 @@ def panel(law: Law, replicates: int, seed: int, probability: float) -> tuple[Pan
 def slice_intervals(law: Law, replicates: int, seed: int, probability: float) -> list[tuple[Interval, float]]:
     """Return the interval and the truth of each slice."""
     drawn, truths = panel(law, replicates, seed, probability)
-    found = threshold_of(drawn, ThresholdAxis("x", "y", None, probability)).alone(lambda title: LEVEL)
+    found = threshold_of(drawn, ThresholdAxis("x", "y", None, probability)).alone()
     return [(one.interval, float(truth)) for one, truth in zip(found, truths, strict=True)]
 
 

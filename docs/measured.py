@@ -229,7 +229,7 @@ def _scores(draws: float, grids: list[str], rounded: bool = False) -> list[tuple
             least = 10.0 ** -_decimals(table.stated) / 2 if rounded else 1e-12
             apart = np.sign(apart) * np.maximum(np.abs(apart) - least, 0.0)
             z = np.divide(apart, np.hypot(table.error, other), where=apart != 0, out=np.zeros_like(apart))
-            found.append((table.rows, z))
+            found.append(([*table.claim.values], z))
     return found
 
 
@@ -265,7 +265,7 @@ def _numbers(rest: str) -> str:
     symbol = {"noise": r"\sigma"}.get(claim.across, claim.across)
     lines = [f"| {claim.axis.removeprefix('method.')} | {' | '.join(f'${symbol} = {c}$' for c in table.columns)} |"]
     lines.append("|---" * (len(table.columns) + 1) + "|")
-    for i, row in enumerate(table.rows):
+    for i, row in enumerate(table.claim.values):
         cells = [_beside(*part) for part in zip(table.stated[i], table.mean[i], table.z[i], strict=True)]
         lines.append(f"| {row} | {' | '.join(cells)} |")
     return "\n".join(lines)

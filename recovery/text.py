@@ -53,15 +53,12 @@ def command_text(*words: object) -> str:
 
 def spreadsheet_text(text: str) -> str:
     """Return text for a CSV field: an apostrophe comes before text that a spreadsheet would run as a formula."""
-    return f"'{text}" if text.startswith(FORMULA) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    if text.startswith(FORMULA):
+        try:
+            float(text)
+        except ValueError:
+            return f"'{text}"
+    return text
 
 
 SYNONYMS = {"normal": "gaussian", "end": "stop", "num": "count", "X_test": "test", "y_test": "test_labels"}

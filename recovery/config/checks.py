@@ -14,7 +14,7 @@ from recovery.instances.files import File, FileColumn
 from recovery.methods.method import measuring
 
 MOST_BYTES = 2**40
-"""Largest size of X: the memory of the largest machines."""
+"""Largest size of X, one TiB: the memory of the largest machines."""
 MOST_PROBLEMS = 1000
 """Problems after which no further cells are checked: a message shows fewer."""
 LEAST_COST = 1e-9
@@ -58,8 +58,8 @@ class Checks:
             return True
         n, d, ensemble, law = (parts[name].value for name in ("n", "d", "data", "planted"))
         if 8 * n * d > MOST_BYTES:
-            text = f"found n = {n} and d = {d}: X alone takes {in_bytes(8 * n * d)}"
-            self.tree.report(_source(point, "n"), f"{text}; at most {in_bytes(MOST_BYTES)} are allowed")
+            text = f"found n = {n} and d = {d}: X alone takes {8 * n * d / MOST_BYTES:.3g} TiB"
+            self.tree.report(_source(point, "n"), f"{text}; at most 1 TiB are allowed")
             return False
         if isinstance(law, FileColumn):
             try:
@@ -114,10 +114,3 @@ def _cost_function(parts: Parts, measures: frozenset[str]) -> Callable[[Coordina
         return of_setting(setting) if of_setting else of_sizes(at["n"], at["d"])
 
     return cost
-
-
-def in_bytes(count: float) -> str:
-    """Return a number of bytes as text: 320 B, 1.5 MiB, 36.4 TiB."""
-    units = ("B", "KiB", "MiB", "GiB", "TiB")
-    power = min(int(math.log2(max(count, 1)) // 10), len(units) - 1)
-    return f"{count / 1024**power:.3g} {units[power]}"

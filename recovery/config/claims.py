@@ -81,6 +81,11 @@ class Located(Limited):
         """The ratio or coordinate whose value at the threshold is claimed."""
         return self.ratio or self.along or ""
 
+    @property
+    def key(self) -> tuple[str, float, str]:
+        """The event, its probability at the threshold, and `what`."""
+        return self.of, self.probability, self.what
+
 
 @dataclass(frozen=True)
 class ThresholdClaim(Located):

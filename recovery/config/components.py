@@ -73,13 +73,6 @@ class Context:
     digests: Mapping[str, str] = field(default_factory=dict)
     imports: bool = False
 
-    def locate(self, path: str) -> str:
-        """Return the absolute path of an existing file; the path as it was written if there is no such file."""
-        for start in (self.folder, Path()):
-            if (start / path).is_file():
-                return str((start / path).resolve())
-        return path
-
 
 @dataclass(frozen=True)
 class Single:
@@ -145,7 +138,8 @@ class Choice:
             return self._make_user(name, {self.tag: name, **given}, context)
         filled = {}
         if isinstance(name, str) and self.table.get(name) is File and isinstance(given.get("path"), str):
-            path = context.locate(given["path"])
+            places = (start / given["path"] for start in (context.folder, Path()))
+            path = next((str(place.resolve()) for place in places if place.is_file()), given["path"])
             if path not in context.digests and not Path(path).is_file():
                 text = f"no file {path!r}; relative paths start in {context.folder}, then in the current folder"
                 raise invalid(text, "path")

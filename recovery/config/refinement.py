@@ -10,7 +10,7 @@ import numpy as np
 
 from recovery.config.axes import parse
 from recovery.config.components import user_code_in
-from recovery.config.points import BROKEN, Point
+from recovery.config.points import BROKEN
 from recovery.config.slicing import given_axes
 from recovery.config.sweep import Sweep, plain_document
 from recovery.config.tree import Tree, canonical_json, refusal
@@ -63,7 +63,10 @@ def divided(
         low, high = sorted(cell.coordinates[moving] for cell in step)  # type: ignore[type-var]
         candidates = quarters(low, high, whole=whole, log=log)  # type: ignore[arg-type]
         k = bisect_right(starts, step[0].point) - 1
-        template = _through(specs[k], blocks[k].point(step[0].point - starts[k]), moving)
+        # the axes of the block with their values at this point, without the moving axis
+        point = blocks[k].point(step[0].point - starts[k])
+        texts = {path: text for path, text in specs[k].items() if isinstance(text, str)}
+        template = {**{path: [one.value] for path, one in point.items() if path not in {moving, *texts}}, **texts}
         values = _distinct(document, template, moving, step, candidates)
         counts.append(len(values))
         if values:
@@ -85,12 +88,6 @@ def middle(low: float, high: float, *, whole: bool, log: bool) -> float | None:
         return round(half) if low < round(half) < high else None
     room = CENTRAL / 2 * (high - low)
     return next(value for digits in range(1, 18) if abs((value := float(f"{half:.{digits}g}")) - half) <= room)
-
-
-def _through(spec: Axes, point: Point, moving: str) -> dict[str, Any]:
-    """Return the axes of a block with their values at one of its points, without the moving axis."""
-    texts = {path: text for path, text in spec.items() if isinstance(text, str)}
-    return {**{path: [one.value] for path, one in point.items() if path not in {moving, *texts}}, **texts}
 
 
 def _distinct(

@@ -134,8 +134,8 @@ def report_endless(tree: Tree, sections: Sections, slicing: Slicing, cells: Sequ
         text += ": allow `refine: true`, or give more values"
         tree.report(("sampling", "rule"), f"found {until.rule!r}; {text}")
     stated = [claim for claim in sections.claims if isinstance(claim, ThresholdClaim)]
-    wanted = (event, slicing.what, report.probability)
-    if until.half is None and wanted not in [(claim.of, claim.what, claim.probability) for claim in stated]:
+    wanted = (event, report.probability, slicing.what)
+    if until.half is None and wanted not in [claim.key for claim in stated]:
         known = choices([f"{claim.of} along {claim.what}" for claim in stated])
         key = "ratio" if slicing.what == "n/d" else "along"
         text = f"{{kind: threshold, of: {event}, {key}: {slicing.what}, ...}}"

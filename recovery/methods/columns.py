@@ -207,6 +207,8 @@ DEVIATION_TOLERANCE = 1e-4
 """Recovered when every entry of the weights is within this distance of W*, as in the published code of P1."""
 PLANTED = ("max_deviation", "absolute_distance", "test_distance")
 """Columns that are 0 at the planted weights, and never below."""
+SHARES = ("frequency",)
+"""Columns between 0 and 1."""
 UNIQUE = ("isometry", "dual", "theorem")
 """Certificates of a recovery that prove the planted weights themselves to be the unique optimum."""
 
@@ -217,15 +219,10 @@ def implied(column: str, verdict: str | None, certificate: str | None) -> tuple[
     Another verdict than a recovery implies nothing: the optimum may be as near as one likes.
     """
     if column not in PLANTED:
-        return -math.inf, math.inf
+        return (0.0, 1.0) if column in SHARES else (-math.inf, math.inf)
     if verdict == "recovered" and certificate in UNIQUE:
         return 0.0, 0.0
     return 0.0, DEVIATION_TOLERANCE if verdict == "recovered" and column == "max_deviation" else math.inf
-
-
-def occurred(low: float, high: float, at_most: float) -> bool | None:
-    """Return whether a value between these bounds is at most a number; None where they do not decide."""
-    return True if high <= at_most else False if low > at_most else None
 
 
 def parse_event(text: str) -> tuple[str, float | None]:

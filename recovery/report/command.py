@@ -58,14 +58,13 @@ def report(
                 "--format html for one page"
             )
         out.mkdir(parents=True, exist_ok=True)
-    analyses = [Analysis(claiming(styled(Diagram.of(read(path), value, settings), style), claims)) for path in results]
+    analyses = [_analysis(Diagram.of(read(path), value, settings), style, claims) for path in results]
     if claims is not None and kind is None and out is None:
         for analysis in analyses:
             sys.stdout.write("".join(f"{claim.sentence}\n" for claim in analysis.claims))
-    elif kind in TEXTS and out is None:
-        sys.stdout.write(TEXTS[kind](analyses, columns))
-    elif kind in TEXTS and out is not None:
-        write(out, TEXTS[kind](analyses, columns).encode())
+    elif kind in TEXTS:
+        text = TEXTS[kind](analyses, columns)
+        _ = sys.stdout.write(text) if out is None else write(out, text.encode())
     elif kind == "html":
         from recovery.report.page import report_page  # imported here, because matplotlib is slow to import
 
@@ -77,7 +76,10 @@ def report(
     else:
         _print_maps(analyses, None if sys.stdout.isatty() else PIPE_WIDTH)
         for analysis, name in [] if kind == "terminal" else zip(analyses, _names(analyses), strict=True):
-            _draw(analysis, name, kind or "png", out)
+            from recovery.report.figures import drawings, render
+
+            for beside, drawing in drawings(analysis).items():
+                _save(render(drawing.draw(), kind or "png"), analysis.diagram, name, kind or "png", out, beside)
     return analyses
 
 
@@ -89,27 +91,12 @@ def _names(analyses: Sequence[Analysis]) -> list[str]:
     return [f"{name}-{number}" for number, name in enumerate(names, start=1)]
 
 
-def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
-    """Override the diagram's `report.style` by `KEY=VALUE` options. Raises `ConfigError`."""
-    spec = diagram.sweep.report
-    report_spec = replace(spec, style=overridden(spec.style, options, "--style"))
-    return replace(diagram, sweep=replace(diagram.sweep, report=report_spec))
-
-
-def claiming(diagram: Diagram, claims: Path | None) -> Diagram:
-    """Replace the claims of the diagram's config by those of a file. Raises `ConfigError`."""
-    if claims is None:
-        return diagram
-    given = read_claims(claims, diagram.sweep.axes, diagram.grid.columns)
-    return replace(diagram, sweep=replace(diagram.sweep, claims=given))
-
-
-def _draw(analysis: Analysis, name: str, kind: str, out: Path | None) -> None:
-    """Write the main figure of a report and its other figures, and print their paths."""
-    from recovery.report.figures import drawings, render
-
-    for shown, drawing in drawings(analysis).items():
-        _save(render(drawing.draw(), kind), analysis.diagram, name, kind, out, shown)
+def _analysis(diagram: Diagram, style: Sequence[str], claims: Path | None) -> Analysis:
+    """Return the analysis with options of `report.style`, and with the claims of a file. Raises `ConfigError`."""
+    sweep, spec = diagram.sweep, diagram.sweep.report
+    given = sweep.claims if claims is None else read_claims(claims, sweep.axes, diagram.grid.columns)
+    report_spec = replace(spec, style=overridden(spec.style, style, "--style"))
+    return Analysis(replace(diagram, sweep=replace(sweep, report=report_spec, claims=given)))
 
 
 def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | None = None) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,8 +13,9 @@ import scipy
 from recovery.config import Cell, Sweep, Trial
 from recovery.config.header import NamedCurve
 from recovery.methods.columns import parse_event
+from recovery.report.diagram import Diagram
 from recovery.report.diagram.theory_lines import RISING
-from recovery.report.until import interim_analysis
+from recovery.report.until import interim_analysis, outcomes_of
 from recovery.runner.engine import Engine
 from recovery.runner.placement import TransitionCurve
 from recovery.runner.plan import plan
@@ -24,8 +24,8 @@ from recovery.runner.rounds import slices_of
 from recovery.runner.run import Options, run
 from recovery.runner.stop import Stop
 from recovery.runner.trial import Row
-from recovery.store.grid import outcomes
-from recovery.theory import CURVES, Curve
+from recovery.store import read
+from recovery.theory import CURVES
 from recovery.types import Array, Rng
 
 SWEEPS = 5
@@ -69,7 +69,7 @@ def expected(sweep: Sweep, out: Path) -> str:
 def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:
     """Return what the probability of the event is guessed from, and the probability at a cell."""
     stored, slices, fitted = plan(sweep, out), dict[str, Any](), False
-    known = outcomes(stored.folder, sweep.report.event) if stored.counts else {}
+    known = outcomes_of(Diagram.of(read(out), sweep.report.event)) if stored.counts else {}
     for cells, part in zip(*slices_of(sweep, stored.trials, known), strict=True):
         curve, found = part.curve, part.transition
         if found:
@@ -93,10 +93,11 @@ def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:
     given = set.intersection(*({*cell.coordinates} for cell in sweep.cells))
     usable = [law for law in laws if law and law.level == 0.5 and given.issuperset(law.axes)]
     if usable and not fitted:
-        return f"from the curve {usable[0].name}", partial(_by_law, usable[0])
+
+        def by_law(cell: Cell) -> float:
+            at = (np.array(cell.coordinates[axis], float) for axis in usable[0].axes)
+            return float(usable[0].function(*at))
+
+        return f"from the curve {usable[0].name}", by_law
     words = "the stored rows" if fitted else "a transition in the middle of each slice, from 2 to 98 % over half of it"
     return f"from {words}", of_slice
-
-
-def _by_law(law: Curve, cell: Cell) -> float:
-    return float(law.function(*(np.array(cell.coordinates[axis], float) for axis in law.axes)))

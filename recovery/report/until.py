@@ -13,7 +13,7 @@ from recovery.config.claims import ThresholdClaim
 from recovery.interval import Interval
 from recovery.report.claims.lines import Line
 from recovery.report.claims.result import decided
-from recovery.report.claims.threshold import stated_limits, tests_of
+from recovery.report.claims.threshold import claims_about, stated_limits, tests_of
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Threshold
 from recovery.report.statistics.estimates import interim_level
@@ -49,7 +49,7 @@ def interim_analysis(path: Path) -> Interim:
     shown = [Estimates(diagram).showing(str(diagram.quantity), probability) for probability in places]
     for estimates, found in [(one, found) for one in shown for found in one.all_thresholds]:
         cells, title, chance = found.panel.cells, found.panel.title, found.along.probability
-        goal = Goal(until, _claims(estimates, found))
+        goal = Goal(until, claims_about(estimates, found))
         history = [
             panel
             for one in stated
@@ -65,20 +65,14 @@ def interim_analysis(path: Path) -> Interim:
         panels.append(PanelInterim(mine, factor, max(left, 0), record, between, chance))
         if len(cells):
             words.append(_words(found, goal, record))
-    return Interim(panels, words)
+    return Interim(panels, words, outcomes_of(diagram))
 
 
-def _claims(estimates: Estimates, found: Threshold) -> list[ThresholdClaim]:
-    """Return the claims of the config about this threshold."""
-    diagram = estimates.diagram
-    shown = (str(diagram.quantity), found.along.what, diagram.probability)
-    return [
-        claim
-        for claim in diagram.sweep.claims
-        if isinstance(claim, ThresholdClaim)
-        and (claim.of, claim.what, claim.probability) == shown
-        and diagram.matching([found.panel], claim.where)
-    ]
+def outcomes_of(diagram: Diagram) -> dict[str, bool]:
+    """Return trial id -> whether the event occurred, for the finished trials that decide it."""
+    values = diagram.quantity.values(diagram.frame)
+    known = diagram.cells.finished & ~np.isnan(values)
+    return dict(zip(diagram.frame["trial_id"][known], (values[known] == 1).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

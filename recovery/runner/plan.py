@@ -25,7 +25,6 @@ from recovery.store.provenance import provenance
 from recovery.store.round_files import Round, added, counts, intact_rounds, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
 from recovery.types import Index, Mask
-from recovery.user import fingerprint, folders_of
 
 Statuses = NDArray[np.object_]
 """The status of each trial, None without a row."""
@@ -87,9 +86,7 @@ class Plan:
     @cached_property
     def stale(self) -> set[str]:
         """Ids of the trials stored by another version of the user code, as of the first access."""
-        own = {cell.own for cell in self.sweep.cells} - {frozenset()}
-        codes = {fingerprint(names, folders_of(self.sweep.document)) for names in own}
-        return self.index.stale(codes) if own else set()
+        return self.index.stale(self.sweep)
 
     @cached_property
     def lacking(self) -> set[str]:

@@ -148,12 +148,9 @@ def lacking_by_version(rows: pa.Table, columns: Iterable[str]) -> dict[str, set[
     found = {running_version(): set[str]()}
     for version in pc.unique(rows["made_by"]).to_pylist():
         mine = rows.filter(pc.equal(rows["made_by"], version))
-        found.setdefault(version, _empty(mine, columns))
+        empty = {name for name in columns if name not in mine.column_names or mine[name].null_count == len(mine)}
+        found.setdefault(version, empty)
     return found
-
-
-def _empty(rows: pa.Table, columns: Iterable[str]) -> set[str]:
-    return {name for name in columns if name not in rows.column_names or rows[name].null_count == len(rows)}
 
 
 def trials_of_grid(grid: Grid, *, trust: bool) -> Trials:

@@ -38,10 +38,12 @@ class PanelInterim:
 
 
 class Interim(NamedTuple):
-    """Interim analysis of a sweep's rule: per panel, and as lines of text."""
+    """Interim analysis of a sweep's rule: per panel, and as lines of text. outcomes: trial id -> whether the event
+    occurred, for the trials that decide it."""
 
     panels: Sequence[PanelInterim]
     words: Sequence[str]
+    outcomes: Mapping[str, bool]
 
 
 InterimAnalysis = Callable[[Path], Interim]
@@ -59,29 +61,22 @@ def next_round(sampling: Until, first: int, rounds: Sequence[Round]) -> int | No
 
 
 def plan_round(
-    sweep: Sweep,
-    trials: Sequence[Trial],
-    number: int,
-    stored: Mapping[str, bool | None],
-    interim: Interim,
-    earlier: Sequence[Round] = (),
+    sweep: Sweep, trials: Sequence[Trial], number: int, interim: Interim, earlier: Sequence[Round] = ()
 ) -> Round:
     """Return the next round, whose trials are placed where earlier outcomes leave the threshold most uncertain.
 
-    trials: all trials of the earlier rounds. stored: trial id -> outcome, None if undecided. interim: the analysis of
-    the same rows, which says how many trials are needed. earlier: the earlier rounds, which may have added grid cells.
-    Raises `StoreError` if no trial has an outcome.
+    trials: all trials of the earlier rounds. interim: the analysis of their rows, which says how many are needed.
+    earlier: the earlier rounds, which may have added grid cells. Raises `StoreError` if no trial has an outcome.
     """
     assert isinstance(sweep.sampling, Until)
-    outcomes = {trial.id: outcome for trial in trials if (outcome := stored.get(trial.id)) is not None}
-    if not outcomes:
+    if not interim.outcomes:
         raise StoreError(
             f"round {number} cannot be planned: no trial measured {sweep.report.event!r}; "
             "`recover status` shows why trials failed, and report.value names the event of the boundary"
         )
     drawn, every = Counter(trial.cell.id for trial in trials), Trials.of(trials).cells
     axes, new, panels = _refined(sweep, earlier, every, interim.panels)
-    placed = _placed(*slices_of(sweep, trials, outcomes), panels)
+    placed = _placed(*slices_of(sweep, trials, interim.outcomes), panels)
     drawn.update(placed)
     ended = not new and not any(placed.values())
     refine = {"refine": True} if sweep.sampling.refine else {}
@@ -98,7 +93,7 @@ def plan_round(
 
 
 def slices_of(
-    sweep: Sweep, trials: Sequence[Trial], outcomes: Mapping[str, bool | None]
+    sweep: Sweep, trials: Sequence[Trial], outcomes: Mapping[str, bool]
 ) -> tuple[list[list[Cell]], list[Slice]]:
     """Return the grid cells of each slice, with the counts of their outcomes. outcomes: trial id -> outcome.
 

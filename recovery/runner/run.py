@@ -26,7 +26,6 @@ from recovery.runner.rounds import InterimAnalysis, plan_round
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
 from recovery.store.compaction import add_columns, take_out
-from recovery.store.grid import outcomes
 from recovery.store.parts import Damaged, running
 from recovery.store.row_schema import FAILURES, FINISHED, coordinate_types
 from recovery.text import many
@@ -134,7 +133,10 @@ def run(
         if others:
             progress.print(f"also run by {', '.join(others)}: each leaves out the trials that another has stored")
         while True:
-            plan = _refresh(plan, summary)
+            try:
+                plan = refresh(plan)
+            except StoreError as error:  # the folder cannot be read
+                summary.stopped = summary.stopped or str(error)
             if summary.stopped or summary.gave_up:
                 break
             trials = trials_to_run(plan, options)
@@ -157,15 +159,6 @@ def trials_to_run(plan: Plan, options: Options) -> Trials:
         index, count = options.shard
         wanted = wanted & (plan.shards(count) == index)
     return plan.trials.take(wanted)
-
-
-def _refresh(plan: Plan, summary: Summary) -> Plan:
-    """Refresh the plan; if the folder cannot be read, keep the plan and stop the run early."""
-    try:
-        return refresh(plan)
-    except StoreError as error:
-        summary.stopped = summary.stopped or str(error)
-        return plan
 
 
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
@@ -216,8 +209,7 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
     interim = analyse(plan.folder.path)
     summary.interim = interim.words
     progress.print("\n".join(interim.words))
-    stored = outcomes(plan.folder, plan.sweep.report.event)
-    content = plan_round(plan.sweep, plan.trials, number, stored, interim, plan.rounds)
+    content = plan_round(plan.sweep, plan.trials, number, interim, plan.rounds)
     # compose the new axis values now, so that errors appear before the round is written: it cannot be taken back
     if "axes" in content:
         planned_trials(plan.sweep, [*plan.rounds, content])

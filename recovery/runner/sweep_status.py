@@ -14,7 +14,7 @@ from recovery.store.folder import Folder
 from recovery.store.grid import StoredRows
 from recovery.store.row_schema import FAILURES
 from recovery.text import printable
-from recovery.user import fingerprint, folders_of, user_names
+from recovery.user import user_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WINDOW = timedelta(minutes=5)
@@ -144,11 +144,9 @@ def stale_rows(grid: Grid) -> str:
     from recovery.config import from_document
 
     try:
-        own = {cell.own for cell in from_document(document).cells} - {frozenset()}
-        codes = {fingerprint(names, folders_of(document)) for names in own}
+        count = len(StoredRows(Folder(grid.path).trials).stale(from_document(document)))
     except ParameterError as error:
         return f"the user code cannot be compared with the code of the stored rows: {error}"
-    count = len(StoredRows(Folder(grid.path).trials).stale(codes)) if own else 0
     return stale_words(count, "`recover sweep --rerun changed`") if count else ""
 
 

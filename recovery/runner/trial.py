@@ -74,13 +74,9 @@ def streams(cell: Cell, replicate: int) -> Streams:
     return Streams(lambda name: _seed(cell.seed, name, *_DEPENDS[name](cell.canonical), *own, replicate))
 
 
-def _geometry(at: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in at["planted"].items() if key not in UNSEEN}
-
-
 _DEPENDS: dict[str, Callable[[Mapping[str, Any]], tuple[Any, ...]]] = {
     "data": lambda at: (at["n"], at["d"], at["data"]),
-    "planted": lambda at: (at["n"], at["d"], at["data"], _geometry(at)),
+    "planted": lambda at: (at["n"], at["d"], at["data"], {k: v for k, v in at["planted"].items() if k not in UNSEEN}),
     "noise": lambda at: (at["n"],),
     "patterns": lambda at: (at["n"], at["d"], at["patterns"]["count"]),
     "test": lambda at: (at["n"], at["d"], at["data"]),

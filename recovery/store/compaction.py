@@ -48,7 +48,8 @@ def join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
     """Rewrite parts as one row per trial in as few parts, unless they are that already. Raises `StoreError`."""
     if len(parts) > 1:
         tables = [table for _, table in parts]
-        rows = merge(tables).replace_schema_metadata(_provenance(tables))
+        entries = dict.fromkeys(json.dumps(maker, sort_keys=True) for table in tables for maker in makers(table.schema))
+        rows = merge(tables).replace_schema_metadata({PROVENANCE: f"[{', '.join(entries)}]"})
         count = min(ROWS_PER_PART, max(1, BYTES_PER_PART * len(rows) // max(rows.nbytes, 1)))
         starts = range(0, len(rows), count)
         if len(starts) < len(parts) or len(rows) < sum(map(len, tables)):
@@ -106,9 +107,3 @@ def _replace(folder: Folder, parts: Sequence[tuple[Path, pa.Table]], tables: Ite
     for path, _ in parts:
         if path not in written:
             path.unlink(missing_ok=True)
-
-
-def _provenance(tables: list[pa.Table]) -> dict[bytes, str]:
-    """Return metadata with the distinct provenance entries of all tables, in order."""
-    entries = dict.fromkeys(json.dumps(maker, sort_keys=True) for table in tables for maker in makers(table))
-    return {PROVENANCE: f"[{', '.join(entries)}]"}

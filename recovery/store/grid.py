@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.errors import RecoverError
-from recovery.methods.columns import Columns, columns_from, implied, occurred, parse_event
+from recovery.methods.columns import Columns, columns_from
 from recovery.store.folder import Folder
 from recovery.store.parts import TRIALS, Damaged, makers, merge, read_all, read_parts
 from recovery.store.provenance import running_version
@@ -26,9 +26,12 @@ from recovery.store.round_files import Round, added, counts, read_rounds
 from recovery.store.row_schema import RECORD, finished, keys_of, may_lack
 from recovery.text import path_text
 from recovery.types import Array
+from recovery.user import fingerprint, folders_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from recovery.config import Sweep
 
 
 @dataclass(frozen=True)
@@ -97,27 +100,6 @@ def read_records(results: Path) -> dict[str, dict[str, Array]]:
     return found
 
 
-def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
-    """Return trial id -> whether an event occurred, for every finished trial.
-
-    event: a boolean column, or COLUMN<=NUMBER. Where a trial did not measure the number, its verdict may decide the
-    event; otherwise it is None.
-    """
-    column, bound = parse_event(event)
-    names = ["trial_id", "status", "started_at", column, "verdict", "certificate"]
-    rows = merge([table for _, table in read_parts(folder.trials, columns=names)])
-    rows = rows.filter(finished(rows))
-    values = rows[column].to_pylist()
-    if bound is not None:
-        known = [rows[name].to_pylist() if name in rows.column_names else [None] * len(rows) for name in names[-2:]]
-        ranges = [
-            (value, value) if value is not None else implied(column, verdict, certificate)
-            for value, verdict, certificate in zip(values, *known, strict=True)
-        ]
-        values = [occurred(low, high, bound) for low, high in ranges]
-    return dict(zip(rows["trial_id"].to_pylist(), values, strict=True))
-
-
 def unmeasured(folder: Folder, columns: Collection[str]) -> set[str]:
     """Return the ids of the finished trials whose row lacks one of these columns, which it may have: it names
     it among the unmeasured ones, or does not say.
@@ -156,7 +138,7 @@ def own_rows(
     """
     kept, paths, lost = [], [], 0
     for path, table in parts:
-        made_by, own = makers(table), table
+        made_by, own = makers(table.schema), table
         if any(maker.get("digest") != content["digest"] for maker in made_by):
             planned = _planned_keys(json.dumps([content["config"], added(rounds), dict(counts(rounds))]))
             if planned is not None:
@@ -204,7 +186,7 @@ class StoredRows:
     def refresh(self) -> None:
         """Read the parts that are new since the last call."""
         self._parts = read_all(self._folder, _READ, known=self._parts)
-        self.rows = merge([part for part in self._parts.values() if isinstance(part, pa.Table)])
+        self.rows = merge([table for _, table in self._tables()])
 
     def keys_of_others(self, own: Collection[Path], *, failed: bool) -> Array | None:
         """Return the keys of the trials in parts that are new since the last call or refresh, except `own` parts.
@@ -219,20 +201,26 @@ class StoredRows:
         rows = rows if failed else rows.filter(finished(rows))
         return keys_of(rows["trial_id"]) if new else None
 
+    def _tables(self) -> list[tuple[Path, pa.Table]]:
+        return [(path, part) for path, part in self._parts.items() if isinstance(part, pa.Table)]
+
     @property
     def damaged(self) -> Sequence[Damaged]:
         return [part for part in self._parts.values() if isinstance(part, Damaged)]
 
     def of_other_plans(self, digest: str) -> list[Path]:
         """Return the parts that were not written under the plan with this digest alone."""
-        tables = [(path, part) for path, part in self._parts.items() if isinstance(part, pa.Table)]
-        return [path for path, table in tables if {maker.get("digest") for maker in makers(table)} != {digest}]
+        return [
+            path for path, table in self._tables() if {one.get("digest") for one in makers(table.schema)} != {digest}
+        ]
 
-    def stale(self, codes: Collection[str]) -> set[str]:
-        """Return the trials that ran user code and have no row whose hash of that code is in `codes`."""
-        tables = [part for part in self._parts.values() if isinstance(part, pa.Table)]
-        rows = pa.concat_tables(tables) if tables else self.rows
-        rows = rows.filter(pc.is_valid(rows["own_code"]))
+    def stale(self, sweep: Sweep) -> set[str]:
+        """Return the trials that ran user code of the sweep, and have no row of its code of today, which is not
+        imported. Raises `ParameterError` if a file of the code is not found."""
+        own = {cell.own for cell in sweep.cells} - {frozenset()}
+        codes = {fingerprint(names, folders_of(sweep.document)) for names in own}
+        rows = pa.concat_tables([self.rows.slice(0, 0), *(table for _, table in self._tables())])
+        rows = rows.filter(pc.is_valid(rows["own_code"])) if own else self.rows.slice(0, 0)
         same = pc.is_in(rows["own_code"], pa.array(sorted(codes), pa.string()))
         stale, current = (rows.filter(mask)["trial_id"].to_pylist() for mask in (pc.invert(same), same))
         return set(stale).difference(current)

@@ -203,7 +203,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
         if parquet.metadata.num_rows > MOST_ROWS:
             return Damaged(path, f"has {parquet.metadata.num_rows} rows; at most {MOST_ROWS} are read")
         schema = parquet.schema_arrow
-        if fault := fault_of(schema):
+        configs = [maker.get("config") for maker in makers(schema)]
+        if fault := fault_of(schema, any(isinstance(one, dict) and one.get("data") != "none" for one in configs)):
             return Damaged(path, fault)
         others = [name for name in schema.names if not name.startswith(RECORD)]
         chosen = [name for name in others if columns is None or name in columns]
@@ -293,10 +294,10 @@ def merge(tables: list[pa.Table]) -> pa.Table:
     return rows.take(positions.take(pc.array_sort_indices(positions)))
 
 
-def makers(table: pa.Table) -> list[dict[str, Any]]:
+def makers(schema: pa.Schema) -> list[dict[str, Any]]:
     """Return the provenance entries in a part's metadata, [] if there are none that can be read."""
     try:
-        makers = json.loads((table.schema.metadata or {}).get(PROVENANCE, b"[]"))
+        makers = json.loads((schema.metadata or {}).get(PROVENANCE, b"[]"))
     except ValueError:
         return []
     return [maker for maker in makers if isinstance(maker, dict)] if isinstance(makers, list) else []

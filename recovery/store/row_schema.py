@@ -73,13 +73,16 @@ def record_columns(records: Sequence[Mapping[str, Array]]) -> dict[str, pa.Array
     return columns
 
 
-def fault_of(schema: pa.Schema) -> str | None:
-    """Return what a part of this program would not have: a missing column, or one of another type; None if nothing."""
+def fault_of(schema: pa.Schema, drawn: bool) -> str | None:
+    """Return what a part of this program would not have: a missing column, or one of another type; None if nothing.
+
+    drawn: its config draws data, so that every row has n and d.
+    """
     for name in schema.names:
         if schema.names.count(name) > 1 or printable(name) != name:
             return f"has two columns {name!a}, or it is not plain text"
     for name, kind in {**IDENTITY, "n": pa.int64(), "d": pa.int64(), **CIRCUMSTANCE}.items():
-        if name not in schema.names and name in ("n", "d"):  # a config with `data: none` may have neither
+        if name not in schema.names and name in ("n", "d") and not drawn:
             continue
         if name not in schema.names:
             return f"has no column {name!r}, which every row of this program has"

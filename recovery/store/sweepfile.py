@@ -70,7 +70,7 @@ def rebuilt(trials: Path) -> Content | None:
         if isinstance(part, Damaged):
             continue
         try:
-            made = makers(part)[-1]
+            made = makers(part.schema)[-1]
             known = {field: made.pop(field) for field in DESCRIBED}
             content = {"format": FORMAT, **known, "provenance": made}
             check(content)

@@ -117,6 +117,7 @@ def test_what_is_no_part_is_named(out: Path) -> None:
 CRAFTED: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
     "two columns of one name": (lambda rows: rows.append_column("n", rows["n"]), "has two columns 'n'"),
     "a column of two lines": (lambda rows: rows.append_column("a\nb", rows["n"]), r"columns 'a\nb'"),
+    "no n": (lambda rows: rows.drop_columns(["n"]), "has no column 'n'"),
     "no version": (lambda rows: _filled(rows, "made_by", None), "its column 'made_by' has empty rows"),
     "no JSON": (lambda rows: _filled(rows, "unmeasured", "\x1b[2J"), "1 of 24 rows replayed"),
     "text of two lines": (lambda rows: _filled(rows, "error_message", "\u202e\nOWNED"), "? OWNED"),

@@ -319,3 +319,11 @@ def test_pairs_tested_in_one_call_have_the_p_values_of_single_calls() -> None:
     ]
     assert no_lower_p_values(pairs, None) == pytest.approx(expected, rel=1e-12)
     assert min(expected) < 0.01 < 0.99 < max(expected)
+
+
+def test_a_share_cannot_contradict_a_bound_of_0() -> None:
+    rows = wendel_rows(n=[10, 20], d=[5]).assign(frequency=0.5)
+    claim = {"kind": "bound", "of": "frequency", "statistic": "every"}
+    low, high = (judge(rows, claim | {"at_least": bound}) for bound in (0.0, 0.25))
+    assert (low.verdict, high.verdict) == ("inconclusive", "supported")
+    assert "2 cells, 0 with enough trials to contradict it" in low.measured

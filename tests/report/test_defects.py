@@ -1,5 +1,6 @@
 """Regression tests for faults of figures, maps and tables."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,8 @@ from recovery.report.figures.training_plots import (
     draw_surface,
     fitted_surface,
 )
+from recovery.report.page import report_page
+from recovery.report.texts import as_json
 
 from .grids import analysed, drawn, grid, text_of, wendel_rows
 from .text_faults import faults
@@ -265,3 +268,11 @@ def test_the_recorded_network_fits_its_labels(n: int, seed: int) -> None:
     draw_surface(ax, row.trajectory, float(np.abs(instance.y).max()), 2.0)
     assert len(ax.lines) == row.trajectory["neurons"].reshape(-1, 2).shape[0]
     assert np.allclose(np.asarray(ax.collections[-1].get_offsets()), instance.X)
+
+
+def test_rows_that_no_sweep_writes_are_shown() -> None:
+    """An infinite noise, and the shortest time that a float can hold."""
+    rows = wendel_rows(n=[10, 20], d=[5], noise=[0.0, np.inf], replicates=2)
+    noise = [one["where"]["noise"] for one in json.loads(as_json([analysed(rows)]))[0]["thresholds"]]
+    assert {0.0, "inf"} <= set(noise)
+    assert "<html" in report_page([analysed(rows.assign(seconds=5e-324), "seconds")])

@@ -181,7 +181,7 @@ class Analysis(Estimates):
 
 
 def _record(one: Threshold, panel: str, in_x: bool) -> dict[str, Any]:
-    along, (low, high) = one.along, one.factors or (np.nan, np.nan)
+    along, (low, high) = one.along, one.factors
     record: dict[str, Any] = {"panel": panel, "along": along.x if in_x else along.what, "where": one.panel.where}
     record |= {"probability": along.probability, **asdict(one.along_x if in_x else one.interval), "pooled": not in_x}
     record |= {"constant": one.constant, "monotone": one.monotone, "factor_low": low, "factor_high": high}

@@ -10,6 +10,7 @@ import scipy
 from recovery.config.claims import BinomialClaim, BoundClaim, Statistic, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
+from recovery.methods.columns import implied
 from recovery.report.claims.mean_tables import claimed_table
 from recovery.report.claims.result import AGREE, Judgement, concluded, replicates, results_of, undecided
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, unknown_words
@@ -162,11 +163,12 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
     limits = (-far, bounds) if upper else (bounds, far)
     tests = Test.of_cells(diagram, rows, limits, claim.statistic, claim.level)
     known = [one for one in tests if len(one.sample.values) and not np.isnan(one.limits[upper])]
-    worst = [_worst_case(one, upper) for one in known]
+    ends = (0.0, 1.0) if diagram.proportion else implied(diagram.quantity.column, None, None)
+    worst = [_worst_case(one, upper, ends) for one in known]
     lacking = [one.sample for one in tests if one.sample.unknown and one not in known]
     lacking += [one.sample for one, least in zip(known, worst, strict=True) if one.sample.unknown and least.outside]
     empty = sum(not len(one.sample.values) and not one.sample.unknown for one in tests)
-    able = sum(_able(one, upper) for one in known)
+    able = sum(_able(one, upper, ends) for one in known)
     caveats = [one.sample.caveat for one in known] if claim.statistic == "mean" else []
     several = list(dict.fromkeys(filter(None, caveats)))
     text = "; ".join([f"{len(known)} cells, {able} with enough trials to contradict it", *several])
@@ -200,25 +202,24 @@ def _worst(test: Test, upper: bool) -> float:
     return test.found.estimate if test.statistic != "every" else test.found.high if upper else test.found.low
 
 
-def _worst_case(test: Test, upper: bool) -> Test:
-    """Return the test with each value that is not known as far beyond the bound as it may be."""
-    sample, far = test.sample, (float(upper) if test.sample.proportion else np.inf if upper else -np.inf)
+def _worst_case(test: Test, upper: bool, far: tuple[float, float]) -> Test:
+    """Return the test with each value that is not known as far beyond the bound as it may be. far: the least and the
+    greatest number that the column can hold."""
+    sample = test.sample
     if not sample.unknown:
         return test
     # one such value moves a mean of numbers arbitrarily
     statistic = "every" if test.statistic == "mean" and not sample.proportion else test.statistic
-    values = np.append(sample.values, np.full(sample.unknown.total(), far))
+    values = np.append(sample.values, np.full(sample.unknown.total(), far[upper]))
     return replace(test, sample=Sample(values, sample.proportion), statistic=statistic)
 
 
-def _able(test: Test, upper: bool) -> bool:
+def _able(test: Test, upper: bool, far: tuple[float, float]) -> bool:
     """Return whether some outcome of these trials would contradict the bound."""
-    sample = test.sample
-    if test.statistic != "mean":
-        return True
-    if not sample.proportion:
-        return sample.decides
-    return replace(test, sample=Sample(np.full(len(sample.values), float(upper)), True)).outside
+    sample, most = test.sample, far[upper]
+    if test.statistic == "mean" and not sample.proportion:
+        return len(sample.values) >= SAMPLES and (most > test.limits[1] if upper else most < test.limits[0])
+    return replace(test, sample=Sample(np.full(len(sample.values), most), sample.proportion)).outside
 
 
 def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
@@ -231,7 +232,7 @@ def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[st
     if unknown := sum((one.unknown for row in table.samples for one in row), Counter[str]()):
         text += f"; {unknown_words(unknown)} trials"
     words = (
-        f"{table.rows[i]} at {claim.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
+        f"{list(claim.values)[i]} at {claim.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
         f"{table.stated[i, j]:g} (z = {table.z[i, j]:+.1f})"
         for i, j in zip(*np.nonzero(differs), strict=True)
     )

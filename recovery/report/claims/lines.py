@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from recovery.interval import Interval
+from recovery.report.claims.result import results_of
 from recovery.report.diagram import PLAIN, ThresholdAxis, greek
 from recovery.report.statistics import Threshold
 from recovery.text import many
@@ -71,7 +72,7 @@ class Line:
             return replace(line, found=Interval(np.nan, *ends), changes=True, remark=remark)
         if not found.interval.known:
             estimate = UNDETERMINED if found.extremes else line.estimate
-            return replace(line, method="", estimate=estimate, remark=_unmeasured(found) or _reason(found))
+            return replace(line, method="", estimate=estimate, remark=lacking(found)[0])
         remarks = [_possible_change(found), _unmeasured(found), _unfinished(found), falling]
         return replace(line, remark="; ".join(filter(None, remarks)))
 
@@ -109,22 +110,27 @@ def form_of(along: ThresholdAxis) -> str:
     return ".3f" if along.what == "n/d" else ".6g"
 
 
-def _reason(found: Threshold) -> str:
-    """Return the reason why there is no threshold."""
-    panel, low, high = found.panel, found.interval.low, found.interval.high
+def lacking(found: Threshold) -> tuple[str, str]:
+    """Return the reason why there is no threshold, or why its trials leave it open, and what it needs."""
+    panel, x, low, high = found.panel, found.along.x, found.interval.low, found.interval.high
+    if found.extremes:
+        return _unmeasured(found), results_of({"unmeasured": int(panel.cells["unmeasured"].sum())})
     if panel.undefined:
-        return "not measured; --value chooses a quantity that these trials measure"
+        return "not measured; --value chooses a quantity that these trials measure", "finished trials"
     if panel.unstarted and not len(panel.cells):
-        return f"no trials yet (0 of {many(len(panel.unstarted), 'grid cell')})"
+        return f"no trials yet (0 of {many(len(panel.unstarted), 'grid cell')})", "the remaining trials"
     if panel.unstarted:
-        return f"{len(panel.cells)} of {len(panel.cells) + len(panel.unstarted)} grid cells have trials"
+        planned = len(panel.cells) + len(panel.unstarted)
+        return f"{len(panel.cells)} of {planned} grid cells have trials", "the remaining trials"
     if not panel.answers:
-        return "no finished trials"
+        return "no finished trials", "finished trials"
     if not found.monotone:
-        return f"success is not monotone in {found.along.x}{_passed(found)}"
+        return f"success is not monotone in {x}{_passed(found)}", f"a range of {x} in which success is monotone"
     if np.isfinite(high):
-        return "the grid begins beyond the transition"
-    return "the grid ends before the transition" if np.isfinite(low) else "the grid does not show where it is"
+        return "the grid begins beyond the transition", f"grid cells with smaller {x}"
+    if np.isfinite(low):
+        return "the grid ends before the transition", f"grid cells with larger {x}"
+    return "the grid does not show where it is", f"grid cells on both sides of it along {x}"
 
 
 def _passed(found: Threshold) -> str:
@@ -146,10 +152,10 @@ def _change(found: Threshold) -> str:
 
 def _possible_change(found: Threshold) -> str:
     """Describe the change of a slice that is not excluded, if it may be large; empty otherwise."""
-    factors = found.factors
-    if factors is None or (factors[0] >= 1 / LARGE and factors[1] <= LARGE):
+    low, high = found.factors
+    if not (low < 1 / LARGE or high > LARGE):
         return ""
-    return f"a value of {found.along.by} may have {max(factors[0], 0):.2g} to {factors[1]:.2g} times as much"
+    return f"a value of {found.along.by} may have {max(low, 0):.2g} to {high:.2g} times as much"
 
 
 def _unfinished(found: Threshold) -> str:

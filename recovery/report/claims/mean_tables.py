@@ -1,6 +1,6 @@
 """Means of a column over the replicates of each grid cell, compared with a table that a source prints."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -13,7 +13,7 @@ from recovery.report.diagram import Diagram, Panel, has, is_same, rows_where
 from recovery.report.diagram.quantity import Quantity
 from recovery.report.statistics.samples import SAMPLES, Sample
 from recovery.theory.normal import normal_reach
-from recovery.types import Array, Index, Mask
+from recovery.types import Array, Mask
 
 FAR = 3.0
 """z-score from which a number of a table is marked. Of 40 correct numbers, one is beyond it in 10 % of tables."""
@@ -21,43 +21,25 @@ FAR = 3.0
 
 @dataclass(frozen=True)
 class MeanTable:
-    """A claimed table, and the samples of its cells; arrays have the shape (rows, columns)."""
+    """A claimed table, and the samples of its cells; arrays have the shape (rows, columns).
+
+    stated, stated_error: the numbers that the source prints, and their standard errors. mean: NaN without a trial, or
+    with an unmeasured one. error: the standard errors of the means; NaN with fewer than two trials. count: the numbers
+    of trials with a value.
+    """
 
     claim: TableClaim
-    samples: tuple[tuple[Sample, ...], ...]
-
-    @property
-    def rows(self) -> list[str]:
-        return list(self.claim.values)
+    samples: Sequence[Sequence[Sample]]
+    stated: Array
+    stated_error: Array
+    mean: Array
+    error: Array
+    count: Array
 
     @property
     def columns(self) -> list[str]:
+        """The names of the columns."""
         return [f"{at:g}" if isinstance(at, float) else str(at) for at in self.claim.at]
-
-    @property
-    def stated(self) -> Array:
-        """The numbers that the source prints."""
-        return np.array(list(self.claim.values.values()), dtype=float)
-
-    @property
-    def stated_error(self) -> Array:
-        """Their standard errors."""
-        return np.array([self.claim.errors_of(row) for row in self.claim.values])
-
-    @property
-    def mean(self) -> Array:
-        """Means; NaN without a trial, or with an unmeasured one."""
-        return self._each(lambda one: one.mean)
-
-    @property
-    def error(self) -> Array:
-        """Standard errors of the means; NaN with fewer than two trials."""
-        return self._each(lambda one: one.error)
-
-    @property
-    def count(self) -> Index:
-        """Numbers of trials with a value."""
-        return self._each(lambda one: len(one.values)).astype(np.intp)
 
     @property
     def z(self) -> Array:
@@ -72,7 +54,7 @@ class MeanTable:
         intervals (Zou and Donner 2008).
         """
         reach = normal_reach(1 - alpha)
-        known = self._each(lambda one: not one.unknown["unmeasured"]) > 0
+        known = np.array([[not one.unknown["unmeasured"] for one in row] for row in self.samples])
         agrees = known & (self.count >= SAMPLES) & (np.abs(self.z) <= reach)
         differs = np.zeros(self.stated.shape, np.bool_)
         for i, j in zip(*np.nonzero(~agrees), strict=True):
@@ -82,17 +64,17 @@ class MeanTable:
             differs[i, j] |= gap < -np.hypot(found.high - found.estimate, other)
         return agrees, differs
 
-    def _each(self, number: Callable[[Sample], float]) -> Array:
-        return np.array([[number(one) for one in row] for row in self.samples], dtype=float)
-
 
 def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
     """Return the table of a claim, from finished trials that match its `where`."""
     inside = rows_where(diagram.frame, claim.where)
     columns = [inside & has(diagram.frame, claim.across, column) for column in claim.at]
     lines = [has(diagram.frame, claim.axis, row) for row in claim.values]
-    samples = Sample.each(diagram, Quantity(claim.of), (line & one for line in lines for one in columns))
-    return MeanTable(claim, tuple(tuple(islice(samples, len(columns))) for _ in lines))
+    found = Sample.each(diagram, Quantity(claim.of), (line & one for line in lines for one in columns))
+    samples = [[*islice(found, len(columns))] for _ in lines]
+    numbers = [[(one.mean, one.error, len(one.values)) for one in row] for row in samples]
+    stated = np.array([*claim.values.values()], float), np.array([claim.errors_of(row) for row in claim.values])
+    return MeanTable(claim, samples, *stated, *np.moveaxis(np.array(numbers), -1, 0))
 
 
 def claimed_tables(diagram: Diagram) -> list[MeanTable]:

@@ -63,7 +63,10 @@ class Judged:
         length = inner.high - inner.low
         clearance = room / length if length > 0 and np.isfinite(room) and np.isfinite(length) else room
         needed = replicates(inner, outer, *limits, otherwise)
-        return cls(where, text, against(inner, outer, *limits), needed, clearance)
+        least, most = limits
+        inside, outside = least <= inner.low and inner.high <= most, outer.high < least or outer.low > most
+        verdict: Judgement = "supported" if inside else "contradicted" if outside else "inconclusive"
+        return cls(where, text, verdict, needed, clearance)
 
 
 def decided(tests: Sequence[Judged]) -> tuple[str, Judgement]:
@@ -86,14 +89,7 @@ def decided(tests: Sequence[Judged]) -> tuple[str, Judgement]:
 def worst(verdicts: Sequence[Judgement]) -> Judgement:
     """Return contradicted if some verdict is, otherwise inconclusive if some verdict is, otherwise supported."""
     order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
-    return next(verdict for verdict in order if verdict in verdicts)
-
-
-def against(inner: Interval, outer: Interval, least: float, most: float) -> Judgement:
-    """Return supported if the inner interval lies within the limits, contradicted if the outer one lies outside."""
-    if least <= inner.low and inner.high <= most:
-        return "supported"
-    return "contradicted" if outer.high < least or outer.low > most else "inconclusive"
+    return min(verdicts, key=order.index)
 
 
 def undecided(text: str, needed: str) -> tuple[str, Judgement]:

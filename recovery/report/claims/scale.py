@@ -11,7 +11,7 @@ from recovery.report.claims.threshold import stated_limits
 from recovery.report.claims.trend import without_measuring
 from recovery.report.diagram import PLAIN
 from recovery.report.statistics import Estimates, Threshold
-from recovery.report.statistics.growth import is_positive, place
+from recovery.report.statistics.growth import places_of
 from recovery.report.statistics.scaling import Scaling, scaling
 from recovery.types import Mask
 
@@ -50,13 +50,8 @@ def _fit(found: Scaling) -> str:
 
 def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
     """Return the scaling of the thresholds of a panel's slices, if three have one and their coordinate is positive."""
-    found = [
-        (float(part.y), at[0], at[0] * at[1])
-        for part in one.alone(lambda title: level)
-        if is_positive(part.y) and not isinstance(at := place(part, [one.along.probability]), str)
-    ]
-    y, x, error = np.array(found).reshape(-1, 3).T
-    return scaling(y, x, error, level)
+    (y, x, error), _ = places_of(one, [one.along.probability], level)
+    return scaling(y, x, x * error, level)
 
 
 def limit_line(one: Threshold, value: str) -> Line | None:
@@ -64,14 +59,7 @@ def limit_line(one: Threshold, value: str) -> Line | None:
 
     An interval that reaches farther than the cells says nothing and is left out.
     """
-    if (
-        one.along.pool is None
-        or one.along.by is None
-        or len(one.parts) < 3
-        or one.found is None
-        or not one.monotone
-        or one.extremes
-    ):
+    if one.along.by is None or one.found is None or not one.monotone or one.extremes:
         return None
     found = scale_of(one, one.interval.level)
     places = np.concatenate([part.places for part in one.parts])

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from recovery.config.claims import Limited, ThresholdClaim
 from recovery.errors import ReportError
-from recovery.report.claims.lines import Line
-from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided, results_of
+from recovery.report.claims.lines import Line, lacking
+from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided
 from recovery.report.statistics import Estimates, Threshold
 from recovery.types import Mask
 
@@ -36,28 +34,26 @@ def judge_threshold(estimates: Estimates, rows: Mask, claim: ThresholdClaim) -> 
 
 def lines(estimates: Estimates) -> list[Line]:
     """Return the line of each threshold, displayed or claimed: one per claim about it, or one without claims."""
-    diagram = estimates.diagram
-    claims: dict[tuple[str, float, str], list[ThresholdClaim]] = {
-        (str(diagram.quantity), diagram.probability, diagram.along.what): []
-    }
-    for claim in diagram.sweep.claims:
-        if isinstance(claim, ThresholdClaim):
-            claims.setdefault((claim.of, claim.probability, claim.what), []).append(claim)
+    claims = [claim for claim in estimates.diagram.sweep.claims if isinstance(claim, ThresholdClaim)]
     found = []
-    for key, stated in claims.items():
+    for key in dict.fromkeys([estimates.key, *(claim.key for claim in claims)]):
         try:
             shown = estimates.showing(*key)
         except ReportError:
             continue  # the claim itself reports that nothing measured it
-        about = [(claim, shown.thresholds_where(claim.where)) for claim in stated]
         for one in shown.all_thresholds:
             if not one.panel.undefined and len(one.panel.cells):
                 line = Line.of(one, key[0])
-                beside = [_beside(line, one, claim) for claim, some in about if any(one is other for other in some)]
-                found += beside or [line]
+                found += [_beside(line, one, claim) for claim in claims_about(shown, one)] or [line]
                 if one.changes:  # no pooled number stands for the slices, so each has its line
                     found += [Line.of(each) for each in one.each]
     return found
+
+
+def claims_about(estimates: Estimates, found: Threshold) -> list[ThresholdClaim]:
+    """Return the claims of the config about one of these thresholds."""
+    claims = (one for one in estimates.diagram.sweep.claims if isinstance(one, ThresholdClaim))
+    return [one for one in claims if one.key == estimates.key and estimates.diagram.matching([found.panel], one.where)]
 
 
 def _beside(line: Line, found: Threshold, claim: ThresholdClaim) -> Line:
@@ -72,8 +68,8 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     """
     line, title, shift = Line.of(found), found.panel.title, found.missing_shift
     if not line.known:
-        return [Judged(title, line.words, "inconclusive", _missing(found))]
-    finer = _missing(found) if found.extremes else f"a finer grid of {found.along.x}"
+        return [Judged(title, line.words, "inconclusive", lacking(found)[1])]
+    finer = lacking(found)[1] if found.extremes else f"a finer grid of {found.along.x}"
     return [
         Judged.of(
             one.panel.title,
@@ -85,18 +81,3 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
         )
         for one, inner, outer in found.tested
     ]
-
-
-def _missing(pooled: Threshold) -> str:
-    """Describe the grid cells or trials that a threshold without an estimate needs."""
-    panel, x = pooled.panel, pooled.along.x
-    if pooled.extremes:
-        return results_of({"unmeasured": int(panel.cells["unmeasured"].sum())})
-    if not pooled.monotone:
-        return f"a range of {x} in which success is monotone"
-    if panel.unstarted or not panel.answers:
-        return f"{'the remaining' if panel.unstarted else 'finished'} trials"
-    low, high = np.isfinite([pooled.interval.low, pooled.interval.high])
-    if low or high:
-        return f"grid cells with {'smaller' if high else 'larger'} {x}"
-    return f"grid cells on both sides of it along {x}"

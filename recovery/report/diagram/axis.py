@@ -108,7 +108,7 @@ def scale_of(diagram: Diagram) -> Scale:
     values = diagram.table["value"].to_numpy(dtype=float)
     values = values[np.isfinite(values)]
     own = not spec.values or str(diagram.quantity) in spec.values
-    positive = values[values > 0]
+    positive = values[values >= np.finfo(float).tiny]  # a log scale shows smaller numbers as zeros
     wanted = spec.scale if own else None
     logarithmic = wanted == "log" if wanted else diagram.quantity.logarithmic and len(positive) > 0
     kept = positive if logarithmic else values

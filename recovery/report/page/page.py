@@ -11,6 +11,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -43,7 +44,8 @@ def report_page(analyses: list[Analysis]) -> str:
     scripts = [_digest(assets["page.js"]), _digest(gzip.decompress(library))]
     data = json.dumps([_data(chart) for chart in charts if chart], separators=(",", ":"), allow_nan=False)
     page = Environment(loader=PackageLoader("recovery.report.page", ""), autoescape=True, trim_blocks=True)
-    page.filters |= {"quoted": shlex.quote, "shown": shown, "json": _json}
+    as_json = partial(json.dumps, indent=2, ensure_ascii=False, default=str)
+    page.filters |= {"quoted": shlex.quote, "shown": shown, "json": as_json}
     return page.get_template("page.html").render(
         grids=list(_grids(analyses, charts)),
         policy=f"script-src {' '.join(scripts)}; style-src {_digest(assets['page.css'])}",
@@ -62,10 +64,6 @@ def _digest(data: bytes) -> str:
 
 def _packed(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 
 def _data(chart: Chart) -> Json:

@@ -22,7 +22,6 @@ from recovery.report.page.encodings import CONFIG, Json, colour, height, positio
 from recovery.report.page.layers import line_layers, map_layers
 from recovery.report.texts.tables import columns_of
 from recovery.text import command_text
-from recovery.types import Array
 
 if TYPE_CHECKING:
     from altair import ConcatChart
@@ -137,7 +136,8 @@ class Chart:
         numbers = bars.value, bars.low, bars.high
         counts = [name for name in ("yes", "no", "count", "undecided", "unmeasured") if name in shown.table]
         columns = {
-            name: _rounded(values[self.cells.index]) for name, values in zip(("v", "low", "high"), numbers, strict=True)
+            name: [rounded(value) if np.isfinite(value) else None for value in values[self.cells.index].tolist()]
+            for name, values in zip(("v", "low", "high"), numbers, strict=True)
         }
         columns |= {name: shown.table[name].to_numpy()[self.cells.index].tolist() for name in counts}
         facts = {f"c{k}": self.diagram.script.axis(name) for k, name in enumerate(self.diagram.layout.keys)}
@@ -169,11 +169,6 @@ class Chart:
             mark = {"type": "text", "fontSize": 14, "color": CONFIG["title"]["color"]}
             layers = [*layers, {"data": {"values": [{}]}, "mark": mark, "encoding": {"text": {"value": note}}}]
         return {"title": title, "width": 340, "height": 245 if self.form == "map" else 205, "layer": layers}
-
-
-def _rounded(values: Array) -> list[float | None]:
-    """Round numbers to four significant digits; NaN and infinities become None."""
-    return [rounded(value) if np.isfinite(value) else None for value in values.tolist()]
 
 
 def altair_chart(analysis: Analysis, form: str) -> "ConcatChart":

@@ -47,16 +47,15 @@ class Bracket:
         return float(self.ends[kept[0]]), float(self.ends[kept[-1] + 1])
 
     @property
-    def inside(self) -> bool:
-        """Whether the best gaps lie between cells."""
+    def gap(self) -> Array:
+        """The ends of the best gaps, which may be infinite."""
         best = np.flatnonzero(self.lost <= 1e-9)
-        return bool(best[0] > 0 and best[-1] < len(self.lost) - 1)
+        return self.ends[[best[0], best[-1] + 1]]
 
     @property
     def middle(self) -> float:
-        """The middle of the best gaps."""
-        best, inner = np.flatnonzero(self.lost <= 1e-9), self.ends[[1, -2]]
-        return float(np.clip(self.ends[[best[0], best[-1] + 1]], *inner).mean())
+        """The middle of the best gaps, as far as these are between cells."""
+        return float(np.clip(self.gap, *self.ends[[1, -2]]).mean())
 
 
 def equal_crossings(counts: Counts, probability: float, dispersion: float) -> float:

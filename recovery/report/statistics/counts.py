@@ -9,11 +9,17 @@ from recovery.types import Array, Index, Mask
 
 
 class Draws(NamedTuple):
-    """Trials that share draws, such as one X at every x: the cell, the outcome (1 or 0) and the draw of each trial."""
+    """Trials that share draws, such as one X at every x: the cell, the outcome (1 or 0) and the draw of each trial. A
+    draw in `Counts` is of one slice."""
 
     cell: Index
     outcome: Array
     draw: Index
+
+    def numbered(self, new: Index) -> "Draws":
+        """Return the trials of the cells that have a new number; new: the number of each cell, -1 for none."""
+        kept = new[self.cell] >= 0
+        return Draws(new[self.cell[kept]], self.outcome[kept], self.draw[kept])
 
 
 @dataclass(frozen=True)
@@ -38,13 +44,15 @@ class Counts:
         sizes = np.unique(y[used])
         pairs, which = np.unique(np.column_stack([y, v])[used], axis=0, return_inverse=True)
         which = which.ravel()
-        if draws is not None:
-            new = np.full(len(n), -1)
-            new[used] = which
-            kept = new[draws.cell] >= 0
-            draws = Draws(new[draws.cell[kept]], draws.outcome[kept], draws.draw[kept])
+        new = np.full(len(n), -1)
+        new[used] = which
+        won, total = (np.bincount(which, counts[used]).astype(float) for counts in (k, n))
         of = np.searchsorted(sizes, pairs[:, 0])
-        return cls(sizes, of, pairs[:, 1], _sums(which, k[used]), _sums(which, n[used]), draws)
+        if draws is not None:
+            draws = draws.numbered(new)
+            in_slice = np.unique(np.column_stack([of[draws.cell], draws.draw]), axis=0, return_inverse=True)[1]
+            draws = draws._replace(draw=in_slice.ravel())
+        return cls(sizes, of, pairs[:, 1], won, total, draws)
 
     @property
     def slices(self) -> int:
@@ -52,21 +60,14 @@ class Counts:
 
     def slice(self, i: int) -> "Counts":
         """Return the counts of slice i alone."""
-        return self.where(self.of == i, np.arange(len(self.y)) == i)
+        found = self.where(self.of == i)
+        return replace(found, y=self.y[[i]], of=0 * found.of)
 
-    def where(self, cells: Mask, slices: Mask | None = None) -> "Counts":
-        """Return the counts of some cells, with all slices or with these."""
-        y, of = (self.y, self.of) if slices is None else (self.y[slices], np.cumsum(slices)[self.of] - 1)
-        draws, number = self.draws, np.cumsum(cells) - 1
-        if draws is not None:
-            kept = cells[draws.cell]
-            draws = Draws(number[draws.cell[kept]], draws.outcome[kept], draws.draw[kept])
-        return replace(self, y=y, of=of[cells], v=self.v[cells], k=self.k[cells], n=self.n[cells], draws=draws)
+    def where(self, cells: Mask) -> "Counts":
+        """Return the counts of some cells, with all slices."""
+        draws = self.draws and self.draws.numbered(np.where(cells, np.cumsum(cells) - 1, -1))
+        return Counts(self.y, self.of[cells], self.v[cells], self.k[cells], self.n[cells], draws)
 
     def sums(self, values: Array) -> Array:
         """Return the sums of one value per cell (last axis) over the cells of each slice."""
         return np.asarray(values @ (self.of[:, None] == np.arange(self.slices)))
-
-
-def _sums(which: Index, values: Array) -> Array:
-    return np.bincount(which, values).astype(float)

@@ -7,7 +7,6 @@ plateau at .9 about -1. This is the one assumption about the shape; without f th
 the same prior. The likelihood of t is the maximum over (b, g, h, f) with the Cox-Reid correction for their information.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -30,13 +29,22 @@ CLIP = 1.645
 
 
 class CurveFit(NamedTuple):
-    """A fit at one t: integrated log likelihood, coefficients, their columns, probits of the cells, and information."""
+    """A fit at one t: integrated log likelihood, coefficients, their columns and information; for each cell the probit
+    eta, d eta / d v (`slope`), and the expected information about eta (`weight`)."""
 
     value: float
-    weights: Array
+    coefficients: Array
     columns: Array
-    eta: Array
     information: Array
+    eta: Array
+    slope: Array
+    weight: Array
+
+    def efficient(self) -> tuple[Array, float]:
+        """Return the weight of each cell's score in the efficient score of t, and the information about t."""
+        spent = np.linalg.solve(self.information, (self.columns.T * self.weight) @ self.slope)
+        lever = self.columns @ spent - self.slope
+        return lever, max(float((self.slope * self.weight) @ -lever), 1e-12)
 
 
 @dataclass(frozen=True)
@@ -56,35 +64,40 @@ class SmoothCurve:
     def u(self, t: float) -> Array:
         return self.factor * (self.counts.v - t)
 
+    def _columns(self, t: float) -> tuple[Array, Array]:
+        """Return the functions of u that the coefficients multiply, shape (cells, coefficients), and their slopes."""
+        u = self.u(t)
+        one, along = np.ones(len(u)), self.along[:, None]
+        parts: list[tuple[Array, Array]] = [(u[:, None], one[:, None])]
+        if self.counts.slices > 1:
+            parts.append((np.column_stack([u, u**2 / 2]) * along, np.column_stack([one, u]) * along))
+        if self.bent:
+            parts.append(bends(u))
+        columns, slopes = map(np.hstack, zip(*parts, strict=True))
+        return columns, slopes
+
     def fit(self, t: float, extra: Array | None = None) -> CurveFit:
         """Maximise the penalised likelihood at t by Fisher scoring; it is log concave, so this converges.
 
         extra: further columns, whose coefficients have the prior N(0, 1).
         """
-        u = self.u(t)
-        columns = [u[:, None]]
-        if self.counts.slices > 1:
-            columns.append(np.column_stack([u, u**2 / 2]) * self.along[:, None])
-        if self.bent:
-            columns.append(bends(u)[0])
-        return self._maximised(np.hstack(columns if extra is None else [*columns, extra]))
-
-    def _maximised(self, columns: Array) -> CurveFit:
+        columns, slopes = self._columns(t)
+        if extra is not None:
+            columns = np.hstack([columns, extra])
         prior = np.eye(columns.shape[1])
         mean = prior[0]
-        now = self._warm.get(len(mean), mean)
+        now, won, lost = self._warm.get(len(mean), mean), self.counts.k, self.counts.n - self.counts.k
 
         def value(weights: Array) -> tuple[float, Array]:
             eta = self.probit + columns @ weights
-            return self.likelihood(eta) - float(((weights - mean) ** 2).sum()) / 2, eta
+            likelihood = won @ scipy.special.log_ndtr(eta) + lost @ scipy.special.log_ndtr(-eta)
+            return float(likelihood) - float(((weights - mean) ** 2).sum()) / 2, eta
 
         best, eta = value(now)
         for _ in range(30):
             score, weight = self.moments(eta)
             step = np.linalg.solve((columns.T * weight) @ columns + prior, columns.T @ score - now + mean)
-            tries: Iterator[tuple[Array, float, Array]] = (
-                (now + step / 2**k, *value(now + step / 2**k)) for k in range(12)
-            )
+            tries = ((now + step / 2**k, *value(now + step / 2**k)) for k in range(12))
             found = next((one for one in tries if one[1] >= best), None)
             if found is None:
                 break
@@ -93,36 +106,19 @@ class SmoothCurve:
             if gained < 1e-6:
                 break
         self._warm[len(mean)] = now
-        information = (columns.T * self.moments(eta)[1]) @ columns + prior
-        return CurveFit(best - float(np.linalg.slogdet(information)[1]) / 2, now, columns, eta, information)
-
-    def likelihood(self, eta: Array) -> float:
-        k, n = self.counts.k, self.counts.n
-        return float(k @ scipy.special.log_ndtr(eta) + (n - k) @ scipy.special.log_ndtr(-eta))
+        weight = self.moments(eta)[1]
+        information = (columns.T * weight) @ columns + prior
+        slope, integrated = slopes @ now[: slopes.shape[1]], best - float(np.linalg.slogdet(information)[1]) / 2
+        return CurveFit(integrated, now, columns, information, eta, self.factor * slope, weight)
 
     def moments(self, eta: Array) -> tuple[Array, Array]:
         """Return the score and the expected information of each cell by eta."""
         up, down = rates(eta)
         return self.counts.k * up - (self.counts.n - self.counts.k) * down, self.counts.n * up * down
 
-    def slopes(self, t: float, fit: CurveFit) -> Array:
-        """Return d eta / d v of each cell."""
-        slope, first, u = np.full(len(self.factor), fit.weights[0]), 1, self.u(t)
-        if self.counts.slices > 1:
-            slope, first = slope + self.along * (fit.weights[1] + u * fit.weights[2]), 3
-        if self.bent:
-            slope = slope + bends(u)[1] @ fit.weights[first : first + len(KNOTS)]
-        return self.factor * slope
-
-    def efficient(self, t: float, fit: CurveFit) -> tuple[Array, float]:
-        """Return the weight of each cell's score in the efficient score of t, and the information about t."""
-        slope, (_, weight) = self.slopes(t, fit), self.moments(fit.eta)
-        lever = fit.columns @ np.linalg.solve(fit.information, (fit.columns.T * weight) @ slope) - slope
-        return lever, max(float((slope * weight) @ -lever), 1e-12)
-
     def top(self, t: float) -> float:
         """Return the t of the largest value, by parabolas from this t."""
-        h = 0.7 * self.efficient(t, self.fit(t))[1] ** -0.5
+        h = 0.7 * self.fit(t).efficient()[1] ** -0.5
         for _ in range(8):
             low, mid, high = (self.fit(t + by).value for by in (-h, 0.0, h))
             bend = 2 * mid - low - high
@@ -135,7 +131,7 @@ class SmoothCurve:
     def end(self, t: float, side: int, reach: float, furthest: float) -> float:
         """Return where the signed root of the likelihood ratio against t is `reach`; infinite beyond `furthest`."""
         fit = self.fit(t)
-        error = self.efficient(t, fit)[1] ** -0.5
+        error = fit.efficient()[1] ** -0.5
 
         def excess(x: float) -> float:
             return float(np.sqrt(max(2 * (fit.value - self.fit(t + side * x).value), 0.0))) - reach
@@ -198,7 +194,7 @@ def near_threshold(counts: Counts, first: Array, probability: float, bent: bool)
         t = curve.top(t)
         if not v.min() < t < v.max():
             return None
-        factor = factor * np.sqrt(np.clip(curve.fit(t).weights[0], 0.7, 1.4))
+        factor = factor * np.sqrt(np.clip(curve.fit(t).coefficients[0], 0.7, 1.4))
     return curve, t
 
 

@@ -1,6 +1,6 @@
 """Everything that is estimated from one diagram, computed once on first use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,18 +27,18 @@ def interim_level(number: int) -> float:
     return 1 - (1 - LEVEL) * (FIRST if number == 1 else (1 - FIRST) / 2 ** (number - 1))
 
 
-def levels(diagram: Diagram) -> Callable[[str], float]:
-    """Return a function: title of a threshold -> its confidence level. It is 95 %, and in adaptive sweeps that of the
-    last interim analysis if the target is met or no trials are left, otherwise of the next."""
+def level_of(diagram: Diagram, title: str) -> float:
+    """Return the confidence level of the threshold of a panel or slice: 95 %, and in adaptive sweeps that of the last
+    interim analysis if the target is met or no trials are left, otherwise of the next."""
     last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     if last is None and not isinstance(diagram.sweep.sampling, Until):
-        return lambda title: LEVEL
-    panels, chance = last["panels"] if last else [], diagram.probability
-    number_of = {one["title"]: one["level_of"] for one in panels if one.get("probability", chance) == chance}
-    return lambda title: interim_level(number_of.get(title, 1))
+        return LEVEL
+    wanted, panels = (title, diagram.probability), last["panels"] if last else []
+    numbers = (one["level_of"] for one in panels if (one["title"], one.get("probability", wanted[1])) == wanted)
+    return interim_level(next(numbers, 1))
 
 
-UNSEEN_BY_DATA = ("method", "architecture", "patterns", "planted", "noise")
+UNSEEN_BY_DATA = ("method", "architecture", "patterns", "planted", "noise", "noise_scale")
 """Axes that the random stream of X does not depend on: trials that differ in these alone share X in a replicate."""
 
 
@@ -51,14 +51,12 @@ def shared_draws(diagram: Diagram) -> Draws | None:
     frame, cells, panels = diagram.frame, diagram.cells, [*diagram.layout.panels]
     axes = dict.fromkeys(["n", "d", *diagram.sweep.axes])
     names = [name for name in axes if name in frame and name.split(".")[0] not in UNSEEN_BY_DATA]
-    if "replicate" not in frame:
-        return None
     group = frame.groupby([*panels, *names], dropna=False).ngroup().to_numpy() if names or panels else cells.code * 0
     first = group[np.unique(cells.code, return_index=True)[1]]
     if len(np.unique(first)) == len(first):
         return None
     outcome = np.where(cells.finished, diagram.quantity.values(frame), np.nan)
-    draw = group * (int(frame["replicate"].max()) + 1) + frame["replicate"].to_numpy(dtype=np.intp)
+    draw = frame.groupby([*panels, *names, "replicate"], dropna=False).ngroup().to_numpy().astype(np.intp)
     known = ~np.isnan(outcome) | (cells.finished & diagram.quantity.unmeasured(frame))
     return Draws(cells.code[known].astype(np.intp), outcome[known], draw[known])
 
@@ -69,9 +67,14 @@ class Estimates:
 
     diagram: Diagram
 
+    @property
+    def key(self) -> tuple[str, float, str]:
+        """The quantity, the probability of the event at its threshold, and what the threshold is a value of."""
+        return str(self.diagram.quantity), self.diagram.probability, self.diagram.along.what
+
     @cached_property
     def _shown(self) -> "dict[tuple[str, float, str], Estimates]":
-        return {(str(self.diagram.quantity), self.diagram.probability, self.diagram.along.what): self}
+        return {self.key: self}
 
     def showing(self, value: str, probability: float | None = None, along: str | None = None) -> "Estimates":
         """Return the estimates of the same grid for another value, probability or axis, computed once.
@@ -93,12 +96,12 @@ class Estimates:
     @cached_property
     def by_panel(self) -> list[Threshold]:
         """The threshold of each panel with all of its slices, for an event along a numeric axis."""
-        diagram, level_of = self.diagram, levels(self.diagram)
+        diagram = self.diagram
         numeric = all(Axis(panel.y if diagram.along.transposed else panel.x).kind != "even" for panel in diagram.panels)
         if not diagram.proportion or not (numeric or diagram.along.pool):
             return []
         draws = shared_draws(diagram)
-        return [threshold_of(panel, diagram.along, level_of(panel.title), draws) for panel in diagram.panels]
+        return [threshold_of(panel, diagram.along, level_of(diagram, panel.title), draws) for panel in diagram.panels]
 
     @property
     def pooled(self) -> list[Threshold]:
@@ -108,8 +111,10 @@ class Estimates:
     @cached_property
     def slices(self) -> list[tuple[Threshold, ...]]:
         """The threshold of each slice of each panel. Empty without an event along a numeric axis."""
-        level_of = levels(self.diagram)
-        return [one.slices for one in self.pooled] or [one.alone(level_of) for one in self.by_panel]
+        if self.pooled:
+            return [one.slices for one in self.pooled]
+        alone, own = [one.alone() for one in self.by_panel], self.diagram
+        return [tuple(replace(one, level=level_of(own, one.panel.title)) for one in some) for some in alone]
 
     @cached_property
     def all_thresholds(self) -> list[Threshold]:

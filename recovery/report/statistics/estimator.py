@@ -32,7 +32,7 @@ FEWEST = 3.0
 
 @dataclass(frozen=True)
 class Estimated:
-    """The threshold of some slices. p_constant, p_monotone: p-values of one threshold, and of monotone success.
+    """The threshold of some slices. monotone, constant: no test rejects monotone success, and one threshold for all.
 
     factors: the least and the greatest factor of the threshold that a slice may have, where there is one.
     """
@@ -41,18 +41,10 @@ class Estimated:
     estimate: float
     bracket: Bracket
     dispersion: Dispersion
-    p_monotone: float
-    p_constant: float = 1.0
+    monotone: bool
+    constant: bool
     factors: tuple[float, float] = (np.nan, np.nan)
     curve: SmoothCurve | None = None
-
-    @property
-    def monotone(self) -> bool:
-        return self.p_monotone >= REJECTED
-
-    @property
-    def constant(self) -> bool:
-        return self.p_constant >= REJECTED
 
     def interval(self, level: float = LEVEL) -> Interval:
         """Return the estimate with its interval, whatever the tests say."""
@@ -74,38 +66,37 @@ class Estimated:
         """
         assert self.curve is not None
         fit = self.curve.fit(self.estimate)
-        weight = self.curve.moments(fit.eta)[1]
-        spent = 1 + float(np.trace(np.linalg.solve(fit.information, (fit.columns.T * weight) @ fit.columns)))
-        freedom = min(max(float(weight.sum()) - spent, FEWEST), self.dispersion.freedom)
+        spent = 1 + float(np.trace(np.linalg.solve(fit.information, (fit.columns.T * fit.weight) @ fit.columns)))
+        freedom = min(max(float(fit.weight.sum()) - spent, FEWEST), self.dispersion.freedom)
         return float(scipy.special.stdtrit(freedom, (1 + level) / 2))
 
 
 def estimate(counts: Counts, probability: float = 0.5, shape: IntervalShape = "smooth") -> Estimated:
     """Return the threshold of all slices together."""
-    bracket, p = Bracket.of(counts, probability), monotone(counts)
+    bracket, rises = Bracket.of(counts, probability), monotone(counts) >= REJECTED
     curve, t, spread = _curve(counts, bracket, probability, shape)
+    # the brackets of the slices show thresholds outside the window of the curve
+    equal = equal_crossings(counts, probability, spread.factor) >= REJECTED
     if curve and (not curve.bent or (seen(curve, t) and is_smooth(curve, t))):
         name: Method = "smooth curve" if curve.bent else "probit"
-        found = Estimated(name, t, bracket, spread, p, *constant(curve, t, counts, probability, spread), curve)
+        p, factors = constant(curve, t, spread)
+        found = Estimated(name, t, bracket, spread, rises, equal and p >= REJECTED, factors, curve)
         if found.interval().bounded:
             return found
     some = np.isfinite(bracket.reach(LEVEL, spread.factor)).any()
-    middle = bracket.middle if some and bracket.inside else np.nan
-    return Estimated(
-        "bracket by the cells", middle, bracket, spread, p, equal_crossings(counts, probability, spread.factor)
-    )
+    middle = bracket.middle if some and np.isfinite(bracket.gap).all() else np.nan
+    return Estimated("bracket by the cells", middle, bracket, spread, rises, equal)
 
 
 def _curve(
     counts: Counts, bracket: Bracket, probability: float, shape: IntervalShape
 ) -> tuple[SmoothCurve | None, float, Dispersion]:
     """Return the curve with counts divided by their dispersion, its threshold, and the dispersion."""
-    inner = bracket.ends[1:-1]
-    if shape == "free" or len(inner) < 3:
-        return None, np.nan, largest_dispersion(counts)
-    low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1])
-    starts = np.linspace(float(low), float(high), 24)
-    fitted = near_threshold(counts, np.unique(np.append(starts, bracket.middle)), probability, shape == "smooth")
+    inner, fitted = bracket.ends[1:-1], None
+    if shape != "free" and len(inner) > 2:
+        low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1])
+        starts = np.linspace(float(low), float(high), 24)
+        fitted = near_threshold(counts, np.unique(np.append(starts, bracket.middle)), probability, shape == "smooth")
     if fitted is None:
         return None, np.nan, largest_dispersion(counts)
     curve, t = fitted

@@ -46,17 +46,24 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
     found, missing = list[Array](), list[str]()
     for panel in panels:
         whole = threshold_of(panel, along)
-        if along.by and whole.parts and not any(is_positive(part.y) for part in whole.parts):
+        if along.by and whole.parts and not any(is_number(part.y) and part.y > 0 for part in whole.parts):
             raise ReportError(f"a power of {along.by} needs positive numbers")
-        values = list[tuple[float, float, float]]()
-        for one in whole.alone(lambda title: LEVEL):
-            at = place(one, probabilities)
-            if isinstance(at, str):
-                missing.append(f"{PLAIN.pair(along.by or 'y', one.y)}: {at}")
-            elif is_positive(one.y):
-                values.append((float(one.y), *at))
-        found.append(np.array(values).reshape(-1, 3).T)
+        points, without = places_of(whole, probabilities)
+        found, missing = [*found, points], [*missing, *without]
     return power(found, missing)
+
+
+def places_of(whole: Threshold, probabilities: Sequence[float], level: float = LEVEL) -> tuple[Array, list[str]]:
+    """Return y, the value and the error of its logarithm of each slice with a positive y, shape (3, slices), and which
+    slices have no value. See `place`."""
+    values, missing = list[tuple[float, float, float]](), list[str]()
+    for one in whole.alone(level):
+        at = place(one, probabilities)
+        if isinstance(at, str):
+            missing.append(f"{PLAIN.pair(whole.along.by or 'y', one.y)}: {at}")
+        elif is_number(one.y) and one.y > 0:
+            values.append((float(one.y), *at))
+    return np.array(values).reshape(-1, 3).T, missing
 
 
 def power(lines: Sequence[Array], missing: Sequence[str] = ()) -> Growth | None:
@@ -93,8 +100,3 @@ def place(one: Threshold, probabilities: Sequence[float]) -> tuple[float, float]
     value = ends[0].estimate if len(ends) == 1 else abs(ends[1].estimate - ends[0].estimate)
     reach = float(np.hypot.reduce([(end.high - end.low) / 2 for end in ends])) / normal_reach(ends[0].level)
     return (value, max(reach / value, 1e-9)) if value > 0 else "both ends are in one step of its cells"
-
-
-def is_positive(value: object) -> bool:
-    """Return whether a value is a positive number."""
-    return is_number(value) and float(value) > 0  # type: ignore[arg-type]

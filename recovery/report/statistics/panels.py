@@ -1,12 +1,13 @@
 """The threshold of a panel: pooled over its slices, or of one slice alone, with what the tests say about it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
@@ -20,7 +21,8 @@ from recovery.types import Array
 
 OUTER = 5.0
 """The outer interval has one fifth of the error rate: 99 % for 95 %."""
-Extremes = Sequence[Estimated | None]
+UNMEASURED, UNFINISHED = ("unmeasured",), ("failed", "undecided")
+"""Columns that count the trials of a grid cell without an outcome: unfinished trials failed, or are undecided."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,8 @@ class Part:
         """Return the x of a place, along straight lines between the cells and beyond them."""
         if not np.isfinite(place) or len(self.x) < 2:
             return place
-        order = np.argsort(self.places, kind="stable")
-        v, x = self.places[order], self.x[order]
-        i = int(np.clip(np.searchsorted(v, place), 1, len(v) - 1))
-        return float(x[i - 1] + (place - v[i - 1]) * (x[i] - x[i - 1]) / (v[i] - v[i - 1]))
+        order = np.argsort(self.places)
+        return float(scipy.interpolate.make_interp_spline(self.places[order], self.x[order], k=1)(place))
 
 
 @dataclass(frozen=True)
@@ -74,33 +74,35 @@ class Threshold:
     def found(self) -> Estimated | None:
         rising, total = (sum(float(getattr(one, name).sum()) for one in self.parts) for name in ("rising", "total"))
         clear = self.trending or rising in (0, total) or abs(trend_along(self.parts)) >= normal_reach(LEVEL)
-        return self._estimate(self.parts) if self.parts and clear else None
+        return self._estimate() if self.parts and clear else None
 
     @cached_property
-    def extremes(self) -> Extremes:
-        if not self.found or not any(numbers(one.panel.cells, "unmeasured").any() for one in self.parts):
-            return ()
-        return tuple(self._estimate(self.parts, share, "unmeasured") for share in (0.0, 1.0))
+    def extremes(self) -> tuple[Estimated | None, ...]:
+        return self._had_all(UNMEASURED)
 
-    def _estimate(self, parts: Sequence[Part], share: float = 0.0, more: str = "") -> Estimated | None:
-        key = (*(id(one) for one in parts), self.along, share, more)  # all levels and slices share the estimates
+    def _had_all(self, more: Sequence[str]) -> tuple[Estimated | None, ...]:
+        """Return the estimates, had all of these trials failed, and had all succeeded; empty without such trials."""
+        some = any(one.panel.cells[name].any() for one in self.parts for name in more)
+        return tuple(self._estimate(share, more) for share in (0.0, 1.0)) if self.found and some else ()
+
+    def _estimate(self, share: float = 0.0, more: Sequence[str] = ()) -> Estimated | None:
+        key = (*map(id, self.parts), self.along, share, more)  # all levels and slices share the estimates
         if key not in self._known:
-            counts = self._counts(parts, share, more)
+            counts = self._counts(share, more)
             some = len(counts.v) > 0
             self._known[key] = estimate(counts, self.probability, self.along.interval) if some else None
         return self._known[key]
 
-    def _counts(self, parts: Sequence[Part], share: float = 0.0, more: str = "") -> Counts:
-        """Return the counts of some slices. more: further trials, `unmeasured` or `unfinished`, of which this share
-        succeeds."""
+    def _counts(self, share: float = 0.0, more: Sequence[str] = ()) -> Counts:
+        """Return the counts of all cells. more: columns with further trials, of which this share succeeds."""
+        parts = self.parts
         y = np.repeat([float(one.y) if is_number(one.y) else 0.0 for one in parts], [len(one.x) for one in parts])
         places, rising, total = (
             np.concatenate([getattr(one, name) for one in parts]) for name in ("places", "rising", "total")
         )
-        if more:
-            count = np.concatenate([ADDED[more](one.panel.cells) for one in parts])
-            rising, total = rising + share * count, total + count
-        draws = self.draws if more != "unfinished" else None
+        count = np.concatenate([one.panel.cells[[*more]].to_numpy(float).sum(axis=1) for one in parts])
+        rising, total = rising + share * count, total + count
+        draws = self.draws if more != UNFINISHED else None
         if draws is not None:
             at = pd.Index(np.concatenate([one.panel.cells.index for one in parts])).get_indexer(draws.cell)
             known = (at >= 0) & (bool(more) | ~np.isnan(draws.outcome))
@@ -128,37 +130,32 @@ class Threshold:
         """The pooled value, or x; without an estimate where it changes over the slices or success is not monotone."""
         return self._interval(self.level)
 
-    @cached_property
-    def outer_interval(self) -> Interval:
-        """The interval at one fifth of the error rate."""
-        return self._interval(outer_level(self.level))
-
     def _interval(self, level: float) -> Interval:
+        unknown = Interval(np.nan, -np.inf, np.inf, level)
         if self.found is None or not self.monotone or self.changes:
-            return Interval(np.nan, -np.inf, np.inf, level)
-        return self._in_units(_hull([self.found, *self.extremes], level))
-
-    def _in_units(self, found: Interval) -> Interval:
+            return unknown
+        # the interval holds those of the extremes, too
+        found = self.found, *self.extremes
+        each = [one.interval(level) if one is not None and one.monotone else unknown for one in found]
+        middle = each[0].estimate if len(each) == 1 else (each[1].estimate + each[2].estimate) / 2
         least = 0.0 if not self.log and all((part.x >= 0).all() for part in self.parts) else -np.inf
-        ends = found.estimate, max(found.low, least) if np.isfinite(found.low) else found.low, found.high
-        estimate, low, high = (float(np.exp(one)) if self.log and one != -np.inf else float(one) for one in ends)
-        return Interval(estimate, low, high, found.level)
+        low, high = min(one.low for one in each), max(one.high for one in each)
+        ends = middle, max(low, least) if np.isfinite(low) else low, high
+        middle, low, high = (float(np.exp(one)) if self.log and one != -np.inf else float(one) for one in ends)
+        return Interval(middle, low, high, level)
 
     def lengths(self, low: Any, high: Any) -> Any:
         """Return the lengths of steps between places, in the units of the threshold."""
         return np.exp(high) - np.exp(low) if self.log else high - low
 
-    def alone(self, level_of: Callable[[str], float], *, trending: bool = False) -> tuple["Threshold", ...]:
-        """Return the threshold of each slice from its own trials. level_of: title -> level."""
-        return tuple(
-            replace(self, panel=part.panel, parts=(part,), level=level_of(part.panel.title), trending=trending)
-            for part in self.parts
-        )
+    def alone(self, level: float = LEVEL, *, trending: bool = False) -> tuple["Threshold", ...]:
+        """Return the threshold of each slice from its own trials."""
+        return tuple(replace(self, panel=one.panel, parts=(one,), level=level, trending=trending) for one in self.parts)
 
     @cached_property
     def slices(self) -> tuple["Threshold", ...]:
         """The thresholds of the slices that are pooled, at the level of the pooled one."""
-        return self.alone(lambda title: self.level, trending=True)
+        return self.alone(self.level, trending=True)
 
     @property
     def y(self) -> Any:
@@ -181,17 +178,14 @@ class Threshold:
     @property
     def changes(self) -> bool:
         """Whether the pooled value changes over the slices: then no pooled number stands for them."""
-        several = self.along.pool is not None and len(self.parts) > 1
-        return several and self.monotone and not self.constant and len(self.each) > 1
+        return self.monotone and not self.constant and len(self.each) > 1
 
-    @property
+    @cached_property
     def tested(self) -> "list[tuple[Threshold, Interval, Interval]]":
         """What claims are judged by: the threshold with its interval and the outer one, or those of each slice where it
         changes, whose outer intervals share the error rate."""
-        if not self.changes:
-            return [(self, self.interval, self.outer_interval)]
-        shared = 1 - (1 - outer_level(self.level)) / len(self.parts)
-        return [(one, one.interval, one._interval(shared)) for one in self.each]
+        shared = (1 - self.level) / OUTER / (len(self.parts) if self.changes else 1)
+        return [(one, one.interval, one._interval(1 - shared)) for one in (self.each if self.changes else (self,))]
 
     def factor_between(self, one: "Threshold", other: "Threshold") -> Interval:
         """Return the value of the other slice by that of one slice; the interval holds for all pairs at once."""
@@ -204,35 +198,23 @@ class Threshold:
         return Interval(estimate, low, high, self.level)
 
     @property
-    def factors(self) -> tuple[float, float] | None:
-        """The least and the greatest factor of the pooled value that some slice may have; None if unknown."""
-        if self.found is None or len(self.parts) < 2 or not np.isfinite(self.found.factors).all():
-            return None
-        return self.found.factors
+    def factors(self) -> tuple[float, float]:
+        """The least and the greatest factor of the pooled value that some slice may have; NaN if unknown."""
+        return self.found.factors if self.found else (np.nan, np.nan)
 
     @cached_property
     def missing_shift(self) -> tuple[float, float]:
         """By how much failed and undecided trials could lower and raise the estimate, had all of them ended one way."""
-        if (
-            self.found is None
-            or not np.isfinite(self.found.estimate)
-            or not any(ADDED["unfinished"](part.panel.cells).any() for part in self.parts)
-        ):
-            return 0.0, 0.0
-        moved = [0.0]
-        for share in (0.0, 1.0):
-            other = self._estimate(self.parts, share, "unfinished")
-            if other is not None and np.isfinite(other.estimate):
-                moved.append(float(self.lengths(self.found.estimate, other.estimate)))
-        return min(moved), max(moved)
+        at = self.found.estimate if self.found else np.nan
+        moved = [float(self.lengths(at, one.estimate)) for one in self._had_all(UNFINISHED) if one is not None]
+        known = [0.0, *filter(np.isfinite, moved)]
+        return min(known), max(known)
 
     @cached_property
     def crossings(self) -> tuple[tuple[Any, tuple[float, ...]], ...]:
         """For each slice, every x at which success passes the probability, also where it is not monotone."""
-        return tuple(
-            (part.y, tuple(part.at(v) for v in walk_crossings(self._counts([part]), self.probability)))
-            for part in self.parts
-        )
+        walks = [walk_crossings(one._counts(), one.probability) for one in self.slices]
+        return tuple((part.y, tuple(map(part.at, walk))) for part, walk in zip(self.parts, walks, strict=True))
 
     @property
     def along_trend(self) -> tuple[float, ...]:
@@ -247,19 +229,6 @@ class Threshold:
         """Whether a single slice has one crossing, with an estimate and an interval that ends on at least one side."""
         at, ((_, places),) = self.along_x, self.crossings
         return len(places) < 2 and at.known and bool(np.isfinite([at.low, at.high]).any())
-
-
-def _hull(found: Extremes, level: float) -> Interval:
-    """Return the interval that holds those of an estimate and its extremes; no estimate if success is not monotone."""
-    unknown = Interval(np.nan, -np.inf, np.inf, level)
-    each = [one.interval(level) if one is not None and one.monotone else unknown for one in found]
-    middle = each[0].estimate if len(each) == 1 else (each[1].estimate + each[2].estimate) / 2
-    return Interval(middle, min(one.low for one in each), max(one.high for one in each), level)
-
-
-def outer_level(level: float) -> float:
-    """Return the level of the outer interval."""
-    return 1 - (1 - level) / OUTER
 
 
 def threshold_of(panel: Panel, along: ThresholdAxis, level: float = LEVEL, draws: Draws | None = None) -> Threshold:
@@ -277,12 +246,12 @@ def threshold_of(panel: Panel, along: ThresholdAxis, level: float = LEVEL, draws
 
 
 def _part(part: Panel, along: ThresholdAxis, log: bool) -> Part:
-    cells, x = part.cells, numbers(part.cells, along.x)
+    cells = part.cells
+    x, yes, no = (cells[name].to_numpy(float) for name in (along.x, "yes", "no"))
     places = along.values(cells)
     if along.pool is not None and (np.diff(places[np.argsort(x, kind="stable")]) <= 0).any():
         where = f" where {part.title}" if part.title else ""
         raise ReportError(f"report.pool: {along.pool} does not increase with {along.x}{where}; choose one that does")
-    yes, no = numbers(cells, "yes"), numbers(cells, "no")
     y = part.where[str(along.by)] if along.by else None
     return Part(part, y, np.log(places) if log else places, x, yes, yes + no)
 
@@ -292,9 +261,8 @@ def slices_of(panel: Panel, along: ThresholdAxis) -> list[Panel]:
     if along.by is None:
         return [panel] if len(panel.cells) else []
     groups = {None if y != y else y: cells for y, cells in panel.cells.groupby(along.by, dropna=False)}
-    order = [y for y in (panel.x if along.transposed else panel.y) if y in groups]
     found = []
-    for y in order:
+    for y in (y for y in (panel.x if along.transposed else panel.y) if y in groups):
         where = {**panel.where, along.by: y}
         unstarted = [at for at in panel.unstarted if at[along.transposed] == y]
         found.append(replace(panel, title=PLAIN.where(where), where=where, cells=groups[y], unstarted=unstarted))
@@ -313,17 +281,6 @@ def trend_along(parts: Sequence[Part]) -> float:
         score += float(centred @ one.rising)
         variance += share * (1 - share) * float(one.total @ centred**2)
     return score / float(np.sqrt(variance)) if variance > 0 else 0.0
-
-
-def numbers(cells: pd.DataFrame, name: str) -> Array:
-    return cells[name].to_numpy(dtype=float)
-
-
-ADDED: dict[str, Callable[[pd.DataFrame], Array]] = {
-    "unmeasured": lambda cells: numbers(cells, "unmeasured"),
-    "unfinished": lambda cells: numbers(cells, "failed") + numbers(cells, "undecided"),
-}
-"""Trials without an outcome -> the number of them in each cell. Unfinished trials failed, or are undecided."""
 
 
 def is_number(value: object) -> bool:

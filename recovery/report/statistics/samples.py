@@ -103,18 +103,13 @@ class Sample:
         return float(self.values.std(ddof=1)) / np.sqrt(len(self.values)) if known else np.nan
 
     @property
-    def decides(self) -> bool:
-        """Whether there are enough trials for the interval of the mean."""
-        return len(self.values) >= (1 if self.proportion else SAMPLES)
-
-    @property
     def caveat(self) -> str:
         """Why the interval of the mean is infinite or approximate; empty if it is exact."""
         if self.proportion:
             return ""
         if self.unknown:
             return f"the mean has no bound from {unknown_words(self.unknown)} trials"
-        if not self.decides:
+        if len(self.values) < SAMPLES:
             return "too few trials for a mean of values without a known range"
         if np.ptp(self.values) == 0:
             return "equal values show no spread, so their mean has no interval"

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from recovery.interval import LEVEL
-from recovery.report.statistics.bracket import equal_crossings, isotonic
+from recovery.report.statistics.bracket import isotonic
 from recovery.report.statistics.counts import Counts
 from recovery.report.statistics.curve import SPACING, SmoothCurve, bends, rates
 from recovery.types import Array, Index
@@ -61,15 +61,14 @@ def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
     counts, fit = curve.counts, curve.fit(t)
     if counts.draws is None:
         return Dispersion()
-    lever, information = curve.efficient(t, fit)
-    weight = curve.moments(fit.eta)[1]
+    lever, information = fit.efficient()
     # the curve follows the draws, which makes their residuals smaller by their leverage (MacKinnon and White 1985)
-    pull = weight * ((fit.columns @ np.linalg.inv(fit.information) * fit.columns).sum(axis=1) + lever**2 / information)
+    leverage = (fit.columns @ np.linalg.inv(fit.information) * fit.columns).sum(axis=1) + lever**2 / information
     score, of, drawn = scores_of_draws(counts, scipy.special.ndtr(fit.eta), lever * sum(rates(fit.eta)))
     if len(score) < 2:
         return Dispersion(np.inf, 1.0)
-    each = np.maximum(np.bincount(counts.draws.cell, minlength=len(pull)), 1)
-    free, expected = (np.bincount(drawn, (of_cell / each)[counts.draws.cell]) for of_cell in (pull, lever**2 * weight))
+    share = (fit.weight / np.maximum(np.bincount(counts.draws.cell, minlength=len(lever)), 1))[counts.draws.cell]
+    free, expected = (np.bincount(drawn, share * each[counts.draws.cell]) for each in (leverage, lever**2))
     of = of if np.bincount(of).max() > 1 else np.zeros(len(score), np.intp)
     many = np.bincount(of)
     left = (score - (np.bincount(of, score) / np.maximum(many, 1))[of]) / np.clip(1 - free, 0.1, 1.0)
@@ -80,45 +79,38 @@ def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
 
 def largest_dispersion(counts: Counts) -> Dispersion:
     """Return the largest factor that shared draws can have: the number of trials of one draw in a slice."""
-    if counts.draws is None:
-        return Dispersion()
-    drawn = np.column_stack([counts.of[counts.draws.cell], counts.draws.draw])
-    return Dispersion(float(np.unique(drawn, axis=0, return_counts=True)[1].max()), 1.0)
+    return Dispersion() if counts.draws is None else Dispersion(float(np.bincount(counts.draws.draw).max()), 1.0)
 
 
 def is_smooth(curve: SmoothCurve, t: float) -> bool:
     """Return whether the curve rises at the threshold, and no jump or finer bend there improves the fit."""
     fit, u = curve.fit(t), curve.u(t)
-    if (curve.slopes(t, fit)[np.abs(u) < 0.5] <= 0).any():
+    if (fit.slope[np.abs(u) < 0.5] <= 0).any():
         return False
     finer = bends(u, np.array([-0.5, 0.0, 0.5]) * SPACING, SPACING / 2)[0]
     gain = curve.fit(t, np.column_stack([np.sign(u) / 2, finer])).value - fit.value
     return bool(gain <= np.log(JUMP))
 
 
-def constant(
-    curve: SmoothCurve, t: float, whole: Counts, probability: float, spread: Dispersion
-) -> tuple[float, tuple[float, float]]:
+def constant(curve: SmoothCurve, t: float, spread: Dispersion) -> tuple[float, tuple[float, float]]:
     """Return the p-value of one threshold for all slices, and the factors of it that the slices may have at most.
 
     A score test has one shift per slice; its law comes from binomial samples of the common fit. Where trials share
-    draws, Welch's test compares the scores of the draws of each slice. The brackets of the slices show thresholds
-    outside the window of the curve.
+    draws, Welch's test compares the scores of the draws of each slice.
     """
     counts, many = curve.counts, curve.counts.slices
     if many == 1:
-        return 1.0, (1.0, 1.0)
+        return 1.0, (np.nan, np.nan)
     fit = curve.fit(t)
-    slope, (_, weight) = curve.slopes(t, fit), curve.moments(fit.eta)
     chance, rate = scipy.special.ndtr(fit.eta), sum(rates(fit.eta))
-    cross = counts.sums(fit.columns.T * weight * slope)  # (coefficients, slices)
+    cross = counts.sums(fit.columns.T * fit.weight * fit.slope)  # (coefficients, slices)
     project = np.linalg.solve(fit.information, cross)
-    information = np.diag(counts.sums(weight * slope**2)) - cross.T @ project
+    information = np.diag(counts.sums(fit.weight * fit.slope**2)) - cross.T @ project
     ones, total = information.sum(axis=0), max(float(information.sum()), 1e-12)
 
     def scores(left: Array) -> Array:
         """Return the efficient score of each slice's shift, shape (..., slices)."""
-        each: Array = counts.sums(left * rate * -slope) + (left * rate) @ fit.columns @ project
+        each: Array = counts.sums(left * rate * -fit.slope) + (left * rate) @ fit.columns @ project
         return each - each.sum(axis=-1, keepdims=True) / total * ones
 
     seen, share = scores(counts.k - counts.n * chance), np.maximum(np.diag(information), 1e-12)
@@ -129,11 +121,10 @@ def constant(
         others = np.einsum("ai,ij,aj->a", drawn, inverse, drawn)
         p = (1 + float((others >= float(seen @ inverse @ seen) - 1e-12).sum())) / (DRAWN + 1)
     else:
-        left, of, _ = scores_of_draws(counts, chance, rate * -slope)
+        left, of, _ = scores_of_draws(counts, chance, rate * -fit.slope)
         p = welch(left, of, seen / share, share * spread.factor)
     reach, moved = scipy.special.ndtri((1 + LEVEL ** (1 / many)) / 2) / np.sqrt(share), seen / share
-    factors = float((1 + (moved - reach) / t).min()), float((1 + (moved + reach) / t).max())
-    return min(p, equal_crossings(whole, probability, spread.factor)), factors
+    return p, (float((1 + (moved - reach) / t).min()), float((1 + (moved + reach) / t).max()))
 
 
 def welch(score: Array, of: Index, moved: Array, information: Array) -> float:
@@ -157,11 +148,9 @@ def scores_of_draws(counts: Counts, p: Array, weight: Array) -> tuple[Array, Ind
     """Return the weighted sum of the residuals of each draw of each slice, its slice, and the draw of each trial."""
     draws = counts.draws
     assert draws is not None
-    pairs = np.column_stack([counts.of[draws.cell], draws.draw])
-    found, of = np.unique(pairs, axis=0, return_inverse=True)
-    of = of.ravel()
+    _, first, of = np.unique(draws.draw, return_index=True, return_inverse=True)
     score: Array = np.bincount(of, (draws.outcome - p[draws.cell]) * weight[draws.cell]).astype(float)
-    return score, found[:, 0], of
+    return score, counts.of[draws.cell[first]], of
 
 
 def walk_crossings(counts: Counts, probability: float) -> list[float]:

@@ -6,7 +6,7 @@ The terminal shares the rows of the last: thresholds with claims, means with a s
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
@@ -152,23 +152,25 @@ def _document(analysis: Analysis) -> dict[str, Any]:
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows as values that JSON can hold: NaN and nulls become None, infinities text."""
-    plain = table.astype(object).where(table.notna(), None)
-    names = [str(name) for name in plain.columns]
-    return [dict(zip(names, map(_plain, row), strict=True)) for row in plain.itertuples(index=False, name=None)]
-
-
-def _plain(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not np.isfinite(value):
-        return "inf" if value > 0 else "-inf"
-    return value
+    """Return the rows as values that JSON can hold."""
+    columns = columns_of(table)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def columns_of(table: pd.DataFrame) -> dict[str, list[Any]]:
-    """Return one list per column, of values as those of `records`."""
+    """Return one list per column, of values that JSON can hold."""
     plain = table.astype(object).where(table.notna(), None)
     return {str(name): [_plain(value) for value in plain[name]] for name in plain}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value, or those in a mapping, as JSON can hold it: NaN becomes None, and infinities text."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if np.isnan(value) else str(value)
+    return value
 
 
 CHOSEN = "chosen"
@@ -178,9 +180,9 @@ MOST = 10
 
 def mean_title(table: MeanTable) -> str:
     """Return a title that says what the table shows, and what its parentheses hold."""
-    least, source = int(table.count.min()), table.claim.source
+    least, most, source = int(table.count.min()), int(table.count.max()), table.claim.source
     words = f"{table.claim.of.replace('_', ' ')}: mean and standard error of {least}"
-    words += " trials" if least == table.count.max() else f" to {table.count.max()} trials"
+    words += " trials" if least == most else f" to {most} trials"
     return f"{words} (stated{f' by {source}' if source else ''}, z-score; ! beyond {FAR:g})"
 
 
@@ -189,7 +191,7 @@ def mean_rows(table: MeanTable) -> list[dict[str, str]]:
     axis, across = (name.split(".")[-1] for name in (table.claim.axis, table.claim.across))
     return [
         {axis: name} | {f"{across} = {column}": _cell(table, i, j) for j, column in enumerate(table.columns)}
-        for i, name in enumerate(table.rows)
+        for i, name in enumerate(table.claim.values)
     ]
 
 

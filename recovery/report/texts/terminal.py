@@ -76,16 +76,15 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
 
 def maps(diagram: Diagram, console: Console) -> list[Text]:
     """Return the lines of every panel's map with its title, and the key, for one quantity after another."""
-    return [line for one in diagram.one_by_one for line in _maps(one, console)]
-
-
-def _maps(diagram: Diagram, console: Console) -> list[Text]:
-    scale, blocks = scale_of(diagram), []
-    for panel in diagram.panels:
-        title = [Text(), Text(panel.title)] if panel.title else []
-        empty = [Text(NOT_MEASURED, style="dim")]
-        blocks.append([*title, *(empty if panel.undefined else _map(panel, diagram, scale, console))])
-    return [*_beside(blocks, console.width), *_key(scale, console)]
+    lines = list[Text]()
+    for one in diagram.one_by_one:
+        scale, blocks = scale_of(one), []
+        for panel in one.panels:
+            title = [Text(), Text(panel.title)] if panel.title else []
+            empty = [Text(NOT_MEASURED, style="dim")]
+            blocks.append([*title, *(empty if panel.undefined else _map(panel, one, scale, console))])
+        lines += [*_beside(blocks, console.width), *_key(scale, console)]
+    return lines
 
 
 def _beside(blocks: Sequence[list[Text]], width: int) -> Iterator[Text]:
@@ -131,7 +130,9 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
     if across == 1 and len(panel.x) <= FEW and longest * len(panel.x) <= room:
         wide = max(wide, longest)
     value = _blocks(panel.matrix("value"), up, across, "mean")
-    marks = _blocks(_marks(panel), up, across, "max")
+    failed, missing = panel.matrix("failed"), panel.matrix("missing")
+    marks = np.where(np.isnan(failed), np.nan, np.where(failed > 0, 2.0, missing > 0))  # as in `MARKS`
+    marks = _blocks(marks, up, across, "max")
     present = _blocks(np.where(np.isnan(panel.matrix("trials")), np.nan, 1.0), up, across, "max")
     unit = scale.unit(value)
     result = []
@@ -147,13 +148,6 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
     if across > 1 or up > 1:
         result.append(Text(f"each character stands for {across} x {up} cells", style="dim"))
     return result
-
-
-def _marks(panel: Panel) -> Array:
-    """Return 2 where a cell has failed trials, otherwise 1 where it has missing ones, or 0; NaN where there is no
-    cell."""
-    failed, missing = panel.matrix("failed"), panel.matrix("missing")
-    return np.where(np.isnan(failed), np.nan, np.where(failed > 0, 2.0, (missing > 0).astype(float)))
 
 
 def _blocks(values: Array, up: int, across: int, how: str) -> Array:
