@@ -52,6 +52,7 @@ def command(check_claims: bool, claims: Path | None, **asked: Any) -> None:
     \b
     recover report results/quickstart                          map in the terminal, and a PNG
     recover report results/a results/b --format html --out ab.html
+    recover report results/a results/b --out ab.png     one figure with the panels of both
     recover report results/a --value 'max_deviation<=1e-3' --format pdf
     recover report results/a --value recovered --value seconds      side by side
     recover report results/a --out figure.pdf --style width=column --style fonts=latex

@@ -39,7 +39,8 @@ def report(
     """Render the grids of results folders, and return their analyses.
 
     kind: the format; None takes it from the ending of `out`, or prints the map and draws a PNG. Tables go to stdout and
-    pictures to RESULTS/report/, unless `out` names a file, or a folder for several pictures. value: one or several
+    pictures to RESULTS/report/, unless `out` names a file, which several folders share as one figure, or a folder for
+    several pictures. value: one or several
     values instead of the config's. style: `KEY=VALUE` options that override `report.style`. claims: a file of claims
     that replace those of the config; without `kind` and `out` only their verdicts are printed, and nothing is written.
     columns: measured columns of grid cells that CSV adds to the shown values, `all` for every one; LaTeX has the cells
@@ -51,13 +52,12 @@ def report(
         raise ReportError(f"--claims writes nothing into a results folder; give --out FILE for the format {kind}")
     if columns and kind not in ("csv", "latex"):
         raise ReportError("--columns is for the formats csv and latex; give one of them as --format")
+    joint = False
     if out is not None and len(results) > 1 and (kind or "png") in PICTURES:
-        if out.is_file() or (out.suffix.lstrip(".") in PICTURES and not out.is_dir()):
-            raise ReportError(
-                f"{out}: {len(results)} results folders give as many pictures; give a folder as --out, or "
-                "--format html for one page"
-            )
-        out.mkdir(parents=True, exist_ok=True)
+        joint = out.suffix.lstrip(".") in PICTURES and not out.is_dir()
+        if out.is_file() and not joint:
+            raise ReportError(f"{out} is a file without the ending of a picture; end --out in .png, .svg or .pdf")
+        (out.parent if joint else out).mkdir(parents=True, exist_ok=True)
     analyses = [_analysis(Diagram.of(read(path), value, settings), style, claims) for path in results]
     if claims is not None and kind is None and out is None:
         for analysis in analyses:
@@ -75,9 +75,11 @@ def report(
         write(out, buffer.getvalue().encode())
     else:
         _print_maps(analyses, None if sys.stdout.isatty() else PIPE_WIDTH)
-        for analysis, name in [] if kind == "terminal" else zip(analyses, _names(analyses), strict=True):
-            from recovery.report.figures import drawings, render
+        from recovery.report.figures import drawings, joint_figure, render
 
+        if joint:
+            _save(render(joint_figure(analyses), kind or "png"), analyses[0].diagram, "", kind or "png", out)
+        for analysis, name in [] if joint or kind == "terminal" else zip(analyses, _names(analyses), strict=True):
             for beside, drawing in drawings(analysis).items():
                 _save(render(drawing.draw(), kind or "png"), analysis.diagram, name, kind or "png", out, beside)
     return analyses

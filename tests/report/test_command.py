@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import recovery
+from recovery.report.figures import joint_figure
 from tests.invoke import recover, refused, said
 
-from .grids import fail, store, wendel_rows
+from .grids import analysed, fail, store, wendel_rows
+from .text_faults import BAR, faults
 
 
 @pytest.fixture
@@ -51,14 +53,32 @@ def test_two_sweeps_of_one_name_have_two_pictures(results: Path, tmp_path: Path)
         assert all(str(out / f"{name}-recovered.svg") in done for name in names)
 
 
-@pytest.mark.parametrize("name", ["both.pdf", "both.png", "file"])
-def test_several_pictures_do_not_go_into_one_file(results: Path, tmp_path: Path, name: str) -> None:
-    other, out = store(wendel_rows(n=[20, 40]), tmp_path / "other"), tmp_path / name
-    if name == "file":
-        out.write_text("mine")
-    done = refused("report", results, other, "--out", out)
-    assert f"{out}: 2 results folders give as many pictures; give a folder as --out, or --format html" in done
-    assert out.read_text() == "mine" if name == "file" else not out.exists()
+def test_several_folders_are_one_figure_in_a_file(results: Path, tmp_path: Path) -> None:
+    other, out, text = store(wendel_rows(n=[20, 40]), tmp_path / "other"), tmp_path / "both.pdf", tmp_path / "file"
+    assert str(out) in said("report", results, other, "--out", out)
+    assert out.read_bytes().startswith(b"%PDF")
+    text.write_text("mine")
+    assert f"{text} is a file without the ending of a picture" in refused("report", results, other, "--out", text)
+    assert text.read_text() == "mine"
+    two = ("--value", "recovered", "--value", "absolute_distance")
+    assert "shows one value; name it with --value" in refused("report", results, other, *two, "--out", out)
+
+
+def test_the_panels_of_several_folders_have_one_scale_and_one_key() -> None:
+    far, near = (wendel_rows(n=n, d=[5, 10], ensemble=["gaussian", "haar"]) for n in ([10, 20], [20, 40, 60]))
+    far["absolute_distance"], near["absolute_distance"] = 10.0, 0.1
+    parts = [analysed(rows, "absolute_distance", title=of) for rows, of in ((far, "far"), (near, "near"))]
+    figure = joint_figure(parts)
+    panels, bars = [ax for ax in figure.axes if ax.get_label() != BAR], figure.axes[4:]
+    assert [ax.get_title(loc="left") for ax in panels] == [
+        "(a) far, Gaussian",
+        "(b) far, Haar",
+        "(c) near, Gaussian",
+        "(d) near, Haar",
+    ]
+    assert {ax.collections[0].get_clim() for ax in panels} == {(0.05, 20.0)}
+    assert len(bars) == 1
+    assert faults(figure) == []
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_quantities_are_side_by_side_with_separate_scales(kind: str) -> None:
     else:
         assert len(figure.axes) == 6
         assert [ax.get_yscale() for ax in figure.axes[:3]] == ["linear", "log", "log"]
-        assert [ax.get_ylabel() for ax in figure.axes[:3]] == [
+        assert [ax.get_ylabel().replace("\n", " ") for ax in figure.axes[:3]] == [
             "fraction recovered",
             "median absolute distance",
             "median seconds",

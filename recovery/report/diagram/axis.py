@@ -44,26 +44,29 @@ class Axis:
             return np.arange(len(self.values), dtype=float)
         return np.array(self.values, dtype=float)
 
+    def scaled(self, values: Any) -> Array:
+        """Return numbers in units in which the axis is linear: their logarithms on a log axis."""
+        return np.log(values) if self.kind == "log" else np.asarray(values, dtype=float)
+
+    def unscaled(self, values: Array) -> Array:
+        """Return the numbers of which `scaled` makes these."""
+        return np.exp(values) if self.kind == "log" else values
+
     @cached_property
     def edges(self) -> Array:
         """Cell borders midway between the values, by ratio on a log axis; one more than there are values."""
-        centres = np.log(self.at) if self.kind == "log" else self.at
+        centres = self.scaled(self.at)
         if len(centres) == 1:
-            half = max(abs(float(centres[0])) / 2, 0.5)
-            borders = np.array([centres[0] - half, centres[0] + half])
-        else:
-            middle = (centres[1:] + centres[:-1]) / 2
-            borders = np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
-        return np.exp(borders) if self.kind == "log" else borders
+            return self.unscaled(centres + max(abs(float(centres[0])) / 2, 0.5) * np.array([-1.0, 1.0]))
+        middle = (centres[1:] + centres[:-1]) / 2
+        return self.unscaled(np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]]))
 
     @cached_property
     def reach(self) -> tuple[float, float]:
         """The range of the values, extended by a twentieth on either side; for one value, the borders of its cell."""
-        if len(self.values) == 1:
-            return float(self.edges[0]), float(self.edges[1])
-        centres = np.log(self.at) if self.kind == "log" else self.at
+        centres = self.scaled(self.at)
         ends = np.array([centres.min(), centres.max()]) + 0.05 * np.ptp(centres) * np.array([-1, 1])
-        low, high = np.exp(ends) if self.kind == "log" else ends
+        low, high = self.edges if len(centres) == 1 else self.unscaled(ends)
         return float(low), float(high)
 
 

@@ -124,8 +124,9 @@ class Diagram:
 
     @cached_property
     def single(self) -> bool:
-        """Whether each cell shows the number of one trial, which is no median and has no quartiles."""
-        return not self.proportion and bool((self.tally(self.quantity)["count"] <= 1).all())
+        """Whether each cell shows one number, of one trial or of all, which is no median and has no quartiles."""
+        tally = self.tally(self.quantity)
+        return not self.proportion and bool(((tally["count"] <= 1) | (tally["lowest"] == tally["highest"])).all())
 
     @property
     def proportion(self) -> bool:

@@ -140,7 +140,8 @@ def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) ->
 
     Predictions are interpolated smoothly between the rows, bounds are not. x: the rising positions of the cells.
     """
-    rows = _rows(diagram, panel, y)
+    here = panel.cells.index[panel.cells["iy"] == list(panel.y).index(y)]
+    rows = diagram.frame[np.isin(diagram.cells.code, here)]
     along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
     specs = curves_of(diagram, panel)
     return [*_own(diagram, rows, along), *_named(diagram, specs, rows, along), *_ratios(diagram, panel, rows)]
@@ -219,14 +220,6 @@ def _ratios(diagram: Diagram, panel: Panel, rows: pd.DataFrame) -> list[Along]:
         return []
     size = float(rows[other].iloc[0]) if other else 1.0
     return [replace(line, points=size / line.points if x == "d" else size * line.points) for line in found]
-
-
-def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:
-    rows = diagram.frame
-    where = dict(panel.where) if diagram.layout.y is None or y is None else {**panel.where, diagram.layout.y: y}
-    for name, value in where.items():
-        rows = rows[rows[name].isna() if pd.isna(value) else rows[name] == value]
-    return rows
 
 
 def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Array | None:

@@ -5,6 +5,7 @@ from recovery.report.figures.kinds import (
     drawings as drawings,
     figures_beside as figures_beside,
     is_told as is_told,
+    joint_figure as joint_figure,
     main_figure as main_figure,
     main_kind as main_kind,
 )

@@ -35,8 +35,11 @@ class Bars:
 
     @classmethod
     def of(cls, diagram: Diagram, cells: pd.DataFrame, means: bool = True) -> "Bars":
-        """Return fractions with exact intervals, or medians with quartiles. A cell of one trial has a bar only for a
-        frequency of known draws. means: where the config claims a table, means with standard errors."""
+        """Return fractions with exact intervals, or medians with quartiles, where missing values leave these bounded.
+
+        A cell of one trial has a bar only for a frequency of known draws. means: where the config claims a table, means
+        with standard errors.
+        """
         value = cells["value"].to_numpy(dtype=float)
         if means and shown_tables(diagram):
             value, error = means_of(diagram, cells)
@@ -52,4 +55,5 @@ class Bars:
         if diagram.single:
             return cls(value, value, value, diagram.measured_label, "", ("", ""))
         low, high = (cells[name].to_numpy(dtype=float) for name in ("lower", "upper"))
+        value = np.where(np.isfinite(low) & np.isfinite(high), value, np.nan)
         return cls(value, low, high, diagram.measured_label, RANGE, ("lower quartile", "upper quartile"))

@@ -12,7 +12,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.markers import CARETLEFT, CARETRIGHT
 
 from recovery.config.claims import ValueClaim
 from recovery.interval import Interval, interval_words
@@ -22,7 +21,7 @@ from recovery.report.diagram import NOT_MEASURED, Along, Diagram, not_drawn, rat
 from recovery.report.diagram.layout import coordinates, is_number
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import is_profile, theory_style
-from recovery.report.figures.sheet import Sheet, interval_handle, sheet
+from recovery.report.figures.sheet import Sheet, draw_beyond, interval_handle, sheet
 from recovery.report.figures.style import LINES, font_size, label_log, ordered, plain, style_of, wrapped
 from recovery.text import many
 
@@ -32,7 +31,7 @@ FEW = 3
 """Number of sizes that a row lists; of more it states the ends."""
 MOST_LINES = 12
 """Lines with a name that one panel shows."""
-LOG = 8.0
+LOG = 5.0
 """Ratio of the largest and the smallest number from which the axis is logarithmic."""
 ROW = 0.17
 """Height of a line of text in inches."""
@@ -99,7 +98,7 @@ def draw_forest(analysis: Analysis) -> Figure:
         more = _differences(analysis)
         names = [wrapped(plain((panel or diagram.title) + more.get(panel, "")), size, 0.4 * wide) for panel in panels]
         words = [_words(parts[0][panel]) if len(shown) == 1 else [] for panel in panels]
-        heights = [1.5 * max(len(name), len(some)) - 0.5 for name, some in zip(names, words, strict=True)]
+        heights = [1.5 * max(name.count("\n") + 1, len(some)) - 0.5 for name, some in zip(names, words, strict=True)]
         at = -(np.cumsum(heights) - np.array(heights) / 2)
         for ax, one, part in zip(page.axes, shown, parts, strict=True):
             rows, theory = list(part.values()), _theory(one)
@@ -111,7 +110,7 @@ def draw_forest(analysis: Analysis) -> Figure:
                         span = [y - height / 2, y + height / 2]
                         page.add(ax.plot(line.points[[0, 0], 0], span, **theory_style(line), zorder=1))
                 if panel in part:
-                    _draw_row(ax, y, part[panel], ends)
+                    _draw_row(ax, y, part[panel])
                 beside: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": size}
                 colour = VERDICTS.get(parts[0][panel][0].verdict, "black") if texts else "black"
                 ax.text(1.02, y, "\n".join(texts), color=colour, **beside)
@@ -119,9 +118,8 @@ def draw_forest(analysis: Analysis) -> Figure:
             above = plain(one.diagram.quantity.label) if len(shown) > 1 and rows[0][0].value else ""
             ax.set_xlabel(", ".join(filter(None, [above, rows[0][0].what])))
             _add_key(page, analysis, rows)
-        page.axes[0].set_yticks(at, ["\n".join(name) for name in names])
-        page.highest = np.inf
-        page.figure.set_figheight(0.5 + ROW * style.magnification * max(sum(heights), 4))
+        page.axes[0].set_yticks(at, names)
+        page.height = ROW * style.magnification * max(sum(heights), 2)
     return page.figure
 
 
@@ -174,14 +172,12 @@ def _words(some: list[Line]) -> list[str]:
     return [f"{line.found.estimate:.4g}, {trials}" if line.found.known else f"{line.estimate}, {trials}", *claims]
 
 
-def _draw_row(ax: Axes, y: float, some: list[Line], ends: tuple[float, float]) -> None:
+def _draw_row(ax: Axes, y: float, some: list[Line]) -> None:
     """Draw one threshold: a dot in its interval, or the range of the slices; an arrow where an end is open."""
-    found, inside = some[0].found, [float(np.clip(end, *ends)) for end in (some[0].found.low, some[0].found.high)]
+    found, here = some[0].found, np.array([y])
     if np.isfinite([found.low, found.high]).any():
-        ax.plot(inside, [y, y], **(RANGE if some[0].changes else {"color": "black", "lw": 1.0}))
-        for end, seen, marker in zip((found.low, found.high), inside, (CARETLEFT, CARETRIGHT), strict=True):
-            if np.isinf(end):
-                ax.plot([seen], [y], marker=marker, color="black", ms=4)
+        inside = [draw_beyond(ax, here, np.array([end]), True, color="black", ms=4) for end in (found.low, found.high)]
+        ax.plot(np.concatenate(inside), [y, y], **(RANGE if some[0].changes else {"color": "black", "lw": 1.0}))
     if found.known:
         ax.plot([found.estimate], [y], "o", color="black", ms=3.5, zorder=3)
     for line in some:

@@ -1,8 +1,9 @@
 """The kinds of figures of a report: name, description, when a kind applies, and the function that draws it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 
 from recovery.errors import ReportError
 from recovery.report.claims import Analysis
+from recovery.report.diagram import scale_of
 from recovery.report.figures.forest import draw_forest, is_forest
 from recovery.report.figures.line_plots import COLLAPSE, PROFILE, RATIOS, is_profile, is_ragged
 from recovery.report.figures.map import MAP
@@ -80,6 +82,26 @@ def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
     return "quantities", Drawing(f"Side by side: {words}", partial(draw_panels, shown))
 
 
+def joint_figure(analyses: Sequence[Analysis]) -> Figure:
+    """Draw the panels of several results folders as one figure, with one scale and one key.
+
+    Raises `ReportError` if the folders show different values.
+    """
+    diagrams, kind = [one.diagram for one in analyses], KINDS[main_kind(analyses[0], panels=True)].panels
+    if len({value := str(one.quantity) for one in diagrams}) > 1 or any(one.beside for one in diagrams):
+        raise ReportError("one figure of several results folders shows one value; name it with --value")
+    names = [one.title for one in diagrams]
+    if len({*names}) < len(names):
+        names = [one.grid.path.resolve().name for one in diagrams]
+    scales = [scale_of(one) for one in diagrams]
+    if kind is MAP and not diagrams[0].proportion:
+        low, high = zip(*(one.limits for one in scales), strict=True)
+        same: Any = {"limits": (min(low), max(high)), "scale": "log" if scales[0].logarithmic else "linear"}
+        sweeps = [replace(one.sweep, report=replace(one.sweep.report, value=value, **same)) for one in diagrams]
+        analyses = [Analysis(replace(one, sweep=sweep)) for one, sweep in zip(diagrams, sweeps, strict=True)]
+    return draw_panels([(one, kind) for one in analyses], names)
+
+
 def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
     """Return name -> figure of training records, for the kinds that the rows have."""
     diagram, runs = analysis.diagram, runs_of(analysis.diagram.grid)
@@ -116,8 +138,9 @@ def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) ->
     drawn = panels.prepare(analysis)(ax, panel)
     across, up = panels.labels(analysis.diagram)
     ax.set(xlabel=across, ylabel=up)
-    if key and drawn.mesh is not None and drawn.scale is not None:
-        ax.figure.colorbar(drawn.mesh, ax=ax, label=drawn.scale.label, extend=drawn.scale.extend)
+    if key and drawn.bar:
+        mesh, scale = drawn.bar
+        ax.figure.colorbar(mesh, ax=ax, label=scale.label, extend=scale.extend)
     if key and (handles := [*(line for _, line in drawn.lines), *drawn.handles]):
         ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
-    return drawn.mesh
+    return drawn.bar[0] if drawn.bar else None

@@ -26,6 +26,7 @@ from recovery.report.diagram import (
     Along,
     Axis,
     Diagram,
+    Panel,
     Scale,
     is_number,
     joint_values,
@@ -38,7 +39,7 @@ from recovery.report.diagram import (
 )
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
-from recovery.report.figures.sheet import interval_handle, write_note
+from recovery.report.figures.sheet import ARROWS, draw_beyond, interval_handle, write_note
 from recovery.report.figures.style import CURVES, DASHES, MATH, bar_of, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics.growth import growth
 from recovery.types import Array
@@ -46,15 +47,10 @@ from recovery.types import Array
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 3.5, "mew": 0.9, "linestyle": "none"}
-LEAST = 0.2
-CROWDED = 1.5
-"""Number of lines at an x, on average, from which their marks are set side by side."""
-OFFSET = 0.02
-SPREAD = 0.06
-"""Shift along x between the marks of neighbouring lines, and at most between the first and the last, as
-parts of the length of the axis, whose margins are a twentieth."""
-OWN = 0.6
-"""Part of the step between two words that the marks of one take at most."""
+NEAR = 0.1
+"""A stated ratio this part of the axis beyond its end extends the axis."""
+SPREAD = 0.6
+"""Part of the step between two words that the marks of one word take at most."""
 
 
 def is_profile(diagram: Diagram) -> bool:
@@ -77,13 +73,12 @@ def _profile(analysis: Analysis) -> Draw:
     words = Bars.of(diagram, diagram.table).words
     bars = [interval_handle(words)] if words else []
     printed_key = [Line2D([], [], **CROSS, color="black", label=PRINTED)]
-    bar = bar_of(diagram.panels[0].y)
-    scale = Scale((0.0, 1.0), False, script_of(diagram).axis(diagram.layout.y)) if bar else None
-    axes, axis_name = _axes_across(diagram), script_of(diagram).axis(diagram.layout.x)
+    shades = bar_of(diagram.panels[0].y)
+    bar = (shades, Scale((0.0, 1.0), False, script_of(diagram).axis(diagram.layout.y))) if shades else None
+    axes = [_axis_across(diagram, panel) for panel in diagram.panels]
 
     def draw(ax: Axes, i: int) -> Drawn:
-        panel = diagram.panels[i]
-        axis = axes[i]
+        panel, axis, x_is_text = diagram.panels[i], axes[i], _is_text(diagram, diagram.layout.x)
         index = {value: k for k, value in enumerate(axis.values)}
         set_axis(ax, "x", axis, script_of(diagram))
         ax.set_xlim(axis.reach)
@@ -91,36 +86,31 @@ def _profile(analysis: Analysis) -> Draw:
         if panel.note:
             write_note(ax, panel)
             return Drawn()
-        joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
-        found, theory, lines, aside = list[Any](), list[Any](), list[tuple[int, Any]](), False
+        joined = len(axis.values) > 2 and not x_is_text
+        found, theory, lines = list[Any](), list[Any](), list[tuple[int, Any]]()
         here = sorted({*panel.cells["iy"]})
-        crowded = len(panel.cells) >= CROWDED * panel.cells["ix"].nunique()
         for k, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
             cells = panel.cells[panel.cells["iy"] == k].sort_values("ix")
             if not len(cells):
                 continue
-            exact = axis.at[[index[panel.x[ix]] for ix in cells["ix"]]]
-            present = axis.kind != "even" and len(exact) > 1
-            curves = theory_along(diagram, panel, y, exact, axis.kind == "log") if present else []
-            followed = any(line.source in ("rows", "curve") for line in curves)
-            apart = isinstance(y, str) or (crowded and not followed)
-            x = _shifted(axis, exact, here.index(k), len(here)) if apart else exact
-            aside |= not np.array_equal(x, exact)
+            x = axis.at[[index[panel.x[ix]] for ix in cells["ix"]]]
+            present = axis.kind != "even" and len(x) > 1
+            curves = theory_along(diagram, panel, y, x, axis.kind == "log") if present else []
+            if x_is_text:  # error bars at one word are set side by side; a number keeps its place
+                x = x + SPREAD * ((here.index(k) + 0.5) / len(here) - 0.5)
             label = None if len(panel.y) == 1 else script_of(diagram).pair(str(diagram.layout.y), y)
             own = any(line.source == "rows" for line in curves)
             look = style | ({"lw": 0.6} if joined and not own else {"linestyle": "none"})
-            line, undecided = _draw_line(ax, diagram, cells, (exact, x), look, label)
+            line, undecided = _draw_line(ax, diagram, cells, x, look, label)
             lines += [(k, line)] if label and bar is None else []
             found += undecided
-            theory += _draw_theory(ax, curves, len(panel.y) > 1, style["color"], x - exact)
-            found += _draw_values_beyond(ax, line)
-            if 0 < (blank := int(cells["value"].isna().sum())) < len(cells):
+            theory += _draw_theory(ax, curves, len(panel.y) > 1, style["color"])
+            if 0 < (blank := int(np.isnan(Bars.of(diagram, cells).value).sum())) < len(cells):
                 words = f"{label or diagram.quantity.label}: no value at {blank} of {len(cells)} points"
                 found.append(Line2D([], [], linestyle="none", label=words))
             for printed in printed_numbers(diagram, panel, y, cells):
                 ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
-        found += [Line2D([], [], linestyle="none", label=f"marks of equal {axis_name} are set side by side")] * aside
-        return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines, bar, scale)
+        return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines, bar)
 
     return draw
 
@@ -140,74 +130,50 @@ def _set_height(ax: Axes, diagram: Diagram) -> None:
 
 
 def _draw_line(
-    ax: Axes, diagram: Diagram, cells: pd.DataFrame, at: tuple[Array, Array], style: dict[str, Any], label: str | None
+    ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array, style: dict[str, Any], label: str | None
 ) -> tuple[Line2D, list[Any]]:
-    """Draw the values of cells as a line over at[0] and with their intervals over at[1], and the fractions that
-    undecided trials leave; returns the marks in the style of both, and the legend entry of the latter, if any."""
-    bars, x = Bars.of(diagram, cells), at[1]
-    aside = not np.array_equal(at[0], x)
-    ax.plot(x, bars.value, ms=2.2, label=label, **style | ({"linestyle": "none"} if aside else {}))
-    if aside and style["linestyle"] != "none":
-        ax.plot(at[0], bars.value, **style | {"marker": "None"})
+    """Draw the values of cells as a line with their intervals, with arrows for values beyond fixed limits, and the
+    fractions that undecided trials leave; returns the line, and the legend entries of the others, if any."""
+    bars = Bars.of(diagram, cells)
     line = Line2D(x, bars.value, ms=2.2, label=label, **style)
     ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6)
+    values, entries = bars.value, list[Any]()
+    if diagram.sweep.report.limits and not diagram.proportion:
+        inside = draw_beyond(ax, x, values, False, color=style["color"], ms=5, clip_on=False)
+        for marker, words, beyond in zip(
+            ARROWS[False], ("below", "above"), (values < inside, values > inside), strict=True
+        ):
+            look: dict[str, Any] = {"marker": marker, "ms": 5, "linestyle": "none", "color": "black"}
+            entries += [Line2D([], [], **look, label=f"value {words} the axis")] if beyond.any() else []
+        values = np.where(values == inside, values, np.nan)
+    ax.plot(x, values, ms=2.2, label=label, **style)
     if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():
-        return line, []
+        return line, entries
     yes, no, more = (part.to_numpy(dtype=float)[some] for part in (cells["yes"], cells["no"], unknown(cells)))
     total = yes + no + more
     label = f"range over {mark_words(diagram.totals, 'undecided', 'unmeasured')}"
     return line, [ax.vlines(x[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)]
 
 
-def _axes_across(diagram: Diagram) -> list[Axis]:
-    """Return the x axis of each panel, with the values that the config plans for it or that its rows have; the same for
-    all, unless one of words differs or the values of a panel would take less than the part `LEAST` of it."""
-    cells, found = joint_values(diagram.frame, diagram.sweep, (*diagram.layout.panels, diagram.layout.x)), list[Axis]()
-    for panel in diagram.panels:
-        here = {x for *where, x in cells if where == list(panel.where.values())}
-        found.append(Axis([x for x in panel.x if x in here], diagram.layout.x))
-    whole = Axis(diagram.panels[0].x, diagram.layout.x)
-    if whole.kind == "even" or any(one.kind == "even" for one in found):
-        return found
-    scale = np.log if whole.kind == "log" else np.asarray
-    parts = [float(np.ptp(scale(one.at)) / np.ptp(scale(whole.at))) for one in found if len(one.values) > 1]
-    return [whole] * len(found) if parts and min(parts) >= LEAST else found
+def _axis_across(diagram: Diagram, panel: Panel) -> Axis:
+    """Return the x axis of a panel, with the values that the config plans for it or that its rows have."""
+    cells = joint_values(diagram.frame, diagram.sweep, (*diagram.layout.panels, diagram.layout.x))
+    here = {x for *where, x in cells if where == list(panel.where.values())}
+    return Axis([x for x in panel.x if x in here], diagram.layout.x)
 
 
-def _shifted(axis: Axis, x: Array, i: int, count: int) -> Array:
-    """Shift the points of line i of `count` along x, so that error bars at the same x do not coincide."""
-    spread = min(SPREAD, OWN / max(len(axis.values) - 1, 1)) if axis.kind == "even" else SPREAD
-    shift = (i - (count - 1) / 2) * min(OFFSET, spread / max(count - 1, 1))
-    if axis.kind == "log":
-        return x * float(axis.at.max() / axis.at.min()) ** shift
-    return x + shift * float(np.ptp(axis.at))
-
-
-def _draw_values_beyond(ax: Axes, line: Line2D) -> list[Line2D]:
-    """Draw an arrow at the end of the axis for each value of a line beyond it, and return the legend entries."""
-    (low, high), entries = ax.get_ylim(), list[Line2D]()
-    x, values = (np.asarray(of, dtype=float) for of in line.get_data())
-    for end, beyond, marker, words in ((low, values < low, "v", "below"), (high, values > high, "^", "above")):
-        if beyond.any():  # an artist without points that is not clipped would spoil the layout of the sheet
-            style: dict[str, Any] = {"marker": marker, "ms": 5, "linestyle": "none"}
-            at = np.full(beyond.sum(), end)
-            ax.plot(x[beyond], at, **style, color=line.get_color(), clip_on=False, scaley=False)
-            entries.append(Line2D([], [], **style, color="black", label=f"value {words} the axis"))
-    return entries
-
-
-def _draw_theory(ax: Axes, curves: Sequence[Along], several: bool, colour: str, aside: Array) -> list[Any]:
-    """Draw predictions and bounds of rows in the colour of their line, the bounds shifted by `aside`, theory curves in
-    black, ratios as vertical lines, and intervals as grey bands. Returns the legend entries."""
+def _draw_theory(ax: Axes, curves: Sequence[Along], several: bool, colour: str) -> list[Any]:
+    """Draw predictions and bounds of rows in the colour of their line, theory curves in black, ratios as vertical
+    lines, and intervals as grey bands. Returns the legend entries."""
     handles: list[Any] = []
     for line in curves:
         style, (at, values) = theory_style(line, colour), line.points.T
         key = "black" if line.source in ("rows", "bound") and several else style["color"]
-        if line.source == "bound":
-            at = at + np.repeat(aside, 3) if len(at) == 3 * len(aside) else at
         if line.source == "ratio":
-            if not ax.get_xlim()[0] <= at[0] <= ax.get_xlim()[1]:
+            room = NEAR * np.ptp(ax.get_xlim())
+            if not ax.get_xlim()[0] - room <= at[0] <= ax.get_xlim()[1] + room:
                 continue
+            ax.set_xlim(min(ax.get_xlim()[0], at[0] - room / 5), max(ax.get_xlim()[1], at[0] + room / 5))
             ax.axvline(float(at[0]), **style, zorder=0.5)
         elif line.source == "interval":
             if (inside := at[values == 1.0]).size:
@@ -274,8 +240,8 @@ def _collapse(analysis: Analysis) -> Draw:
         slices = [*diagram.panels[i].cells.sort_values(along.x).groupby(along.by)]
         for k, ((y, cells), style) in enumerate(zip(slices, line_styles([y for y, _ in slices]), strict=True)):
             x, label = along.values(cells) - at, script_of(diagram).pair(str(along.by), y)
-            x = x * float(str(y)) ** -width.exponent
-            lines.append((k, _draw_line(ax, diagram, cells, (x, x), style | {"lw": 0.6}, label)[0]))
+            x = x * float(cells[along.by].iloc[0]) ** -width.exponent
+            lines.append((k, _draw_line(ax, diagram, cells, x, style | {"lw": 0.6}, label)[0]))
         return Drawn([], lines, text=f"limit {at:.4g}, power {-width.exponent:.2f}")
 
     return draw

@@ -9,14 +9,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
-from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
 from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, TheoryLine, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
-from recovery.report.figures.sheet import write_note
+from recovery.report.figures.sheet import draw_beyond, interval_handle, write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
 from recovery.store.round_files import added
 from recovery.types import Array
@@ -24,8 +23,6 @@ from recovery.types import Array
 MOST_AREAS = 10_000
 """Panels with more grid cells than this are embedded in vector files as bitmaps."""
 MARKS: dict[str, Any] = {"stroke": [(-1, -1), (1, 1)], "cross": "x", "diamond": "D"}
-STUB = 0.05
-"""Length of the open end of an interval, as a share of the axis."""
 
 
 def _map(analysis: Analysis) -> Draw:
@@ -42,8 +39,10 @@ def _map(analysis: Analysis) -> Draw:
         mesh = draw_cells(ax, panel, scale.clipped(values), scale, diagram)
         write_note(ax, panel)
         marks = _draw_marks(ax, diagram, panel)
-        handles = [*_draw_theory(ax, theory, i), *_draw_thresholds(ax, analysis, i), *marks, *_blank_key(values)]
-        return Drawn(handles, mesh=mesh, scale=scale, text=analysis.caption(i))
+        blank = [Patch(facecolor="white", edgecolor="0.8", hatch="////", label=NOT_MEASURED)]
+        handles = [*_draw_theory(ax, theory, i), *_draw_thresholds(ax, analysis, i), *marks]
+        handles += blank if np.isnan(values).any() else []
+        return Drawn(handles, bar=(mesh, scale) if np.isfinite(values).any() else None, text=analysis.caption(i))
 
     return draw
 
@@ -70,12 +69,6 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale, diagram: Dia
     return mesh
 
 
-def _blank_key(values: Array) -> list[Artist]:
-    """Return the legend entry of cells without a value, if there are any."""
-    blank = Patch(facecolor="white", edgecolor="0.8", hatch="////", label=NOT_MEASURED)
-    return [blank] if np.isnan(values).any() else []
-
-
 def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:
     """Draw a stroke on cells with unfinished trials, a cross if none finished, a diamond if some values are unknown."""
     x, y, handles = Axis(panel.x), Axis(panel.y), list[Line2D]()
@@ -93,8 +86,8 @@ def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:
 
 def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     """Draw the crossings of the slices of panel i with their intervals, or as diamonds; return the legend entries."""
-    crossings, panel = half_crossings(analysis, i), analysis.diagram.panels[i]
-    across = not analysis.diagram.along.transposed
+    crossings, panel, along = half_crossings(analysis, i), analysis.diagram.panels[i], analysis.diagram.along
+    across = not along.transposed
     view, places = (ax.get_xlim(), ax.get_ylim()), Axis(panel.y if across else panel.x).at
     entries: list[Any] = []
     if alone := lone_crossings(analysis, i):
@@ -102,42 +95,23 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         entries = ax.plot(*(points if across else points[::-1]), "d", mfc="white", mec="black", ms=4.5, label=words)
     if not crossings:
         return entries
+    if along.by and len(crossings) + len(alone) < panel.cells[along.by].nunique():
+        entries.append(Line2D([], [], linestyle="none", label=f"no mark: no change at {along.percent} inside the grid"))
     at = places[[k for k, _ in crossings]]
-    middle = np.array([half.estimate for _, half in crossings])
-    ends = np.array([[half.low, half.high] for _, half in crossings])
-    reach = Axis(panel.x if across else panel.y)
-    seen = np.clip(_shortened(ends, middle, reach), *(view[0] if across else view[1]))
-    error = np.maximum([middle - seen[:, 0], seen[:, 1] - middle], 0)
+    middle, *ends = np.array([[half.estimate, half.low, half.high] for _, half in crossings]).T
+    style: dict[str, Any] = {"ms": 3.2, "mfc": "black", "mec": "white", "mew": 0.4, "zorder": 5.1}
+    low, high = (draw_beyond(ax, at, end, across, **style) for end in ends)
     x, y = (middle, at) if across else (at, middle)
-    style: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": 0.5, "ms": 1.7 if analysis.pooled else 3.0}
+    style = {"mfc": "white", "mec": "black", "mew": 0.5, "ms": 1.7 if analysis.pooled else 3.0}
     style |= {"ecolor": "black", "elinewidth": 0.8, "linestyle": "none", "zorder": 5.0}
-    style |= {"xerr" if across else "yerr": error, "marker": "o", "label": crossing_label(analysis, i)}
-    entry = ax.errorbar(x, y, **style)
+    style |= {"xerr" if across else "yerr": np.maximum([middle - low, high - middle], 0)}
+    entry = ax.errorbar(x, y, **style, marker="o")
     contours = [ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8)[0] for part in contour(analysis, i)]
     for artist in [*entry.get_children(), *contours]:
         artist.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
-    _draw_open_ends(ax, at, ends, seen, across)
     ax.set(xlim=view[0], ylim=view[1])
-    return [entry, *entries]
-
-
-def _shortened(ends: Array, middle: Array, axis: Axis) -> Array:
-    """Return intervals (k, 2) whose infinite ends are a short way, `STUB`, from the estimates (k,)."""
-    scale, back = (np.log, np.exp) if axis.kind == "log" else (np.asarray, np.asarray)
-    away = STUB * float(np.ptp(scale(axis.edges))) * np.array([-1.0, 1.0])
-    return np.where(np.isinf(ends), back(scale(middle)[:, None] + away), ends)
-
-
-def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool) -> None:
-    """Draw an arrow at each end of an interval that lies beyond the axis.
-
-    ends (k, 2): the intervals; seen (k, 2): their visible parts; at (k,): their positions on the other axis.
-    """
-    style: dict[str, Any] = {"ms": 3.2, "mfc": "black", "mec": "white", "mew": 0.4, "linestyle": "none", "zorder": 5.1}
-    for side, marker in enumerate((CARETLEFT, CARETRIGHT) if across else (CARETDOWN, CARETUP)):
-        beyond = ends[:, side] != seen[:, side]
-        points = (seen[beyond, side], at[beyond]) if across else (at[beyond], seen[beyond, side])
-        ax.plot(*points, marker=marker, scalex=False, scaley=False, **style)
+    look = {name: style[name] for name in ("mfc", "mec", "mew", "ms")}
+    return [interval_handle(crossing_label(analysis, i), across=True, **look, lw=0.8), *entries]
 
 
 def _draw_theory(ax: Axes, theory: list[list[TheoryLine]], i: int) -> list[Artist]:
@@ -147,8 +121,12 @@ def _draw_theory(ax: Axes, theory: list[list[TheoryLine]], i: int) -> list[Artis
     factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9
     for k, line in enumerate(theory[i]):
         look = looks[line.label] | {"linewidth": factor * looks[line.label]["linewidth"], "zorder": 4 + k / 99}
+        rim = {
+            "color": "white",
+            "linestyle": "-",
+            "linewidth": look["linewidth"] + 0.7,
+        }  # dashes show on dark cells, too
+        ax.plot(*line.points.T, **look | rim, scalex=False, scaley=False)
         (artist,) = ax.plot(*line.points.T, **look, label=line.label, scalex=False, scaley=False)
-        if not line.secondary:  # a white halo keeps the main curves visible on dark cells
-            artist.set_path_effects([Stroke(linewidth=look["linewidth"] + 0.7, foreground="white"), Normal()])
         handles.setdefault(line.label, artist)
     return list(handles.values())

@@ -4,15 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.container import ErrorbarContainer as Bar
 from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram, Scale, not_drawn
+from recovery.report.claims.analysis import patterns_of
+from recovery.report.diagram import Diagram, Scale, Script, not_drawn
 from recovery.report.figures.sheet import Share, sheet
 from recovery.report.figures.style import plain, script_of, style_of
+from recovery.text import many
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,7 @@ class Drawn:
 
     handles: Sequence[Any] = ()
     lines: Sequence[tuple[int, Any]] = ()
-    mesh: ScalarMappable | None = None
-    scale: Scale | None = None
+    bar: tuple[ScalarMappable, Scale] | None = None
     text: str = ""
 
 
@@ -45,38 +46,51 @@ class Panels:
         return draw_panels([(analysis, self)])
 
 
-def draw_panels(values: Sequence[tuple[Analysis, Panels]]) -> Figure:
+def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] = ()) -> Figure:
     """Draw the panels of one diagram, or of several values: a column each, and a row for each panel.
 
-    All panels of a value have one scale of colours.
+    names: of several results folders, whose panels follow one another. All panels of a value have one scale of colours.
     """
-    analysis, kind = values[0]
-    diagram, script, count = analysis.diagram, script_of(analysis.diagram), len(values)
-    places = [(i, k) for i in range(len(diagram.panels)) for k in range(count)]
-    names = [script.where(panel.where) for panel in diagram.panels]
-    labels = [plain(one.diagram.quantity.label) if count > 1 else "" for one, _ in values]
-    alike = all(of.share == (True, True) for _, of in values)
-    share: tuple[Share, Share] = kind.share if count == 1 or alike else ("col", "col")
-    columns = count if count > 1 else diagram.columns
-    with sheet(len(places), diagram.heading, style_of(diagram), kind.aspect, columns, share) as page:
-        draw = [of.prepare(one) for one, of in values]
+    diagrams, kinds, count = [one.diagram for one, _ in values], [kind for _, kind in values], len(values)
+    scripts, columns = [script_of(diagram) for diagram in diagrams], diagrams[0].columns
+    places = [(i, k) for k, diagram in enumerate(diagrams) for i in range(len(diagram.panels))]
+    share: tuple[Share, Share] = kinds[0].share
+    labels = [plain(name) for name in names] or [""] * count
+    if names:
+        columns, share = None, (False, share == (False, True))
+    elif count > 1:
+        places.sort()
+        columns, labels = count, [plain(diagram.quantity.label) for diagram in diagrams]
+        share = share if all(kind.share == (True, True) for kind in kinds) else ("col", "col")
+    heading = diagrams[0].heading if len({diagram.title for diagram in diagrams}) == 1 else ""
+    with sheet(len(places), heading, style_of(diagrams[0]), kinds[0].aspect, columns, share) as page:
+        draw = [kind.prepare(one) for one, kind in values]
         drawn = [draw[k](ax, i) for ax, (i, k) in zip(page.axes, places, strict=True)]
-        axes = [of.labels(one.diagram) for one, of in values]
-        for part, (_, k) in zip(drawn, places, strict=True):
-            for bar in [one for one in part.handles if values[k][1].share[0] is False and isinstance(one, Bar)]:
-                if count > 1 and labels[k] not in str(bar.get_label()):
-                    bar.set_label(f"{bar.get_label()}: {labels[k]}")
+        across, up = zip(*(kind.labels(diagram) for kind, diagram in zip(kinds, diagrams, strict=True)), strict=True)
         for at, (i, k) in enumerate(places):
-            page.name(
-                at, ", ".join(filter(None, [labels[k], names[i]])), drawn[at].text if page.style.spec.caption else ""
-            )
-            across, up = axes[k]
-            beside = page.first(at) or len({up for _, up in axes}) > 1
-            page.label_one(at, across if page.lowest(at) else "", up if beside else "")
+            where = scripts[k].where(diagrams[k].panels[i].where)
+            text = drawn[at].text if page.style.spec.caption else ""
+            page.name(at, ", ".join(filter(None, [labels[k], where])), text)
+        page.label([across[k] for _, k in places], [up[k] for _, k in places])
         page.add(handle for _, handle in sorted((one for part in drawn for one in part.lines), key=lambda one: one[0]))
         page.add(handle for part in drawn for handle in part.handles)
-        page.remark("not drawn", [*not_drawn(diagram, page.legend)])
-        for k, one in enumerate(drawn[:count]):
-            if one.mesh is not None and one.scale is not None:
-                page.bar(one.mesh, one.scale.label, one.scale.extend, k if count > 1 else None)
+        page.fixed = "; ".join(dict.fromkeys(map(_fixed, diagrams, scripts))) if page.style.spec.caption else ""
+        page.remark("not drawn", [*dict.fromkeys(label for one in diagrams for label in not_drawn(one, page.legend))])
+        for k in range(1 if names else count):
+            bars = [one.bar for one, (_, of) in zip(drawn, places, strict=True) if one.bar and (names or of == k)]
+            for mesh, scale in bars[:1]:
+                page.bar(mesh, scale.label, scale.extend, k if count > 1 and not names else None)
     return page.figure
+
+
+def _fixed(diagram: Diagram, script: Script) -> str:
+    """Return what is the same in all trials of n, d, the noise and the pattern set, and the number of trials per cell:
+    `d = 10, sampled patterns, 20 trials per cell`."""
+    one = [name for name in ("n", "d", "noise") if name in diagram.frame and diagram.frame[name].nunique() == 1]
+    where = {name: diagram.frame[name].iloc[0] for name in one if name not in diagram.layout.keys}
+    kind = patterns_of(diagram, np.ones(len(diagram.frame), np.bool_))
+    if kind and "patterns.kind" not in diagram.sweep.axes:
+        where["patterns.kind"] = kind
+    words = [script.pair(name, value) for name, value in where.items() if (name, value) != ("noise", 0)]
+    least, most = diagram.table["ok"].min(), diagram.table["ok"].max()
+    return ", ".join([*words, f"{f'{least} to ' if least < most else ''}{many(most, 'trial')} per cell"])

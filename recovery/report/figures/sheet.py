@@ -15,19 +15,19 @@ from matplotlib.collections import LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 
 from recovery.report.diagram import Panel, lettered
 from recovery.report.figures.style import (
-    AROUND_PANELS,
     MOST_TICKS,
     NO_BREAK_SPACE,
     Style,
     font_size,
     number_ends,
     plain,
-    text_width,
     wrapped,
 )
+from recovery.types import Array
 
 LEGEND_MARK = 5.0
 """Width of a legend entry without its text, in font sizes: matplotlib's handlelength, handletextpad and spacing."""
@@ -39,85 +39,60 @@ SLIDE = 9 / 16
 """Height of a slide by its width."""
 HIGHEST = 8.5
 """Largest height of a figure of panels in inches: a page with room for a caption. More rows of panels are less high."""
-LOWERED = 0.4
-"""Part of the height of the panels that a figure may lose so that it is not too high."""
+FLATTEST = 0.45
+"""Height of a panel by its width, at least."""
+NARROWED = 0.7
+"""Width of a panel without labels by its width with them, in the usual case."""
+TEXT = 0.9
+"""Length of a label by that of its axis, at most."""
+ROOM = 15.0
+"""Inches of height for texts while they are measured."""
 Share = bool | Literal["col"]
 """Which panels share an axis: all, none, or those of a column."""
-NUMBER = 0.35
-"""Width in inches of the labels of a y axis that `AROUND_PANELS` contains."""
+ARROWS = {True: (CARETLEFT, CARETRIGHT), False: (CARETDOWN, CARETUP)}
+"""Whether values are along x -> the marks of values below and above the axis."""
 FEW_TICKS = 4
 """Number of labels of a colour bar that fit below a panel."""
 
 
 @dataclass
 class Sheet:
-    """A figure under construction and its panels, row by row, for use inside the context of `sheet`."""
+    """A figure under construction and its panels, row by row, for use inside the context of `sheet`.
+
+    height: the height of a panel in inches, if its content decides it; otherwise it is `aspect` times the width. fixed:
+    the values that all panels have in common, in words.
+    """
 
     figure: Figure
     axes: list[Axes]
     columns: int
     style: Style
     aspect: float
-    highest: float
+    height: float = 0.0
+    fixed: str = ""
     legend: dict[str, Any] = field(default_factory=dict)
-    titles: dict[int, tuple[str, str]] = field(default_factory=dict)
-
-    @property
-    def panel_width(self) -> float:
-        """Width of a panel in inches, including its labels."""
-        return float(self.figure.get_figwidth()) / self.columns
-
-    @property
-    def text_room(self) -> float:
-        """Width in inches of a text above or below a panel."""
-        size, labels = font_size("ytick.labelsize"), self.axes[0].get_yticklabels()
-        wide = max((text_width(label.get_text(), size) for label in labels), default=0.0)
-        around = AROUND_PANELS * self.style.magnification + max(wide - NUMBER * self.style.magnification, 0.0)
-        return self.panel_width - around / self.columns - 0.1
-
-    def first(self, i: int) -> bool:
-        """Return whether panel i is the first of its row."""
-        return i % self.columns == 0
-
-    def lowest(self, i: int) -> bool:
-        """Return whether panel i is the last of its column."""
-        return i + self.columns >= len(self.axes)
 
     def name(self, i: int, title: str, right: str = "") -> None:
-        """Set the title of panel i, after its letter, and a text at the right of the title."""
-        self.titles[i] = (lettered(i, len(self.axes) if title else 1, title), right)
+        """Set the title of panel i, after its letter, and below it a text at the right."""
+        left = self.axes[i].set_title(lettered(i, len(self.axes) if title else 1, title), loc="left")
+        left.set_in_layout(False)  # until it is wrapped
+        self.axes[i].set_title(re.sub("(?<!,) ", NO_BREAK_SPACE, right), loc="right", fontsize=self.small)
 
-    def write_titles(self) -> float:
-        """Write the titles and, below them at the right, the other texts; return the number of lines of all rows."""
-        size, small = font_size("axes.titlesize"), 6.5 * self.style.magnification
-        texts = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
-        rights = [re.sub("(?<!,) ", NO_BREAK_SPACE, right) for _, right in texts]
-        above = [wrapped(title, size, self.text_room) if title else [] for title, _ in texts]
-        below = [wrapped(right, small, self.text_room) if right else [] for right in rights]
-        height = 0
-        for row in range(0, len(self.axes), self.columns):
-            some = range(row, min(row + self.columns, len(self.axes)))
-            under = max(len(below[i]) for i in some)
-            for i in some:
-                self.axes[i].set_title("\n".join(above[i] + [""] * under), loc="left")
-                self.axes[i].set_title("\n".join(below[i]), loc="right", fontsize=small)
-            height += under + max(len(above[i]) for i in some)
-        return float(height)
+    @property
+    def small(self) -> float:
+        """Font size of the texts at the right above panels."""
+        return 6.5 * self.style.magnification
 
-    def label(self, x: str, y: str) -> None:
-        """Label the x axis of the lowest panel of each column and the y axis of the first panel of each row."""
-        for i in range(len(self.axes)):
-            self.label_one(i, x if self.lowest(i) else "", y if self.first(i) else "")
-
-    def label_one(self, i: int, x: str, y: str) -> None:
-        """Label the axes of panel i; an empty name leaves its axis unlabelled."""
-        lines = wrapped(y, font_size("axes.labelsize"), 0.85 * self.panel_width * self.aspect)
-        if x:
-            self.axes[i].set_xlabel("\n".join(wrapped(x, font_size("axes.labelsize"), self.text_room)))
-            self.axes[i].tick_params(labelbottom=True)
-        if y:
-            self.axes[i].set_ylabel("\n".join(lines))
-            self.axes[i].tick_params(labelleft=True)
+    def label(self, x: Sequence[str], y: Sequence[str]) -> None:
+        """Label the x axis of the lowest panel of each column and the y axis of the first panel of each row; if the
+        names, one for each panel, differ, label all."""
+        for i, (ax, across, up) in enumerate(zip(self.axes, x, y, strict=True)):
+            if i + self.columns >= len(self.axes) or len({*x}) > 1:
+                ax.set_xlabel(across)
+                ax.tick_params(labelbottom=True)
+            if i % self.columns == 0 or len({*y}) > 1:
+                ax.set_ylabel(up)
+                ax.tick_params(labelleft=True)
 
     def add(self, handles: Iterable[Any]) -> None:
         """Add handles to the legend, except those whose label it already has."""
@@ -132,19 +107,78 @@ class Sheet:
         """Add a colour bar: at the right of all panels, or below the panels of one column."""
         below = column is not None
         shrink = 0.9 if below or len(self.axes) <= self.columns else 0.6
-        room = self.panel_width if below else float(self.figure.get_figheight())
         bar = self.figure.colorbar(
             mesh,
             ax=self.axes[column :: self.columns] if below else self.axes,
-            label="\n".join(wrapped(label, font_size("axes.labelsize"), 0.8 * shrink * room)),
+            label=label,
             location="bottom" if below else "right",
             shrink=shrink,
             aspect=24,
+            fraction=0.04,
             pad=0.015,
             extend=extend,
         )
         bar.outline.set_linewidth(0.6)
         number_ends(bar.ax.xaxis if below else bar.ax.yaxis, mesh.norm, FEW_TICKS if below else MOST_TICKS)
+
+    def finish(self, title: str) -> None:
+        """Write the legend and the title, wrap what is above and below panels, and give the panels their height.
+
+        Matplotlib's layout says how wide a panel is, and how much of the figure's height its texts take.
+        """
+        figure, wide = self.figure, float(self.figure.get_figwidth())
+        self._draw_legend()
+        if title and self.style.titled:
+            figure.suptitle(wrapped(plain(title), font_size("figure.titlesize"), 0.94 * wide))
+        figure.set_figheight(figure.get_figheight() + ROOM)
+        room, high, _ = self._measured()
+        for ax in figure.axes:
+            ax.set_xlabel(wrapped(ax.get_xlabel(), font_size("axes.labelsize"), TEXT * room))
+            ax.set_ylabel(wrapped(ax.get_ylabel(), font_size("axes.labelsize"), TEXT * high))
+        for row in range(0, len(self.axes), self.columns):
+            some = self.axes[row : row + self.columns]
+            below = [wrapped(ax.get_title(loc="right"), self.small, room) for ax in some]
+            under = max(text.count("\n") + bool(text) for text in below)
+            for ax, text in zip(some, below, strict=True):
+                above = wrapped(ax.get_title(loc="left"), font_size("axes.titlesize"), room)
+                ax.set_title(above + "\n" * under, loc="left").set_in_layout(True)
+                ax.set_title(text, loc="right", fontsize=self.small)
+        panel, high, texts = self._measured()
+        rows = ceil(len(self.axes) / self.columns)
+        least, most = (texts + rows * one for one in (self.height or FLATTEST * panel, high))
+        if self.style.spec.width == "slide":  # one that has not enough room is larger
+            most = max(least, SLIDE * wide)
+            figure.set_figwidth(most / SLIDE)
+        figure.set_figheight(max(least, min(most, HIGHEST)))
+        for ax in figure.axes:
+            high = (figure.get_figheight() - texts) / rows
+            ax.set_ylabel(wrapped(ax.get_ylabel(), font_size("axes.labelsize"), TEXT * high))
+
+    def _measured(self) -> tuple[float, float, float]:
+        """Return the width of a panel, the height that suits it, and the height of all that is not a panel, in inches.
+
+        Long names beside a panel do not make it flat.
+        """
+        self.figure.draw_without_rendering()
+        wide, high = self.figure.get_size_inches()
+        box = self.axes[0].get_position(original=True)
+        suited = self.height or self.aspect * max(wide * box.width, NARROWED * wide / self.columns)
+        return wide * box.width, suited, high * (1 - ceil(len(self.axes) / self.columns) * box.height)
+
+    def _draw_legend(self) -> None:
+        """Draw the legend, below the fixed values, in as many columns as fit, of equal length if possible."""
+        size, room = font_size("legend.fontsize"), 0.97 * float(self.figure.get_figwidth())
+        labels = [wrapped(label, size, room - LEGEND_MARK * size / 72) for label in self.legend]
+        style: dict[str, Any] = {"loc": "outside lower center", "title_fontsize": size}
+        style |= {"title": wrapped(self.fixed, size, room), "handles": self.legend.values(), "labels": labels}
+        if not labels:
+            self.figure.supxlabel(style["title"], fontsize=size)
+        for rows in range(ceil(len(labels) / MOST_COLUMNS), len(labels) + 1) if labels else ():
+            columns = ceil(len(labels) / rows)
+            legend = self.figure.legend(**style, ncols=columns)
+            if columns == 1 or legend.get_window_extent().width / self.figure.dpi <= room:
+                break
+            legend.remove()
 
 
 @contextmanager
@@ -165,55 +199,37 @@ def sheet(
         wide = style.width(across)
         across = columns or min(across, max(1, int(wide / NARROWEST)))
         up = ceil(count / across)
-        slide = style.spec.width == "slide"
-        highest = SLIDE * wide if slide else HIGHEST
-        aspect = min(aspect, (0.7 if slide else 1) * highest * across / (up * wide))
         figure = Figure(figsize=(wide, wide / across * aspect * up + 0.35), layout="constrained")
         FigureCanvasAgg(figure)
         sharex, sharey = share
         panels = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False).ravel().tolist()
         for ax in panels[count:]:
             ax.set_axis_off()
-        drawn = Sheet(figure, panels[:count], across, style, aspect, highest)
+        drawn = Sheet(figure, panels[:count], across, style, aspect)
         yield drawn
-        lines = _draw_legend(drawn) + drawn.write_titles() - 1.0
-        ticks = [
-            (label, np.sin(np.deg2rad(label.get_rotation()))) for ax in drawn.axes for label in ax.get_xticklabels()
-        ]
-        rise = max(text_width(label.get_text(), font_size("xtick.labelsize")) * sine for label, sine in ticks)
-        if title and style.titled:
-            title_lines = wrapped(plain(title), font_size("figure.titlesize"), 0.94 * float(figure.get_figwidth()))
-            figure.suptitle("\n".join(title_lines))
-            lines += 1.3 * len(title_lines)
-        own = float(figure.get_figheight())
-        high = own + rise + 0.15 * style.magnification * lines
-        high = min(high, max(drawn.highest, high - LOWERED * own))
-        if slide:  # one that has not enough room is larger
-            high = max(high, SLIDE * wide)
-            figure.set_figwidth(high / SLIDE)
-        figure.set_figheight(high)
+        drawn.finish(title)
 
 
-def _draw_legend(drawn: Sheet) -> float:
-    """Draw the legend in as many columns as fit, and return its height in lines of text."""
-    if not drawn.legend:
-        return 0.0
-    size = font_size("legend.fontsize")
-    room, mark = 0.97 * float(drawn.figure.get_figwidth()), LEGEND_MARK * size / 72
-    texts = [wrapped(label, size, room - mark) for label in drawn.legend]
-    wide = [max(text_width(line, size) for line in lines) + mark for lines in texts]
-    full = {ceil(len(wide) / rows) for rows in range(1, len(wide) + 1)}.intersection(range(1, MOST_COLUMNS + 1))
-    columns = max(k for k in full if k == 1 or sum(map(max, np.array_split(wide, k))) <= room)
-    labels = ["\n".join(lines) for lines in texts]
-    drawn.figure.legend(drawn.legend.values(), labels, loc="outside lower center", ncols=columns)
-    return 1.3 * max(sum(map(len, part)) for part in np.array_split(np.array([*texts], dtype=object), columns))
-
-
-def interval_handle(words: str, across: bool = False) -> ErrorbarContainer:
+def interval_handle(words: str, across: bool = False, **look: Any) -> Any:
     """Return the legend entry of error bars, which are vertical or go across."""
-    point = Line2D([], [], marker="o", linestyle="none", color="black", ms=2.2)
-    bar = LineCollection([], colors="black", linewidths=0.6)
-    return ErrorbarContainer((point, (), (bar,)), has_xerr=across, has_yerr=not across, label=words)
+    if across:
+        return Line2D([], [], **{"marker": "o", "color": "black", "lw": 1.0, "ms": 3.5, **look}, label=words)
+    point, bar = Line2D([], [], marker="o", linestyle="none", color="black", ms=2.2), LineCollection([], colors="black")
+    bar.set_linewidth(0.6)
+    return ErrorbarContainer((point, (), (bar,)), has_yerr=True, label=words)
+
+
+def draw_beyond(ax: Axes, at: Array, values: Array, across: bool, **style: Any) -> Array:
+    """Draw an arrow at the end of the axis for each value beyond it, at the positions `at` on the other axis.
+
+    across: the values are along x. Returns the values inside the axis, shape (k,).
+    """
+    inside: Array = np.clip(values, *(ax.get_xlim() if across else ax.get_ylim()))
+    for marker, beyond in zip(ARROWS[across], (values < inside, values > inside), strict=True):
+        points = (inside[beyond], at[beyond]) if across else (at[beyond], inside[beyond])
+        if beyond.any():  # an artist without points that is not clipped spoils the layout
+            ax.plot(*points, marker=marker, linestyle="none", scalex=False, scaley=False, **style)
+    return inside
 
 
 def write_note(ax: Axes, panel: Panel) -> None:

@@ -38,8 +38,6 @@ LABEL_GAP = 0.04
 """Inches between two neighbouring tick labels, at least: the width of a blank."""
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Width of a figure in inches: a journal column, a journal page, a 16:9 slide."""
-AROUND_PANELS = 1.1
-"""Inches of a figure's width that labels at the left and a colour bar at the right take from all panels together."""
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 """Length of a unit; a point is TeX's, in which LaTeX states the width of a column."""
 MAGNIFICATION = {"slide": 1.5}
@@ -140,9 +138,10 @@ def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
 
     Other values differ in colour and marker; from the seventh on the colours repeat, dashed.
     """
-    if bar := bar_of(values):
-        looks = [(matplotlib.colors.to_hex(colour), "-") for colour in bar.to_rgba(Axis(values).at)]
-    elif ordered(values):
+    if bar := bar_of(values):  # which says which line is which, and marks do not
+        colours = [matplotlib.colors.to_hex(colour) for colour in bar.to_rgba(Axis(values).at)]
+        return [{"color": colour, "linestyle": "-", "marker": MARKERS[0]} for colour in colours]
+    if ordered(values):
         looks = [(shade, "-") for shade in shades(len(values), *ORDERED)]
     else:
         looks = [(LINES[i % len(LINES)], DASHES[i // len(LINES) % len(DASHES)]) for i in range(len(values))]
@@ -192,17 +191,17 @@ def _glyphs(family: str) -> frozenset[int]:
     return frozenset(get_font(findfont(FontProperties(family=[family]))).get_charmap())
 
 
-def wrapped(text: str, size: float, room: float) -> list[str]:
+def wrapped(text: str, size: float, room: float) -> str:
     """Break text of a font size between words into lines of at most `room` inches, but not `a = b` or `a ≤ b`."""
     lines: list[str] = []
-    whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", NO_BREAK_SPACE), text)
+    whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", NO_BREAK_SPACE), text.replace("\n", " "))
     for word in re.sub(" ([=≤]) ", rf"{NO_BREAK_SPACE}\1{NO_BREAK_SPACE}", whole).split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and text_width(longer, size) <= room:
             lines[-1] = longer
         else:
             lines.append(word)
-    return [line.replace(NO_BREAK_SPACE, " ") for line in lines]
+    return "\n".join(lines).replace(NO_BREAK_SPACE, " ")
 
 
 def text_width(text: str, size: float) -> float:
@@ -254,12 +253,11 @@ def _without_overlap(ticks: list[tuple[float, str]], axis: Axis, room: float, si
     """Empty each label that would touch another on an axis `room` inches long: powers of ten of a log axis come first,
     then both ends, then the others from left to right."""
     log, kept = axis.kind == "log", dict[float, tuple[float, float]]()
-    scale = np.log if log else np.asarray
-    (low, high), ends = scale(axis.reach), (ticks[0][0], ticks[-1][0]) if ticks else ()
+    (low, high), ends = axis.scaled(axis.reach), (ticks[0][0], ticks[-1][0]) if ticks else ()
     for at, label in sorted(
         ticks, key=lambda one: (log and f"{one[0]:e}"[:8] != "1.000000", one[0] not in ends, one[0])
     ):
-        middle, half = room * (float(scale(at)) - low) / (high - low), (text_width(label, size) + LABEL_GAP) / 2
+        middle, half = room * (float(axis.scaled(at)) - low) / (high - low), (text_width(label, size) + LABEL_GAP) / 2
         if all(middle + half <= left or middle - half >= right for left, right in kept.values()):
             kept[at] = middle - half, middle + half
     return [(at, label if at in kept else "") for at, label in ticks]

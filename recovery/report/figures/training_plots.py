@@ -184,7 +184,7 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) 
                 page.name(2 * k + side, words, f"largest pair error {MATH.number(float(f'{error:.2g}'))}")
                 ax.set_aspect("equal", adjustable="datalim")
                 ax.locator_params(nbins=5)
-        page.label("coordinate 1", "coordinate 2")
+        page.label(["coordinate 1"] * len(page.axes), ["coordinate 2"] * len(page.axes))
         page.add([_entry("path of a neuron and its end point", linestyle="-", lw=0.7, marker="*", ms=5)])
         page.add([_entry("line between the two of a pair", lw=0.7, linestyle=DASHES[1])])
         page.add(_left_out(runs, chosen, cells))
@@ -271,13 +271,11 @@ def _panels(
 ) -> Figure:
     """Draw one panel for the first run of each grid cell."""
     chosen = firsts(runs)
-    with sheet(len(chosen), title, style, aspect=0.9 if bar is None else 0.8) as page:
-        if bar is not None:  # whose panels are squares
-            page.figure.set_layout_engine("compressed")
+    with sheet(len(chosen), title, style, aspect=0.9 if bar is None else 1.0) as page:
         for i, run in enumerate(chosen):
             panel(page.axes[i], run)
             page.name(i, run.cell)
-        page.label(*names)
+        page.label(*([name] * len(chosen) for name in names))
         page.add([*key, *_left_out(runs, chosen, cells)])
         if bar is not None:
             page.bar(*bar)
@@ -287,6 +285,7 @@ def _panels(
 def _draw_surface(ax: Axes, axis: Array, values: Array, shades: ScalarMappable) -> None:
     """Draw values over a square grid in the colours of a bar, without steps."""
     look: dict[str, Any] = {"cmap": shades.cmap, "norm": shades.norm, "interpolation": "bilinear", "origin": "lower"}
+    look["aspect"] = "auto"  # the sheet makes the panels squares
     ax.imshow(values, extent=(axis[0], axis[-1], axis[0], axis[-1]), **look)
 
 
