@@ -96,9 +96,9 @@ def test_points_of_many_lines_stay_inside_and_values_above_the_limits_are_arrows
     assert ax.get_ylim() == (0.1, 10)
     arrows = [line for line in ax.lines if line.get_marker() == CARETUP and set(line.get_ydata()) == {10}]
     assert [len(line.get_xdata()) for line in arrows] == [3]
-    beyond = next(line for line in ax.lines if line.get_label() == "tensor, rank = 3")
+    beyond = next(line for line in ax.lines if line.get_label() == "rank = 3")
     assert np.isnan(np.asarray(beyond.get_ydata(), dtype=float)).all()  # no line leads to an arrow
-    numbers = {x for line in ax.lines if line.get_label() == "tensor, rank = 1" for x in line.get_xdata()}
+    numbers = {x for line in ax.lines if line.get_label() == "rank = 1" for x in line.get_xdata()}
     assert numbers == {100, 1000, 10_000}  # a mark stays at its number
 
 

@@ -205,10 +205,12 @@ def _named(diagram: Diagram, specs: Sequence[Line], rows: pd.DataFrame, along: A
 
 def ratios_of(diagram: Diagram, panel: Panel) -> list[Along]:
     """Return the curves about this panel that are a constant n/d, along an axis of n/d."""
+    ratios = [spec for spec in _specs(diagram) if isinstance(spec, RatioCurve)]
+    labels = list(dict.fromkeys(map(ratio_label, ratios)))
     return [
-        Along(ratio_label(spec), np.array([[spec.ratio, np.nan]]), "ratio", rank)
-        for rank, spec in enumerate(_specs(diagram))
-        if isinstance(spec, RatioCurve) and panel.agrees(spec.where)
+        Along(ratio_label(spec), np.array([[spec.ratio, np.nan]]), "ratio", labels.index(ratio_label(spec)))
+        for spec in ratios
+        if panel.agrees(spec.where)
     ]
 
 

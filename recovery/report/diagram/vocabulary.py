@@ -128,6 +128,8 @@ class Script:
         shared: parts that are left out; a value without other parts is `default`. name: the coordinate; the words of a
         user's axis stay as they are.
         """
+        if label := self.labels.get(f"{name}={value}"):
+            return self.marked(label)
         if value is None:
             return "none"
         if isinstance(value, bool | np.bool_):

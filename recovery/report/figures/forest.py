@@ -3,7 +3,7 @@
 It replaces many small panels that nobody can read. A value without a threshold has one row per grid cell.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import groupby
 from typing import Any
@@ -33,6 +33,8 @@ MOST_LINES = 12
 """Lines with a name that one panel shows."""
 LOG = 5.0
 """Ratio of the largest and the smallest number from which the axis is logarithmic."""
+NEAR = 1.5
+"""A stated number extends the axis by this factor at most."""
 ROW = 0.17
 """Height of a line of text in inches."""
 STATED: dict[str, Any] = {"color": LINES[1], "marker": "D", "ms": 3.5, "mfc": "none", "linestyle": "none", "zorder": 2}
@@ -88,10 +90,11 @@ def draw_forest(analysis: Analysis) -> Figure:
     panels = list(dict.fromkeys(panel for part in parts for panel in part))
     alike = len({some[0].what for part in parts for some in part.values()}) == 1
     if alike and len(shown) > 1 and len(panels) == sum(map(len, parts)):  # no row has two values: one column holds all
-        labels = [one.diagram.quantity.label for one in shown]
-        pairs = zip(labels, parts, strict=True)
-        parts = [{f"{label}: {panel}": some for label, part in pairs for panel, some in part.items()}]
-        panels, shown = list(parts[0]), shown[:1]
+        named = [(one.diagram.quantity.label, _differences(one), part) for one, part in zip(shown, parts, strict=True)]
+        rows = {
+            f"{label}: {name}{more.get(name, '')}": some for label, more, part in named for name, some in part.items()
+        }
+        parts, panels, shown = [rows], list(rows), shown[:1]
     with sheet(len(shown), diagram.heading, style, columns=len(shown), share=(alike, True)) as page:
         size, wide = font_size("ytick.labelsize"), style.width(2)
         page.figure.set_figwidth(wide)
@@ -101,8 +104,9 @@ def draw_forest(analysis: Analysis) -> Figure:
         heights = [1.5 * max(name.count("\n") + 1, len(some)) - 0.5 for name, some in zip(names, words, strict=True)]
         at = -(np.cumsum(heights) - np.array(heights) / 2)
         for ax, one, part in zip(page.axes, shown, parts, strict=True):
-            rows, theory = list(part.values()), _theory(one)
-            ends = _set_width(ax, [some for part in parts for some in part.values()] if alike else rows)
+            lines, theory = list(part.values()), _theory(one)
+            stated = [line.points[0, 0] for some in lines for line in theory.get(some[0].panel, ())]
+            ends = _set_width(ax, [some for part in parts for some in part.values()] if alike else lines, stated)
             ax.set_ylim(at[-1] - heights[-1] / 2, 0.0)
             for y, height, panel, texts in zip(at, heights, panels, words, strict=True):
                 for line in theory.get(part[panel][0].panel if panel in part else panel, ()):
@@ -115,9 +119,9 @@ def draw_forest(analysis: Analysis) -> Figure:
                 colour = VERDICTS.get(parts[0][panel][0].verdict, "black") if texts else "black"
                 ax.text(1.02, y, "\n".join(texts), color=colour, **beside)
             ax.tick_params(axis="y", length=0)
-            above = plain(one.diagram.quantity.label) if len(shown) > 1 and rows[0][0].value else ""
-            ax.set_xlabel(", ".join(filter(None, [above, rows[0][0].what])))
-            _add_key(page, analysis, rows)
+            above = plain(one.diagram.quantity.label) if len(shown) > 1 and lines[0][0].value else ""
+            ax.set_xlabel(", ".join(filter(None, [above, lines[0][0].what])))
+            _add_key(page, analysis, lines)
         page.axes[0].set_yticks(at, names)
         page.height = ROW * style.magnification * max(sum(heights), 2)
     return page.figure
@@ -148,10 +152,12 @@ def _theory(analysis: Analysis) -> dict[str, list[Along]]:
     return {panel.title: ratios_of(diagram, panel) for panel in diagram.panels} if along == ["n/d"] else {}
 
 
-def _set_width(ax: Axes, rows: list[list[Line]]) -> tuple[float, float]:
-    """Set the x axis to what the rows draw, and return its ends."""
+def _set_width(ax: Axes, rows: list[list[Line]], stated: Sequence[float]) -> tuple[float, float]:
+    """Set the x axis to what the rows draw, and to the stated numbers near them, and return its ends."""
     drawn = [one for some in rows for line in some for one in (*line.limits, *astuple(line.found)[:3])]
     numbers = np.array([number for number in drawn if np.isfinite(number)])
+    near = [one for one in stated if len(numbers) and numbers.min() / NEAR <= one <= numbers.max() * NEAR]
+    numbers = np.append(numbers, near)
     span = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 1.0)
     log = span[0] > 0 and span[1] / span[0] > LOG
     room = 0.06 * (np.log(span[1] / span[0]) if log else span[1] - span[0]) or 0.5
