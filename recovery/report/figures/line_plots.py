@@ -70,15 +70,16 @@ def _is_text(diagram: Diagram, name: str | None) -> bool:
 def _profile(analysis: Analysis) -> Draw:
     """Draw values with their intervals along x, one line per value of y, and the theory over them."""
     diagram = analysis.diagram
-    words = Bars.of(diagram, diagram.table).words
-    bars = [interval_handle(words)] if words else []
+    meaning = Bars.of(diagram, diagram.table).words
+    bars = [interval_handle(meaning)] if meaning else []
     printed_key = [Line2D([], [], **CROSS, color="black", label=PRINTED)]
     shades = bar_of(diagram.panels[0].y)
     bar = (shades, Scale((0.0, 1.0), False, script_of(diagram).axis(diagram.layout.y))) if shades else None
     axes = [_axis_across(diagram, panel) for panel in diagram.panels]
 
     def draw(ax: Axes, i: int) -> Drawn:
-        panel, axis, x_is_text = diagram.panels[i], axes[i], _is_text(diagram, diagram.layout.x)
+        panel, axis = diagram.panels[i], axes[i]
+        words = axis.kind == "even" and _is_text(diagram, diagram.layout.x)
         index = {value: k for k, value in enumerate(axis.values)}
         set_axis(ax, "x", axis, script_of(diagram))
         ax.set_xlim(axis.reach)
@@ -86,7 +87,7 @@ def _profile(analysis: Analysis) -> Draw:
         if panel.note:
             write_note(ax, panel)
             return Drawn()
-        joined = len(axis.values) > 2 and not x_is_text
+        joined = len(axis.values) > 2 and not words
         found, theory, lines = list[Any](), list[Any](), list[tuple[int, Any]]()
         here = sorted({*panel.cells["iy"]})
         for k, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
@@ -96,7 +97,7 @@ def _profile(analysis: Analysis) -> Draw:
             x = axis.at[[index[panel.x[ix]] for ix in cells["ix"]]]
             present = axis.kind != "even" and len(x) > 1
             curves = theory_along(diagram, panel, y, x, axis.kind == "log") if present else []
-            if x_is_text:  # error bars at one word are set side by side; a number keeps its place
+            if words:  # error bars at one word are set side by side; a number keeps its place
                 x = x + SPREAD * ((here.index(k) + 0.5) / len(here) - 0.5)
             label = None if len(panel.y) == 1 else script_of(diagram).pair(str(diagram.layout.y), y)
             own = any(line.source == "rows" for line in curves)
@@ -106,8 +107,8 @@ def _profile(analysis: Analysis) -> Draw:
             found += undecided
             theory += _draw_theory(ax, curves, len(panel.y) > 1, style["color"])
             if 0 < (blank := int(np.isnan(Bars.of(diagram, cells).value).sum())) < len(cells):
-                words = f"{label or diagram.quantity.label}: no value at {blank} of {len(cells)} points"
-                found.append(Line2D([], [], linestyle="none", label=words))
+                missing = f"{label or diagram.quantity.label}: no value at {blank} of {len(cells)} points"
+                found.append(Line2D([], [], linestyle="none", label=missing))
             for printed in printed_numbers(diagram, panel, y, cells):
                 ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
         return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines, bar)
