@@ -154,7 +154,8 @@ class ReportSpec:
     colours; the default scale depends on the kind of the value. figure: a map of the plane, fractions against the
     `ratios` n/d, their `collapse` on (x - limit) y^k, a profile (a line along x for each y), a forest plot (a row
     for each threshold, or for each grid cell without one), or in the gallery a `table`; `auto` chooses one. The name of
-    a figure of training records, such as `landscape`, puts that one first.
+    a figure of training records, such as `landscape`, puts that one first. records: the figures of training records to
+    draw, if the rows have the records.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None
@@ -169,6 +170,7 @@ class ReportSpec:
     scale: Literal["linear", "log"] | None = None
     limits: tuple[float, float] | None = None
     figure: FigureName = "auto"
+    records: tuple[Record, ...] = ("loss", "paths", "pairing", "landscape", "network")
     style: StyleSpec = StyleSpec()
 
     @property

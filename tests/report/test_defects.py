@@ -121,7 +121,7 @@ def test_long_keys_and_colour_bars_are_whole_in_a_short_figure() -> None:
 
 def test_the_landscape_is_labelled_as_in_the_paper() -> None:
     labels = [(ax.get_xlabel(), ax.get_ylabel()) for ax in draw_landscape([training_run()], "", STYLE).axes[:1]]
-    assert labels == [(r"$\alpha_1$", r"$\alpha_2$")]
+    assert labels == [(r"$\alpha_1$, of $w_1$ along $a$", r"$\alpha_2$, of $w_2$ along $a$")]
 
 
 def training_run(outputs: int = 1, neurons: int = 2) -> Run:

@@ -68,6 +68,7 @@ def test_two_fixed_signs_have_paths_and_a_landscape_and_several_outputs_have_pai
     other = tmp_path / "several"
     other.mkdir()
     assert set(figures_beside(Analysis(Diagram.of(stored(other, SEVERAL))))) == {"loss", "pairing"}
+    assert set(figures_beside(Analysis(Diagram.of(read(other / "out"), settings=["records=[loss]"])))) == {"loss"}
 
 
 def test_a_path_ends_where_the_neuron_does(tmp_path):

@@ -16,7 +16,7 @@ from recovery.report.figures.forest import draw_forest, is_forest
 from recovery.report.figures.line_plots import COLLAPSE, PROFILE, RATIOS, is_profile, is_ragged
 from recovery.report.figures.map import MAP
 from recovery.report.figures.panels import Panels, draw_panels
-from recovery.report.figures.style import style_of
+from recovery.report.figures.style import script_of, style_of
 from recovery.report.figures.training_plots import RECORD_KINDS, records_beside, runs_of
 
 
@@ -103,10 +103,11 @@ def joint_figure(analyses: Sequence[Analysis]) -> Figure:
 
 
 def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
-    """Return name -> figure of training records, for the kinds that the rows have."""
-    diagram, runs = analysis.diagram, runs_of(analysis.diagram.grid)
+    """Return name -> figure of training records, for the kinds that the config asks for and the rows have."""
+    diagram, runs = analysis.diagram, runs_of(analysis.diagram.grid, script_of(analysis.diagram))
     rest = (diagram.heading, style_of(diagram), len({run.cell for run in runs}))
-    found = {name: (*RECORD_KINDS[name], some) for name, some in records_beside(runs).items()}
+    wanted, shown = diagram.sweep.report.records, records_beside(runs)
+    found = {name: (*RECORD_KINDS[name], some) for name, some in shown.items() if name in wanted}
     return {name: Drawing(words, partial(draw, some, *rest)) for name, (words, _, draw, some) in found.items()}
 
 

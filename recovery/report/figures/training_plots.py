@@ -5,6 +5,7 @@ coordinates of the k neurons along p planted directions and one orthogonal direc
 of a fitted network has the arrays of `FITTED`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -18,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
 
-from recovery.report.diagram import coordinates
+from recovery.report.diagram import Script, coordinates
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_styles
 from recovery.store import Grid
@@ -45,16 +46,17 @@ DIVERGING = "PuOr"
 
 @dataclass(frozen=True)
 class Run:
-    """A recorded trial: the varying coordinates of its grid cell, its replicate, its record."""
+    """A recorded trial: the varying coordinates of its grid cell, its replicate, its record, and its script."""
 
     where: Mapping[str, Any]
     replicate: int
     record: Mapping[str, Array]
+    script: Script = MATH
 
     @property
     def cell(self) -> str:
         """The grid cell in words."""
-        return MATH.where(self.where)
+        return self.script.where(self.where)
 
     @property
     def signs(self) -> Array:
@@ -62,7 +64,7 @@ class Run:
         return np.sign(self.record["outer"][-1][:, 0])
 
 
-def runs_of(grid: Grid) -> list[Run]:
+def runs_of(grid: Grid, script: Script = MATH) -> list[Run]:
     """Return the recorded trials of a grid, ordered by grid cell; an empty list if nothing was recorded."""
     records = read_records(grid.path)
     if not records:
@@ -74,7 +76,7 @@ def runs_of(grid: Grid) -> list[Run]:
     frame = frame.sort_values([*varying, "replicate"])
     wheres = [dict(zip(shorter, row, strict=True)) for row in frame[shorter].itertuples(index=False, name=None)]
     rows = zip(frame["trial_id"], frame["replicate"], wheres, strict=True)
-    return [Run(where, int(replicate), records[name]) for name, replicate, where in rows if name in records]
+    return [Run(where, int(replicate), records[name], script) for name, replicate, where in rows if name in records]
 
 
 TRAINED = {"epoch", "loss", "inner", "outer", "sum_norm"}
@@ -102,6 +104,12 @@ def _left_out(runs: Sequence[Run], shown: Sequence[Run], cells: int = 0) -> list
     return [_entry(f"{count} of {every} grid cells")] if count < every else []
 
 
+def _first_of(runs: Sequence[Run], what: str = "") -> list[Line2D]:
+    """Return the legend entry that says of how many runs only the first one is drawn, if there are several."""
+    most = max(Counter(run.cell for run in runs).values())
+    return [_entry(f"{what}the first of {most} runs")] if most > 1 else []
+
+
 def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
     """Draw the loss and ||sum_i ||v_i|| w_i|| over the epochs on log axes, one colour per grid cell; of more cells than
     there are colours, one run each."""
@@ -111,8 +119,9 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> 
     alone = len(chosen) > len(LINES) and len(runs) > len(chosen)
     drawn = chosen if alone else [run for run in runs if run.cell in styles]
     ends = [float(run.record["epoch"][-1]) for run in drawn]
+    loss = runs[0].script.labels.get("training_loss", "loss")
     with sheet(2, title, style, aspect=0.74, share=(False, False)) as page:
-        for i, (name, words) in enumerate((("loss", "loss"), ("sum_norm", "norm of the neurons' sum"))):
+        for i, (name, words) in enumerate((("loss", loss), ("sum_norm", "norm of the neurons' sum"))):
             ax = page.axes[i]
             for run in drawn:
                 kept = np.where(run.record[name] >= FLOOR, run.record[name], np.nan)
@@ -129,7 +138,7 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> 
         page.add(_entry(cell, **look) for cell, look in styles.items() if cell)
         if any((run.record["loss"] < FLOOR).any() for run in drawn):
             page.add([_entry(f"below {MATH.number(FLOOR)}: rounding, not drawn")])
-        page.add([_entry("the first run of each")] if alone else [])
+        page.add(_first_of(runs) if alone else [])
         page.add(_left_out(runs, chosen, cells))
     return page.figure
 
@@ -137,28 +146,30 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> 
 def draw_paths(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
     """Draw neurons in the plane of the planted direction and an orthogonal one, coloured by sign of v (P2, Figure 2).
 
-    Dots are end points, diamonds the sums of |v_i| w_i over the neurons of one sign, crosses the planted +-a.
+    Dots are end points of one run, diamonds the sums of |v_i| w_i over the neurons of one sign of every run, crosses
+    the planted +-a.
     """
 
     def panel(ax: Axes, run: Run) -> None:
-        inner, outer = run.record["inner"], run.record["outer"]
+        inner = run.record["inner"]
         for sign, colour in ((1.0, CURVES[0]), (-1.0, LINES[0])):
             chosen = run.signs == sign
             for i in np.flatnonzero(chosen):
                 ax.plot(inner[:, i, 0], inner[:, i, -1], color=colour, linewidth=0.7)
                 ax.plot(*inner[-1, i, [0, -1]], "o", color=colour, markersize=3)
-            if chosen.any():
-                total = np.abs(outer[-1, chosen, 0]) @ inner[-1, chosen]
-                ax.plot(total[0], total[-1], "D", color="black", ms=4.5, mfc="none", zorder=3)
+            for other in (one for one in runs if one.cell == run.cell and (one.signs == sign).any()):
+                ends = {name: other.record[name][-1, other.signs == sign] for name in ("inner", "outer")}
+                total = np.abs(ends["outer"][:, 0]) @ ends["inner"]
+                ax.plot(total[0], total[-1], "D", color="black", ms=4.5, mew=0.7, mfc="none", zorder=3)
         ax.plot([1.0, -1.0], [0.0, 0.0], "x", color="black", markersize=5)
 
     key = [
         _entry("$v$ > 0", color=CURVES[0], linestyle="-", marker="o", ms=3),
         _entry("$v$ < 0", color=LINES[0], linestyle="-", marker="o", ms=3),
-        _entry("sum of $|v| w$", marker="D", mfc="none", ms=4),
+        _entry("sums of $|v| w$ of every run", marker="D", mfc="none", ms=4),
         _entry("planted", marker="x", ms=5),
     ]
-    return _panels(runs, title, style, panel, ("along $a$", "orthogonal to $a$"), key, cells)
+    return _panels(runs, title, style, panel, ("along $a$", "orthogonal to $a$"), key, cells, what="paths of ")
 
 
 def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
@@ -187,7 +198,7 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) 
         page.label(["coordinate 1"] * len(page.axes), ["coordinate 2"] * len(page.axes))
         page.add([_entry("path of a neuron and its end point", linestyle="-", lw=0.7, marker="*", ms=5)])
         page.add([_entry("line between the two of a pair", lw=0.7, linestyle=DASHES[1])])
-        page.add(_left_out(runs, chosen, cells))
+        page.add([*_left_out(runs, chosen, cells), *_first_of(runs)])
     return page.figure
 
 
@@ -202,19 +213,22 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style, cells: int = 0
 
     def panel(ax: Axes, run: Run) -> None:
         _draw_surface(ax, grid, loss.T, shades)
-        ax.plot(grid, grid - 1.0, color="black", linewidth=0.9, linestyle=DASHES[1], path_effects=HALO)
+        for valley in (grid[grid >= 1.0], grid[grid <= 0.0]):  # both coordinates have the same sign
+            ax.plot(valley, valley - 1.0, color="black", linewidth=0.9, linestyle=DASHES[1], path_effects=HALO)
         path = run.record["inner"][:, np.argsort(-run.signs), 0]
         ax.plot(*path.T, color=CURVES[0], linewidth=1.2, path_effects=HALO)
         ax.plot(1.0, -1.0, "x", color="black", markersize=5, path_effects=HALO)
-        ax.plot(*path[-1], "o", color=CURVES[0], markersize=4, path_effects=HALO)
+        for end, fill in ((path[0], "white"), (path[-1], CURVES[0])):
+            ax.plot(*end, "o", color=CURVES[0], markersize=4, mfc=fill, path_effects=HALO)
         ax.set(xlim=(low, high), ylim=(low, high))
 
     key = [
+        _entry("start of a run", color=CURVES[0], mfc="white", marker="o", ms=4),
         _entry("run and its end point", color=CURVES[0], linestyle="-", lw=1.2, marker="o", ms=4),
         _entry("optimum ($1, -1$)", marker="x", ms=5),
-        _entry(r"$\alpha_1 - \alpha_2$ = 1", linestyle=DASHES[1]),
+        _entry(r"saddles, $\alpha_1 - \alpha_2$ = 1", linestyle=DASHES[1]),
     ]
-    names = (r"$\alpha_1$", r"$\alpha_2$")
+    names = (r"$\alpha_1$, of $w_1$ along $a$", r"$\alpha_2$, of $w_2$ along $a$")
     return _panels(runs, title, style, panel, names, key, cells, (shades, "population loss, log scale", "min"))
 
 
@@ -268,15 +282,16 @@ def _panels(
     key: Sequence[Line2D],
     cells: int,
     bar: tuple[Any, str, str] | None = None,
+    what: str = "",
 ) -> Figure:
-    """Draw one panel for the first run of each grid cell."""
+    """Draw one panel for the first run of each grid cell; what: the parts that only this run has in its panel."""
     chosen = firsts(runs)
     with sheet(len(chosen), title, style, aspect=0.9 if bar is None else 1.0) as page:
         for i, run in enumerate(chosen):
             panel(page.axes[i], run)
             page.name(i, run.cell)
         page.label(*([name] * len(chosen) for name in names))
-        page.add([*key, *_left_out(runs, chosen, cells)])
+        page.add([*key, *_left_out(runs, chosen, cells), *_first_of(runs, what)])
         if bar is not None:
             page.bar(*bar)
     return page.figure

@@ -263,9 +263,9 @@ def slices_of(panel: Panel, along: ThresholdAxis) -> list[Panel]:
     groups = {None if y != y else y: cells for y, cells in panel.cells.groupby(along.by, dropna=False)}
     found = []
     for y in (y for y in (panel.x if along.transposed else panel.y) if y in groups):
-        where = {**panel.where, along.by: y}
+        where, title = {**panel.where, along.by: y}, ", ".join(filter(None, [panel.title, PLAIN.pair(along.by, y)]))
         unstarted = [at for at in panel.unstarted if at[along.transposed] == y]
-        found.append(replace(panel, title=PLAIN.where(where), where=where, cells=groups[y], unstarted=unstarted))
+        found.append(replace(panel, title=title, where=where, cells=groups[y], unstarted=unstarted))
     return found
 
 
