@@ -206,18 +206,16 @@ class Diagram:
         table = self.table.assign(ix=_position(self.table[layout.x], x), iy=0)
         if layout.y is not None:
             table["iy"] = _position(table[layout.y], y)
-        unstarted: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
-        for *values, at_y, at_x in self._unstarted():
-            unstarted.setdefault(tuple(values), []).append((at_y, at_x))
+        unstarted = self._unstarted()
         if not names:
-            return [Panel("", {}, table, x, y, unstarted.get((), ()))]
+            return [Panel("", {}, table, x, y, unstarted)]
         combined = joint_values(self.frame, self.sweep, names)
         keys = table[list(names)].astype(object)
         rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), combined)
         wheres = [dict(zip(names, values, strict=True)) for values in combined]
         titles = map(PLAIN.labelled(self.sweep.report.labels, {}).where, wheres)
         return [
-            Panel(title, where, table[rank == i], x, y, unstarted.get(values, ()))
+            Panel(title, where, table[rank == i], x, y, [at[-2:] for at in unstarted if at[:-2] == values])
             for i, (values, where, title) in enumerate(zip(combined, wheres, titles, strict=True))
         ]
 

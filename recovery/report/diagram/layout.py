@@ -137,10 +137,7 @@ def expressions(sweep: Sweep) -> list[str]:
 
 
 def with_expressions(frame: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
-    """Add a column for each of the report's expressions of the frame's columns, rounded to 12 digits.
-
-    Raises `ReportError`.
-    """
+    """Add a column for each of the report's expressions, rounded to 12 digits. Raises `ReportError`."""
     for text in expressions(sweep):
         try:
             names = list(parse(text, frame.columns).names)
@@ -200,14 +197,16 @@ def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """Return the combinations of values that the config plans for these names, which may be expressions such as
     n/d."""
     computed = {name: parse(name).names for name in names if name in expressions(sweep)}
+    if not computed:
+        return sweep.combinations(names)
     plain = list(dict.fromkeys(part for name in names for part in computed.get(name, (name,))))
     points = [dict(zip(plain, values, strict=True)) for values in sweep.combinations(plain)]
     return [
         tuple(
-            _value(name, {part: one[part] for part in computed[name]}) if name in computed else one[name]
+            _value(name, {part: point[part] for part in computed[name]}) if name in computed else point[name]
             for name in names
         )
-        for one in points
+        for point in points
     ]
 
 

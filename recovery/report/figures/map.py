@@ -13,12 +13,11 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
-from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, Scale, TheoryLine, lines, scale_of
+from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, TheoryLine, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import draw_beyond, interval_handle, write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
 from recovery.store.round_files import added
-from recovery.types import Array
 
 MOST_AREAS = 10_000
 """Panels with more grid cells than this are embedded in vector files as bitmaps."""
@@ -29,14 +28,25 @@ def _map(analysis: Analysis) -> Draw:
     """Draw cells, marks, theory and thresholds."""
     diagram = analysis.diagram
     scale, theory = scale_of(diagram), [lines(diagram, k) for k in range(len(diagram.panels))]
+    norm = (LogNorm if scale.logarithmic else Normalize)(*scale.limits)
 
     def draw(ax: Axes, i: int) -> Drawn:
         panel = diagram.panels[i]
+        x, y = Axis(panel.x, diagram.layout.x), Axis(panel.y, diagram.layout.y)
         values = panel.matrix("value")
         if added(diagram.grid.rounds):  # rounds added values to single slices: measured cells reach to the next ones
-            frame = pd.DataFrame(values, Axis(panel.y).at, Axis(panel.x).at)
+            frame = pd.DataFrame(values, y.at, x.at)
             values = frame.interpolate("nearest", axis=0 if diagram.along.transposed else 1).to_numpy()
-        mesh = draw_cells(ax, panel, scale.clipped(values), scale, diagram)
+        # values beyond the scale have the colour of its end; NaN is hatched
+        shown, large = np.ma.masked_invalid(scale.clipped(values)), values.size > MOST_AREAS
+        mesh = ax.pcolormesh(x.edges, y.edges, shown, cmap=scale.colours, norm=norm, rasterized=large)
+        if not large:
+            mesh.set(edgecolor="face", linewidth=0.4)
+        ax.patch.set(facecolor="white", edgecolor="0.8", hatch="////")
+        set_axis(ax, "x", x, script_of(diagram))
+        set_axis(ax, "y", y, script_of(diagram))
+        # fix the limits to the grid, because curves that leave the grid must not extend the axes
+        ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
         write_note(ax, panel)
         marks = _draw_marks(ax, diagram, panel)
         blank = [Patch(facecolor="white", edgecolor="0.8", hatch="////", label=NOT_MEASURED)]
@@ -48,25 +58,6 @@ def _map(analysis: Analysis) -> Draw:
 
 
 MAP = Panels(_map, lambda shown: (script_of(shown).axis(shown.layout.x), script_of(shown).axis(shown.layout.y)))
-
-
-def draw_cells(ax: Axes, panel: Panel, values: Array, scale: Scale, diagram: Diagram) -> Any:
-    """Draw values of shape (len(y), len(x)) as a mesh with the panel's axes; NaN is hatched."""
-    norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
-    x, y, script = Axis(panel.x, diagram.layout.x), Axis(panel.y, diagram.layout.y), script_of(diagram)
-    large = values.size > MOST_AREAS
-    mesh = ax.pcolormesh(
-        x.edges, y.edges, np.ma.masked_invalid(values), cmap=scale.colours, norm=norm, rasterized=large
-    )
-    if not large:
-        mesh.set_edgecolor("face")
-        mesh.set_linewidth(0.4)
-    ax.patch.set(facecolor="white", edgecolor="0.8", hatch="////")
-    set_axis(ax, "x", x, script)
-    set_axis(ax, "y", y, script)
-    # fix the limits to the grid, because curves that leave the grid must not extend the axes
-    ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
-    return mesh
 
 
 def _draw_marks(ax: Axes, diagram: Diagram, panel: Panel) -> list[Line2D]:

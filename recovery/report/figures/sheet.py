@@ -18,15 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 
 from recovery.report.diagram import Panel, lettered
-from recovery.report.figures.style import (
-    MOST_TICKS,
-    NO_BREAK_SPACE,
-    Style,
-    font_size,
-    number_ends,
-    plain,
-    wrapped,
-)
+from recovery.report.figures.style import MOST_TICKS, NO_BREAK_SPACE, Style, font_size, number_ends, plain, wrapped
 from recovery.types import Array
 
 LEGEND_MARK = 5.0
