@@ -48,7 +48,7 @@ FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 3.5, "mew": 0.9, "linestyle": "none"}
 NEAR = 0.1
-"""A stated ratio this part of the axis beyond its end extends the axis."""
+"""A stated ratio this part of a linear axis beyond its end extends the axis."""
 SPREAD = 0.6
 """Part of the step between two words that the marks of one word take at most."""
 
@@ -171,7 +171,7 @@ def _draw_theory(ax: Axes, curves: Sequence[Along], several: bool, colour: str) 
         style, (at, values) = theory_style(line, colour), line.points.T
         key = "black" if line.source in ("rows", "bound") and several else style["color"]
         if line.source == "ratio":
-            room = NEAR * np.ptp(ax.get_xlim())
+            room = NEAR * np.ptp(ax.get_xlim()) if ax.get_xscale() == "linear" else 0.0
             if not ax.get_xlim()[0] - room <= at[0] <= ax.get_xlim()[1] + room:
                 continue
             ax.set_xlim(min(ax.get_xlim()[0], at[0] - room / 5), max(ax.get_xlim()[1], at[0] + room / 5))
