@@ -177,7 +177,8 @@ class Train:
         start, k = parameters.copy(), len(parameters["W"])
         Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
         loss = self._empirical(X, Y, k, self._factor(len(X)))
-        budget = Budget(self.epochs, self.target_loss, self.tolerance)
+        never = -np.inf
+        budget = Budget(self.epochs, self.target_loss or never, self.tolerance or never)
         if self.optimizer == "lbfgs":
             descent = lbfgs(loss, parameters, budget)
         else:
@@ -236,7 +237,7 @@ class Train:
         if self.optimizer in ("adam", "adamw"):
             return (AdamW if self.optimizer == "adamw" else Adam)(self.weight_decay)
         if self.optimizer != "scaled_gd":
-            return GradientDescent(self.momentum, self.weight_decay)
+            return GradientDescent(self.weight_decay, self.momentum)
         scaling = parameters.like()
         scaling.flat[...] = 1.0
         scaling["W"][...] = 1.0 / np.sum(parameters["V"] ** 2, axis=1, keepdims=True)
