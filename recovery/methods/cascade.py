@@ -73,7 +73,8 @@ class State:
     """What the stages of a trial found so far, and the decision that it ends with.
 
     value: of the isometry condition, the largest dual norm off the planted groups. steps, solver: of the last search or
-    solve. found: the solution of a solve. bounds: on the dual norms over all patterns.
+    solve. found: the solution of a solve. bounds: on the dual norms over all patterns. brief: whether the row leaves
+    out all that depends on which patterns a search found, except the decision.
     """
 
     decision: Decision = field(default_factory=lambda: undecided(None))
@@ -84,28 +85,35 @@ class State:
     examined: Examined | None = None
     found: Certified | None = None
     bounds: Bounds | None = None
+    brief: bool = False
 
-    def take(self, found: Certified, bounds: Bounds | None = None) -> None:
+    @classmethod
+    def of(cls, found: Certified, bounds: Bounds | None = None) -> "State":
+        """Return the state with the solution of a solve."""
+        state = cls(bounds=bounds)
+        state.take(found)
+        return state
+
+    def take(self, found: Certified) -> None:
         """Keep the solution of a solve."""
-        self.found, self.bounds = found, bounds
-        self.steps, self.solver = found.solution.iterations, found.solution.solver
+        self.found, self.steps, self.solver = found, found.solution.iterations, found.solution.solver
 
-    def row(self, problem: PlantedProgram, *, brief: bool = False) -> Measurement:
+    def row(self, problem: PlantedProgram) -> Measurement:
         """Return the row of a trial, with its evidence, and the columns that it does not measure.
 
-        Over all patterns their number is left out, because it depends on the order in which a search finds them. brief:
-        leave out all that depends on which patterns a search found, except the decision.
+        Over all patterns their number is left out, because it depends on the order in which a search finds them.
         """
         decision, instance, program = self.decision, problem.instance, problem.program
         verdict, shown = decision.verdict, decision.proof or self.found
-        over_all = instance.setting.patterns.kind == "all"
+        kind = instance.setting.patterns.kind
         row = Measurement(
-            pattern_count=None if over_all else program.groups.count - int(program.groups.linear),
+            pattern_count=None if kind == "all" else program.groups.count - int(program.groups.linear),
             all_ones=None if instance.all_ones is None else instance.all_ones.exists,
             redraws=instance.planted.redraws,
             verdict=verdict,
             certificate=decision.certificate,
             reason=decision.reason,
+            patterns_proved=patterns_proved(verdict, decision.certificate, kind),
         )
         if verdict not in (None, "undecided"):
             row["recovered"] = verdict == "recovered"
@@ -114,7 +122,7 @@ class State:
         row.evidence = Evidence(program, shown, self.bounds)
         absent = {"test_distance": not instance.has_test, "cone_violation": not program.has_cones}
         names = [name for name in SOLUTION if not absent.get(name)]
-        if brief:
+        if self.brief:
             row.unmeasured |= dict.fromkeys([*names, "isometry_value", "iterations", "solver"], SEARCHED)
             return row
         row |= {"iterations": self.steps, "solver": self.solver}
@@ -137,6 +145,18 @@ class State:
         elif instance.has_test:
             row["test_distance"] = test_distance(instance, network_of(program, W, architecture).predict)
         return row
+
+
+def patterns_proved(verdict: Verdict | None, certificate: CertificateKind, kind: str) -> str | None:
+    """Return the pattern set that a verdict holds for: `all`, or `kind` for a recovery over fewer; None if undecided.
+
+    Planted weights that are not the unique optimum over some patterns are not the unique optimum over all patterns.
+    """
+    if verdict is None:  # an optimum with noise or a penalty
+        return "all" if kind == "all" and certificate == "gap" else None
+    if verdict == "undecided":
+        return None
+    return "all" if kind == "exhaustive" or verdict != "recovered" else kind
 
 
 Stage = Callable[[PlantedProgram, State], Decision | None]

@@ -240,7 +240,7 @@ def test_an_optimum_that_is_not_proved_leaves_the_verdict_open_with_its_reason(p
 
     monkeypatch.setitem(SOLVERS, "auto", Solver({"gated": give_up, "exact": give_up}))
     instance = draw(Setting(12, 3, planted=Linear(), noise=0.1), np.random.default_rng(0))
-    row = Regularized(1e-3, program=program)(instance, ARCHITECTURES["relu_skip"])
+    row = Regularized(beta=1e-3, program=program)(instance, ARCHITECTURES["relu_skip"])
     assert (row.verdict, row.certificate) == ("undecided", "none")
     assert set(row) <= set(Regularized.columns)
     assert "rounding errors" in row.reason
