@@ -18,7 +18,6 @@ import numpy as np
 from recovery.conditions.oracle import Bounds
 from recovery.methods.columns import SOLUTION
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.interpolant import descends
 from recovery.methods.method import UNDECIDED, CertificateKind, Evidence, Measurement, Verdict
 from recovery.methods.representation import test_distance
 from recovery.programs.certificate import Certified, certify
@@ -217,7 +216,7 @@ def search(problem: PlantedProgram, state: State) -> Decision:
         examined = examine_dual(program, problem.rows, candidate, found.lam, known)
         if examined.proved:
             return _recovered(problem, program, found.lam, examined)
-        if not program.has_cones and descends(program.groups, problem.features, candidate, found.excess):
+        if not program.has_cones and problem.is_cheaper(descended(program, candidate, found.excess)):
             return Decision("not_optimal", "dual")
         best = examined.value
     return undecided(f"the best dual norm found is {best:.9g}")
@@ -255,15 +254,20 @@ def descents(problem: PlantedProgram) -> Iterator[Array]:
     """Yield weights of a gated program, one per direction of descent in `search`, where the objective is least."""
     program = problem.program.balanced()
     planted = None if program.has_cones else problem.candidate(program)
-    if planted is None or planted.lam is None:
-        return
-    for found in _searches(problem, program, planted):
-        direction = found.excess.copy()
-        direction[planted.support] = -planted.solve(program.groups.forward(found.excess))
-        size = float(np.linalg.norm(direction))
-        if size > 0:
-            steps = np.exp2(np.arange(-30.0, 2.0)) * float(np.linalg.norm(planted.weights)) / size
-            yield min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
+    if planted is not None and planted.lam is not None:
+        yield from (descended(program, planted, found.excess) for found in _searches(problem, program, planted))
+
+
+def descended(program: Program, planted: Candidate, excess: Array) -> Array:
+    """Return the weights of least norm among steps from the planted ones along a direction that keeps the labels.
+
+    excess (p, r): the part of the direction off the planted groups S; these move by -v with A_S v = sum_g A_g excess_g.
+    """
+    direction = excess.copy()
+    direction[planted.support] = -planted.solve(program.groups.forward(excess))
+    size = float(np.linalg.norm(direction)) or 1.0
+    steps = np.exp2(np.arange(-30.0, 2.0)) * float(np.linalg.norm(planted.weights)) / size
+    return min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
 
 
 def _searches(problem: PlantedProgram, program: Program, planted: Candidate) -> Iterator[DualSearch]:

@@ -246,17 +246,17 @@ def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
     unknown = [name for name in measured if name not in columns]
     if unknown:
         raise ColumnError(f"column {unknown[0]!r} is not declared; declared are: {', '.join(columns)}")
-    finite = {name: value for name, value in measured.items() if not _is_infinite(value)}
-    return {name: column._plain(name, finite.get(name)) for name, column in columns.items()}
-
-
-def _is_infinite(value: object) -> bool:
-    return isinstance(value, (float, np.floating)) and not math.isfinite(value)
+    lost = not_finite(measured)
+    return {name: column._plain(name, None if name in lost else measured.get(name)) for name, column in columns.items()}
 
 
 def not_finite(measured: Mapping[str, object]) -> dict[str, str]:
     """Return column -> reason for the measured values that are NaN or infinite. A trial with one is `diverged`."""
-    return {name: f"{value} is not finite" for name, value in measured.items() if _is_infinite(value)}
+    return {
+        name: f"{value} is not finite"
+        for name, value in measured.items()
+        if isinstance(value, (float, np.floating)) and not math.isfinite(value)
+    }
 
 
 LEFT_OUT = "the method returned no value"

@@ -5,6 +5,7 @@ and all widths, is the optimum of the exact program over all patterns (P1, (9) a
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -158,9 +159,6 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
     return float(np.sqrt(total))
 
 
-KEPT = 1000
-"""Optima of draws that a process keeps: one for all widths, starts and optimisers that are tried on a draw."""
-
 EXCESS = select(
     *("excess", "excess_low", "excess_high", "optimum", "optimum_gap", "optimum_neurons", "optimum_test_distance"),
     *("function_distance", "stationarity"),
@@ -168,18 +166,15 @@ EXCESS = select(
 """Columns of a training run that is compared with the global optimum."""
 
 
-_optima: dict[tuple[bytes, bytes, Architecture, float], OptimalNetwork] = {}
-
-
 def best_network(instance: Instance, architecture: Architecture, beta: float) -> OptimalNetwork:
     """Return the optimum of the training problem of an instance; each draw is solved once per process."""
-    draw = instance.X.tobytes(), instance.y.tobytes(), architecture, beta
-    if draw not in _optima:
-        if len(_optima) == KEPT:
-            _optima.clear()
-        nodes = instance.setting.patterns.nodes
-        _optima[draw] = optimum(instance.X, instance.y, architecture, beta, "all", nodes=nodes)
-    return _optima[draw]
+    X, y = instance.X, instance.y
+    return _optimum(X.tobytes(), y.tobytes(), X.shape[1], architecture, beta, instance.setting.patterns.nodes)
+
+
+@lru_cache(maxsize=1000)  # one for all widths, starts and optimisers that are tried on a draw
+def _optimum(X: bytes, y: bytes, d: int, architecture: Architecture, beta: float, nodes: int) -> OptimalNetwork:
+    return optimum(np.frombuffer(X).reshape(-1, d), np.frombuffer(y), architecture, beta, "all", nodes=nodes)
 
 
 def with_excess(

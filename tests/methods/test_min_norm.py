@@ -10,8 +10,8 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar, UserEnsemble
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
+from recovery.methods.cascade import descended
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.interpolant import descends
 from recovery.methods.min_norm import LeastSquares, MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.solution import Outcome, Solution
@@ -87,7 +87,7 @@ def test_proofs_do_not_hold_for_other_duals_or_directions():
     assert not examine_dual(program, rows, planted, np.zeros(60)).proved
     excess = np.random.default_rng(5).standard_normal((groups.count, 4))
     excess[0] = 0
-    assert not descends(groups, instance.X, planted, excess)
+    assert not problem.is_cheaper(descended(program, planted, excess))
 
 
 def test_every_rung_of_the_ladder_decides_some_trial():
