@@ -117,14 +117,6 @@ def operator_rank(groups: Groups, features: Array, chosen: Index) -> int | None:
     return exact_rank(gated_integers(features[rows], groups.patterns[np.ix_(rows, chosen)], groups.slope))
 
 
-def _range(groups: Groups, features: Array, own: Index, active: Index) -> Reach:
-    """Return the operator of the planted and active groups and of some others, enough to reach every row (`SPARE`)."""
-    needed = np.union1d(own, active)
-    others = np.setdiff1d(np.arange(groups.count), needed)
-    chosen = np.append(needed, others[: SPARE + 2 * -(-groups.n // max(1, groups.rank))])
-    return Reach(groups, features, chosen, own)
-
-
 def _rounding(groups: Groups, V: Array) -> Array:
     """Bound the rounding error (n,) of each label that is computed from base weights V (k, r)."""
     sizes = np.linalg.norm(groups.base, axis=1)
@@ -144,7 +136,10 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
     groups, p = balanced.groups, balanced.groups.count
     own = np.unique(np.flatnonzero(planted.any(axis=1)) % p)
     active = np.unique(np.flatnonzero(W.any(axis=1)) % p)
-    reach = _range(groups, features, own, active)
+    # the planted and active groups, and some others, enough to reach every row
+    needed = np.union1d(own, active)
+    others = np.setdiff1d(np.arange(p), needed)[: SPARE + 2 * -(-groups.n // max(1, groups.rank))]
+    reach = Reach(groups, features, np.append(needed, others), own)
     inside = None
     if isinstance(balanced, ExactProgram):
         inside = interior_weights(balanced, reach.chosen)

@@ -161,7 +161,9 @@ class Train:
             raise DataError("X or y contains NaN or infinity; training needs finite numbers")
         A, X = targets(instance, self.outputs), architecture.features(instance.X)
         directions = architecture.lift(instance.planted.hyperplanes if A is None else A.T, instance.X).T
-        rng = started(instance.streams.training, self.start)
+        rng = instance.streams.training
+        if self.start:  # each random start has a stream of its own, ahead of that of start 0
+            rng = np.random.Generator(rng.bit_generator.jumped(self.start))  # type: ignore[attr-defined]
         parameters = self.initial(rng, architecture, *X.shape)
         parameters["W"][...] += self.center * directions.sum(axis=0)
         start, k = parameters.copy(), len(parameters["W"])
@@ -245,11 +247,6 @@ class Train:
         epochs = self.epochs / log(self.epochs + e) if early else self.epochs
         floor = 1e-4 if self.loss == "population" else 2.5e-5
         return 1e-3 + epochs * (floor + 4.0 * rows * k * (d + 30) / speed)
-
-
-def started(rng: Rng, number: int) -> Rng:
-    """Return the generator of random start `number`: `rng` itself for 0, otherwise one jumped ahead of it."""
-    return np.random.Generator(rng.bit_generator.jumped(number)) if number else rng  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,13 @@ class Standardization:
     size: Array
 
     @classmethod
-    def of(cls, values: Array) -> "Standardization":
-        """Return the map by mean and standard deviation over the rows; a deviation at rounding level becomes 1."""
+    def of(cls, values: Array, wanted: bool) -> "Standardization":
+        """Return the map by mean and standard deviation over the rows; a deviation at rounding level becomes 1.
+
+        The identity if it is not wanted.
+        """
+        if not wanted:
+            return cls(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))
         size = values.std(axis=0)
         rounding = 1e-14 * np.abs(values).max(axis=0)
         return cls(values.mean(axis=0), np.where(size > rounding, size, 1.0))
@@ -187,8 +192,7 @@ class Selector(Training):
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
         if np.ptp(y) == 0:
             raise DataError(f"every label is {y[0]:g}: no variable can explain labels that do not vary")
-        inputs = Standardization.of(X) if self.standardize else _unscaled(X)
-        labels = Standardization.of(y) if self.standardize is True else _unscaled(y)
+        inputs, labels = Standardization.of(X, bool(self.standardize)), Standardization.of(y, self.standardize is True)
         fitting, cutting = rng.spawn(2)
         if self.selector == "network":
             fitted = self._network(fitting, inputs, labels, X, y)
@@ -223,7 +227,3 @@ class Selector(Training):
         chosen = {**fit.point._asdict(), "validation_mse": fit.error * float(labels.size) ** 2}
         importances = np.linalg.norm(scaled.W, axis=0)
         return Fitted(importances, lambda rows: np.asarray(labels.mean + network(rows)), chosen, network)
-
-
-def _unscaled(values: Array) -> Standardization:
-    return Standardization(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))
