@@ -6,7 +6,6 @@ and all widths, is the optimum of the exact program over all patterns (P1, (9) a
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -82,17 +81,16 @@ def measure(
     largest relative error at which the planted function counts as recovered.
     """
     first = start["V"]
-    known: dict[str, Any] = {
-        "iterations": descent.epochs,
-        "stopped": descent.stop,
-        "training_loss": _finite(descent.loss),
-        "gradient_norm": _finite(descent.gradient_norm),
-        "redraws": instance.planted.redraws,
-        "equal_signs": bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
-    }
+    row = Measurement(
+        iterations=descent.epochs,
+        stopped=descent.stop,
+        training_loss=_finite(descent.loss),
+        gradient_norm=_finite(descent.gradient_norm),
+        redraws=instance.planted.redraws,
+        equal_signs=bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
+    ).recording(descent.record or None)
     if descent.stop == "diverged":
-        row = Measurement(known).recording(descent.record or None)
-        row.unmeasured = dict.fromkeys(MEASURED.keys() - known.keys(), DIVERGED)
+        row.unmeasured = dict.fromkeys(MEASURED.keys() - row.keys(), DIVERGED)
         return row
     parameters = Parameters(start.architecture, descent.parameters.flat.astype(np.float64), start.shapes)
     W, V = parameters["W"], parameters["V"]
@@ -100,34 +98,31 @@ def measure(
     test = instance.test
     if test is not None:
         planted = instance.planted.labels(test)[:, None] if V.shape[1] == 1 or A is None else test @ A.T
-        known["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
+        row["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
         size = float(np.linalg.norm(planted))
         # `size` is 0 if no planted neuron is active on a test row: no relative error then
-        relative = known["test_distance"] / size if size else None
+        relative = row.test_distance / size if size else None
     inputs = start.architecture.features(instance.X)
-    unmeasured = dict[str, str]()
-    known["merged_neurons"] = count_merged(parameters, inputs)
-    known["absolute_distance"] = _absolute_distance(instance, parameters, A)
+    row["merged_neurons"] = count_merged(parameters, inputs)
+    row["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
-        known["pairing_error"] = pairing(W, V)[1]
+        row["pairing_error"] = pairing(W, V)[1]
     else:
-        unmeasured["pairing_error"] = f"it is measured for at most {MOST_PAIRED} neurons"
+        row.unmeasured["pairing_error"] = f"it is measured for at most {MOST_PAIRED} neurons"
     if A is not None and start.architecture.plain and not start.architecture.own_features:
         size = float(np.linalg.norm(A))
         if isinstance(instance.setting.ensemble, Standard) and len(W) > MOST_IN_CLOSED_FORM:
-            unmeasured["population_loss"] = f"it is measured for at most {MOST_IN_CLOSED_FORM} neurons"
+            row.unmeasured["population_loss"] = f"it is measured for at most {MOST_IN_CLOSED_FORM} neurons"
         elif isinstance(instance.setting.ensemble, Standard):
-            known["population_loss"] = Population(A)(parameters, parameters.like())
-            relative = float(np.sqrt(2.0 * max(known["population_loss"], 0.0))) / size
-        known["group_error"] = group_error(W, V, A) if len(A) == 1 else None
-        known["weight_error"] = weight_error(W, V, A, outer)
-        if known["weight_error"] is not None:
-            relative = known["weight_error"] / size
+            row["population_loss"] = Population(A)(parameters, parameters.like())
+            relative = float(np.sqrt(2.0 * max(row.population_loss, 0.0))) / size
+        row["group_error"] = group_error(W, V, A) if len(A) == 1 else None
+        row["weight_error"] = weight_error(W, V, A, outer)
+        if row.weight_error is not None:
+            relative = row.weight_error / size
     if instance.setting.noise == 0:
-        known["recovered"] = None if relative is None else relative <= success
-        unmeasured["recovered"] = "no planted neuron is active on a row of the test draw"
-    row = Measurement(known).recording(descent.record or None)
-    row.unmeasured = unmeasured
+        row["recovered"] = None if relative is None else relative <= success
+        row.unmeasured["recovered"] = "no planted neuron is active on a row of the test draw"
     return row
 
 
