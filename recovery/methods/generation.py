@@ -252,12 +252,8 @@ def optimum_over_all(problem: PlantedProgram) -> Judged:
 
 
 def _grown(problem: PlantedProgram, solver: str, *, nodes: int | None = None, beam: int | None = None) -> Grown:
-    rng, patterns = problem.instance.streams.training, problem.instance.patterns
-
-    def form(chosen: Mask) -> Program:
-        return problem.over(chosen).program
-
-    return grow(form, problem.features, patterns, rng, solver, nodes=nodes, beam=beam)
+    drawn, rng = problem.instance.patterns, problem.instance.streams.training
+    return grow(lambda p: problem.over(p).program, problem.features, drawn, rng, solver, nodes=nodes, beam=beam)
 
 
 def violating_patterns(

@@ -89,12 +89,7 @@ class PenalizedDescent:
     """
 
     def __init__(
-        self,
-        theta: Array,
-        networks: Networks | Minibatches,
-        penalties: Array,
-        rates: Array,
-        training: Training,
+        self, theta: Array, networks: Networks | Minibatches, penalties: Array, rates: Array, training: Training
     ) -> None:
         self.theta, self.proximal = theta, training.shrinkage == "proximal"
         self.batches: Callable[[], Iterable[Networks]] = (
