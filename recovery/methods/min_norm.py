@@ -72,8 +72,6 @@ class ConvexMethod(ABC):
     interpolation, which is a linear program, and Clarabel the penalised program.
     """
 
-    beam: ClassVar[int | None] = None
-
     program: ProgramKind = "gated"
     solver: str = "auto"
     confinement: Confinement = field(default="row_space", metadata={"later": True})
@@ -106,7 +104,7 @@ class ConvexMethod(ABC):
         Searched patterns include the patterns that the search adds; over all patterns a trial adds further ones. Raises
         `ParameterError` for settings that the program cannot represent.
         """
-        return searched_program(self.drawn_problem(instance, architecture), self.beam)
+        return searched_program(self.drawn_problem(instance, architecture), getattr(self, "beam", None))
 
     def drawn_problem(self, instance: Instance, architecture: Architecture) -> PlantedProgram:
         """Form the program over the patterns that are drawn, before any search; raises as `problem` does."""
@@ -150,7 +148,7 @@ class MinNorm(ConvexMethod):
     on_demand: ClassVar[tuple[str, ...]] = SOLUTION
 
     distances: bool = False
-    beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})  # type: ignore[misc]
+    beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
     failure_bound: bool = field(default=False, metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
