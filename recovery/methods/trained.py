@@ -5,7 +5,7 @@ and all widths, is the optimum of the exact program over all patterns (P1, (9) a
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -81,16 +81,17 @@ def measure(
     largest relative error at which the planted function counts as recovered.
     """
     first = start["V"]
-    row = Measurement(
-        iterations=descent.epochs,
-        stopped=descent.stop,
-        training_loss=_finite(descent.loss),
-        gradient_norm=_finite(descent.gradient_norm),
-        redraws=instance.planted.redraws,
-        equal_signs=bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
-    ).recording(descent.record or None)
+    known: dict[str, Any] = {
+        "iterations": descent.epochs,
+        "stopped": descent.stop,
+        "training_loss": _finite(descent.loss),
+        "gradient_norm": _finite(descent.gradient_norm),
+        "redraws": instance.planted.redraws,
+        "equal_signs": bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
+    }
     if descent.stop == "diverged":
-        row.unmeasured = dict.fromkeys(MEASURED.keys() - row.keys(), DIVERGED)
+        row = Measurement(known).recording(descent.record or None)
+        row.unmeasured = dict.fromkeys(MEASURED.keys() - known.keys(), DIVERGED)
         return row
     parameters = Parameters(start.architecture, descent.parameters.flat.astype(np.float64), start.shapes)
     W, V = parameters["W"], parameters["V"]
@@ -98,31 +99,34 @@ def measure(
     test = instance.test
     if test is not None:
         planted = instance.planted.labels(test)[:, None] if V.shape[1] == 1 or A is None else test @ A.T
-        row["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
+        known["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
         size = float(np.linalg.norm(planted))
         # `size` is 0 if no planted neuron is active on a test row: no relative error then
-        relative = row.test_distance / size if size else None
+        relative = known["test_distance"] / size if size else None
     inputs = start.architecture.features(instance.X)
-    row["merged_neurons"] = count_merged(parameters, inputs)
-    row["absolute_distance"] = _absolute_distance(instance, parameters, A)
+    unmeasured = dict[str, str]()
+    known["merged_neurons"] = count_merged(parameters, inputs)
+    known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
-        row["pairing_error"] = pairing(W, V)[1]
+        known["pairing_error"] = pairing(W, V)[1]
     else:
-        row.unmeasured["pairing_error"] = f"it is measured for at most {MOST_PAIRED} neurons"
+        unmeasured["pairing_error"] = f"it is measured for at most {MOST_PAIRED} neurons"
     if A is not None and start.architecture.plain and not start.architecture.own_features:
         size = float(np.linalg.norm(A))
         if isinstance(instance.setting.ensemble, Standard) and len(W) > MOST_IN_CLOSED_FORM:
-            row.unmeasured["population_loss"] = f"it is measured for at most {MOST_IN_CLOSED_FORM} neurons"
+            unmeasured["population_loss"] = f"it is measured for at most {MOST_IN_CLOSED_FORM} neurons"
         elif isinstance(instance.setting.ensemble, Standard):
-            row["population_loss"] = Population(A)(parameters, parameters.like())
-            relative = float(np.sqrt(2.0 * max(row.population_loss, 0.0))) / size
-        row["group_error"] = group_error(W, V, A) if len(A) == 1 else None
-        row["weight_error"] = weight_error(W, V, A, outer)
-        if row.weight_error is not None:
-            relative = row.weight_error / size
+            known["population_loss"] = Population(A)(parameters, parameters.like())
+            relative = float(np.sqrt(2.0 * max(known["population_loss"], 0.0))) / size
+        known["group_error"] = group_error(W, V, A) if len(A) == 1 else None
+        known["weight_error"] = weight_error(W, V, A, outer)
+        if known["weight_error"] is not None:
+            relative = known["weight_error"] / size
     if instance.setting.noise == 0:
-        row["recovered"] = None if relative is None else relative <= success
-        row.unmeasured["recovered"] = "no planted neuron is active on a row of the test draw"
+        known["recovered"] = None if relative is None else relative <= success
+        unmeasured["recovered"] = "no planted neuron is active on a row of the test draw"
+    row = Measurement(known).recording(descent.record or None)
+    row.unmeasured = unmeasured
     return row
 
 
@@ -154,6 +158,9 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
     return float(np.sqrt(total))
 
 
+KEPT = 1000
+"""Optima of draws that a process keeps: one for all widths, starts and optimisers that are tried on a draw."""
+
 EXCESS = select(
     *("excess", "excess_low", "excess_high", "optimum", "optimum_gap", "optimum_neurons", "optimum_test_distance"),
     *("function_distance", "stationarity"),
@@ -161,15 +168,18 @@ EXCESS = select(
 """Columns of a training run that is compared with the global optimum."""
 
 
+_optima: dict[tuple[bytes, bytes, Architecture, float], OptimalNetwork] = {}
+
+
 def best_network(instance: Instance, architecture: Architecture, beta: float) -> OptimalNetwork:
     """Return the optimum of the training problem of an instance; each draw is solved once per process."""
-    X, y = instance.X, instance.y
-    return _optimum(X.tobytes(), y.tobytes(), X.shape[1], architecture, beta, instance.setting.patterns.nodes)
-
-
-@lru_cache(maxsize=1000)  # one for all widths, starts and optimisers that are tried on a draw
-def _optimum(X: bytes, y: bytes, d: int, architecture: Architecture, beta: float, nodes: int) -> OptimalNetwork:
-    return optimum(np.frombuffer(X).reshape(-1, d), np.frombuffer(y), architecture, beta, "all", nodes=nodes)
+    draw = instance.X.tobytes(), instance.y.tobytes(), architecture, beta
+    if draw not in _optima:
+        if len(_optima) == KEPT:
+            _optima.clear()
+        nodes = instance.setting.patterns.nodes
+        _optima[draw] = optimum(instance.X, instance.y, architecture, beta, "all", nodes=nodes)
+    return _optima[draw]
 
 
 def with_excess(
