@@ -2,6 +2,8 @@
 
 In each slice, an isotonic regression of the success fraction is fitted, freely and with a crossing of the probability
 between two neighbouring cells. The bracket holds every gap between cells that the likelihood ratio does not reject.
+Where cells share draws, only the trials of one cell are independent. If the dispersion is not known then, the mean of
+the likelihood ratios of the cells of a slice takes the place of their product (Vovk and Wang 2021).
 """
 
 from dataclasses import dataclass
@@ -17,33 +19,43 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class Bracket:
-    """The ends of all gaps between cells, and in each gap twice the log likelihood lost against the best gap."""
+    """The ends of all gaps between cells, and in each gap twice the log likelihood lost against the best gap.
+
+    lost: divided by the dispersion of the trials.
+    """
 
     ends: Array
     lost: Array
     best: float
 
     @classmethod
-    def of(cls, counts: Counts, probability: float) -> "Bracket":
-        """Compare the monotone fits of all slices that cross the probability in the same gap."""
+    def of(cls, counts: Counts, probability: float, dispersion: float = 1.0) -> "Bracket":
+        """Compare the monotone fits of all slices that cross the probability in the same gap.
+
+        dispersion: infinite if it is not known.
+        """
         ends = np.concatenate([[-np.inf], np.unique(counts.v), [np.inf]])
         value = np.zeros(len(ends) - 1)
         for i in range(counts.slices):
             one = counts.slice(i)
-            # the isotonic fit below a cap is the capped isotonic fit, so two passes give the fits of all crossings
-            left = isotonic(one.k, one.n, probability)[1]
-            right = isotonic((one.n - one.k)[::-1], one.n[::-1], 1 - probability)[1][::-1]
-            value += 2 * (left + right)[np.searchsorted(one.v, ends[:-1], side="right")]
-        return cls(ends, value.max() - value, float(value.max()))
+            if np.isinf(dispersion):
+                each = -_evidence(one, probability)
+            else:
+                # the isotonic fit below a cap is the capped isotonic fit, so two passes give the fits of all crossings
+                left = isotonic(one.k, one.n, probability)[1]
+                each = left + isotonic((one.n - one.k)[::-1], one.n[::-1], 1 - probability)[1][::-1]
+            value += 2 * each[np.searchsorted(one.v, ends[:-1], side="right")]
+        lost = (value.max() - value) / (dispersion if np.isfinite(dispersion) else 1.0)
+        return cls(ends, lost, float(value.max()))
 
-    def reach(self, level: float, dispersion: float = 1.0) -> tuple[float, float]:
+    def reach(self, level: float) -> tuple[float, float]:
         """Return the ends of the interval; they are cells, or infinite.
 
         The log likelihood ratio may be up to log(1 / (1 - level)). For one cell this errs on each side with at most the
         probability 1 - level, for any number of trials (Chernoff); for many trials it errs by 1.5 % in all at 95 %. The
         limit for many trials would reject 1/2 from three equal outcomes, which have 1/8.
         """
-        kept = np.flatnonzero(self.lost <= -2 * log(1 - level) * dispersion)
+        kept = np.flatnonzero(self.lost <= -2 * log(1 - level))
         return float(self.ends[kept[0]]), float(self.ends[kept[-1] + 1])
 
     @property
@@ -61,11 +73,24 @@ class Bracket:
 def equal_crossings(counts: Counts, probability: float, dispersion: float) -> float:
     """Return the p-value of one crossing for all slices against one for each, by the likelihood ratio.
 
-    Its law is smaller than chi-squared, because a monotone fit sees less than a parameter does.
+    Its law is smaller than chi-squared, because a monotone fit sees less than a parameter does. If the dispersion is not
+    known, the inverse of the mean ratio is a p-value.
     """
+    if np.isinf(dispersion):
+        return float(np.exp(Bracket.of(counts, probability, dispersion).best / 2))
     alone = sum(Bracket.of(counts.slice(i), probability).best for i in range(counts.slices))
     lost = max(alone - Bracket.of(counts, probability).best, 0.0) / dispersion
     return float(scipy.special.chdtrc(counts.slices - 1, lost)) if counts.slices > 1 else 1.0
+
+
+def _evidence(one: Counts, probability: float) -> Array:
+    """Return the log of the mean likelihood ratio against a crossing after the first 0, 1, 2, ... cells of a slice."""
+    each = scipy.special.rel_entr(one.k, one.n * probability)
+    each = each + scipy.special.rel_entr(one.n - one.k, one.n * (1 - probability))
+    above = np.where(one.k > one.n * probability, each, 0.0)  # what a cell says against a crossing beyond it
+    below = np.where(one.k < one.n * probability, each, 0.0)
+    before, after = (np.logaddexp.accumulate(np.append(-np.inf, side)) for side in (above, below[::-1]))
+    return np.asarray(np.logaddexp(before, after[::-1]) - log(len(one.v)))
 
 
 def isotonic(k: Array, n: Array, most: float = 1.0) -> tuple[list[slice], Array]:

@@ -21,7 +21,6 @@ from recovery.report.statistics.shape import (
     constant,
     dispersion,
     is_smooth,
-    largest_dispersion,
     monotone,
 )
 
@@ -49,7 +48,7 @@ class Estimated:
     def interval(self, level: float = LEVEL) -> Interval:
         """Return the estimate with its interval, whatever the tests say."""
         if self.curve is None:
-            low, high = self.bracket.reach(level, self.dispersion.factor)
+            low, high = self.bracket.reach(level)
             return Interval(self.estimate, low, high, level)
         reach, inner = self._quantile(level), self.bracket.ends[[1, -2]]
         low, high = (
@@ -83,7 +82,8 @@ def estimate(counts: Counts, probability: float = 0.5, shape: IntervalShape = "s
         found = Estimated(name, t, bracket, spread, rises, equal and p >= REJECTED, factors, curve)
         if found.interval().bounded:
             return found
-    some = np.isfinite(bracket.reach(LEVEL, spread.factor)).any()
+    bracket = Bracket.of(counts, probability, spread.factor)
+    some = np.isfinite(bracket.reach(LEVEL)).any()
     middle = bracket.middle if some and np.isfinite(bracket.gap).all() else np.nan
     return Estimated("bracket by the cells", middle, bracket, spread, rises, equal)
 
@@ -98,7 +98,7 @@ def _curve(
         starts = np.linspace(float(low), float(high), 24)
         fitted = near_threshold(counts, np.unique(np.append(starts, bracket.middle)), probability, shape == "smooth")
     if fitted is None:
-        return None, np.nan, largest_dispersion(counts)
+        return None, np.nan, Dispersion(np.inf if counts.draws else 1.0)
     curve, t = fitted
     spread, first = Dispersion(), curve.counts
     for _ in range(3 if first.draws else 0):

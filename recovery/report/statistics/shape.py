@@ -1,6 +1,7 @@
 """Tests of what a threshold assumes: success that is monotone, one threshold for all slices, a smooth curve, and
 independent trials."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +27,12 @@ def monotone(counts: Counts) -> float:
     """Return the p-value of success that becomes more frequent with v in every slice.
 
     In a block of the isotonic fit, the cumulated residuals are at most a Brownian bridge seen from its minimum, whose
-    largest value has Kuiper's law (Vervaat 1979). Differences of neighbours give the dispersion.
+    largest value has Kuiper's law (Vervaat 1979). Differences of neighbours give the dispersion. Where trials share
+    draws, the largest t of the bridges of the draws is tested.
     """
+    if counts.draws is not None:
+        drops = [p for i in range(counts.slices) for p in _drops_of_draws(counts.slice(i))]
+        return min(len(drops) * min(drops, default=np.inf), 1.0)
     away, squares, freedom, j = [0.0], 0.0, 0, np.arange(1, 30)[:, None]
     for i in range(counts.slices):
         one = counts.slice(i)
@@ -43,6 +48,25 @@ def monotone(counts: Counts) -> float:
     at = max(away) / np.sqrt(max(squares / max(freedom, 1), 1.0))
     law = float((2 * (4 * (j * at) ** 2 - 1) * np.exp(-2 * (j * at) ** 2)).sum()) if at > 0.6 else 1.0
     return float(1 - (1 - np.clip(law, 0, 1)) ** max(len(away) - 1, 1))
+
+
+def _drops_of_draws(one: Counts) -> Iterator[float]:
+    """Yield the p-value of the largest drop in each block of the isotonic fit, by what each draw adds to it."""
+    assert one.draws is not None
+    cell, outcome, draw = one.draws
+    for block in isotonic(one.k, one.n)[0]:
+        k, n = one.k[block], one.n[block]
+        p, inside = k.sum() / n.sum(), (cell >= block.start) & (cell < block.stop)
+        names, of = np.unique(draw[inside], return_inverse=True)
+        if len(k) < 2 or not 0 < p < 1 or len(names) < 2:
+            continue
+        walks = np.zeros((len(names), len(k)))
+        np.add.at(walks, (of.ravel(), cell[inside] - block.start), outcome[inside] - p)
+        walks = walks.cumsum(axis=1)
+        bridges = (walks - walks[:, -1:] * n.cumsum() / n.sum())[:, :-1]
+        at = bridges.mean(axis=0) / np.maximum(bridges.std(axis=0, ddof=1) / np.sqrt(len(names)), 1e-12)
+        # equal draws have no scatter, and t no law; their equal signs have one
+        yield (len(k) - 1) * max(float(scipy.special.stdtr(len(names) - 1, -at.max())), 0.5 ** len(names))
 
 
 class Dispersion(NamedTuple):
@@ -75,11 +99,6 @@ def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
     variance = np.bincount(of, left**2) * many / np.maximum(many - 1, 1)
     freedom = expected.sum() ** 2 / (expected**2).sum() - np.count_nonzero(many)
     return Dispersion(max(float(variance.sum()) / information, 1.0), max(float(freedom), 1.0))
-
-
-def largest_dispersion(counts: Counts) -> Dispersion:
-    """Return the largest factor that shared draws can have: the number of trials of one draw in a slice."""
-    return Dispersion() if counts.draws is None else Dispersion(float(np.bincount(counts.draws.draw).max()), 1.0)
 
 
 def is_smooth(curve: SmoothCurve, t: float) -> bool:
