@@ -11,7 +11,7 @@ from scipy.stats import binom, chi2, norm
 from benchmarks.laws import CHANGING, CHOOSING, FOLDED, Law, counts_of, draw, scaled
 from recovery.config.header import IntervalShape as Shape
 from recovery.report.statistics.bracket import Bracket
-from recovery.report.statistics.counts import Counts
+from recovery.report.statistics.counts import Counts, Draws
 from recovery.report.statistics.estimator import Estimated, estimate
 from recovery.report.statistics.scaling import scaling
 from recovery.types import Array
@@ -102,8 +102,26 @@ def test_shared_draws_lengthen_the_bracket_and_one_draw_bounds_nothing() -> None
         assert not np.isfinite([one.low, one.high]).any()
         counts = counts_of(draw(law("shared draws"), 3, 20, np.random.default_rng(seed), seed))
         alike, apart = (estimate(part, shape="free").interval() for part in (counts, replace(counts, draws=None)))
-        assert alike.low < apart.low < apart.high < alike.high
+        assert alike.low <= apart.low < apart.high <= alike.high
         assert estimate(counts).dispersion.factor >= estimate(replace(counts, draws=None)).dispersion.factor == 1.0
+
+
+def test_cells_of_shared_draws_bound_a_threshold_by_their_own_trials() -> None:
+    v, won = np.array([1, 2, 5, 10, 20, 30, 50, 60, 80, 100.0]), np.array([0, 12, *[20] * 7, 4])
+    cell, draw_of = np.repeat(np.arange(10), 20), np.tile(np.arange(20), 10)
+    shared = Draws(cell, (draw_of < won[cell]).astype(float), draw_of)
+    counts = Counts.make(0 * v, v, won.astype(float), np.full(10, 20.0), shared)
+    rising = counts.where(counts.v < 100)
+    found = estimate(rising, shape="free")
+    assert (found.interval().low, found.interval().high) == (1, 5)
+    assert found.monotone
+    assert not estimate(counts, shape="free").monotone
+
+
+def test_monotone_success_of_shared_draws_is_rarely_rejected() -> None:
+    laws = [replace(law(name), shared=True) for name in ("shared draws", "plateau .9")]
+    found = [found_in(one, 1, 20, seed, "free")[0].monotone for one in laws for seed in range(100)]
+    assert found.count(False) <= binom.ppf(1 - 1e-4, len(found), 0.01)
 
 
 def test_a_step_is_bracketed_by_its_cells() -> None:

@@ -73,8 +73,8 @@ class Bracket:
 def equal_crossings(counts: Counts, probability: float, dispersion: float) -> float:
     """Return the p-value of one crossing for all slices against one for each, by the likelihood ratio.
 
-    Its law is smaller than chi-squared, because a monotone fit sees less than a parameter does. If the dispersion is not
-    known, the inverse of the mean ratio is a p-value.
+    Its law is smaller than chi-squared, because a monotone fit sees less than a parameter does. Where the dispersion is
+    not known, the inverse of the mean ratio is a p-value.
     """
     if np.isinf(dispersion):
         return float(np.exp(Bracket.of(counts, probability, dispersion).best / 2))

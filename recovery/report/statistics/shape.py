@@ -32,7 +32,7 @@ def monotone(counts: Counts) -> float:
     """
     if counts.draws is not None:
         drops = [p for i in range(counts.slices) for p in _drops_of_draws(counts.slice(i))]
-        return min(len(drops) * min(drops, default=np.inf), 1.0)
+        return min(max(len(drops), 1) * min(drops, default=1.0), 1.0)
     away, squares, freedom, j = [0.0], 0.0, 0, np.arange(1, 30)[:, None]
     for i in range(counts.slices):
         one = counts.slice(i)
