@@ -30,8 +30,13 @@ def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def described(thing: Any, names: Collection[str]) -> tuple[str, dict[str, str]]:
-    """Return a docstring without its sentences `name: text` about parameters of these names, and these by name."""
+    """Return a docstring without its sentences `name: text` about parameters of these names, and these by name.
+
+    A class also has the sentences of its bases.
+    """
     paragraphs, meanings = [], dict[str, str]()
+    for base in reversed(getattr(thing, "__bases__", ())):
+        meanings |= described(base, names)[1]
     for paragraph in inspect.cleandoc(thing.__doc__ or "").split("\n\n"):
         text = re.sub(r"\n(?![A-Z])|(?<![.])\n", " ", paragraph)  # a new sentence on a new line is of no parameter
         starts = [m for m in PARAMETER.finditer(text) if all(one in names for one in m[1].split(", "))]

@@ -15,6 +15,13 @@ class ParameterError(RecoverError, ValueError):
     """A value outside what a function or a parameter accepts."""
 
 
+def refuse(*conflicts: tuple[bool, str]) -> None:
+    """Raise `ParameterError` with the message of the first conflict that is there."""
+    for there, message in conflicts:
+        if there:
+            raise ParameterError(message)
+
+
 class DataError(RecoverError):
     """A file or a user's ensemble that does not give usable data."""
 

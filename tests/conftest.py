@@ -5,25 +5,32 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from threadpoolctl import threadpool_limits
+from xdist import is_xdist_controller
 
 from .needs import waiting
-
-sys.modules["jax"] = None  # type: ignore[assignment]  # CVXPY imports it where it is, which takes longer than CVXPY
-import cvxpy  # noqa: E402, F401
-
-del sys.modules["jax"]
-
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
-
-gc.disable()  # until all tests are imported: imports leave little garbage, and collecting takes a tenth of their time
 
 HEAVY = {"browser", "slurm", "wheel"}
 """Fixtures that start a browser or daemons, or build a package."""
 LONG = {"demo", "wheel"}
 """Fixtures that install the program. Their tests come first: at the end, one worker would run them alone."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Prepare a process that imports tests, which the one that distributes them does not do."""
+    if is_xdist_controller(session):
+        return
+    # until all tests are imported: imports leave little garbage, and collecting takes a tenth of their time
+    gc.disable()
+    from hypothesis import settings
+
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
+    sys.modules["jax"] = None  # type: ignore[assignment]  # CVXPY imports it where it is, which takes longer than CVXPY
+    import cvxpy  # noqa: F401
+
+    del sys.modules["jax"]
 
 
 @pytest.hookimpl(tryfirst=True)

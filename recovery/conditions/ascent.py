@@ -11,7 +11,7 @@ smooth ratios: |t| is replaced by sqrt(t^2 + eps^2), with eps from twice the typ
 
 import numpy as np
 
-from recovery.programs.groups import Groups
+from recovery.programs.groups import Groups, leaky_relu
 from recovery.types import Array, Mask, Rng
 
 STEPS = 80
@@ -39,7 +39,7 @@ def neuron_ratio(groups: Groups, lam: Array, v: Array, eps: float = 0.0) -> tupl
         turned = (1.0 + groups.slope + (1.0 - groups.slope) * raw / root) / 2
         Z = (1.0 + groups.slope) / 2 * raw + (1.0 - groups.slope) / 2 * root
     else:
-        turned, Z = np.where(raw > 0, 1.0, groups.slope), groups.activate(raw)
+        turned, Z = np.where(raw > 0, 1.0, groups.slope), leaky_relu(raw, groups.slope)
     value = lam @ Z
     slope = base.T @ (lam[:, None] * turned)
     size = np.linalg.norm(Z if groups.orthonormal else v, axis=0)

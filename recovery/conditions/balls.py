@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
-from flint import arb, arb_mat, ctx, fmpz_mat
+from flint import arb, arb_mat, ctx
 
-from recovery.programs.integers import integer_rows
+from recovery.programs.integers import independent_columns_of, integer_rows
 from recovery.types import Array, Index
 
 PRECISIONS = (128, 384, 1152)
@@ -97,15 +97,6 @@ def nearest_solution(A: arb_mat, b: arb_mat, start: arb_mat, what: str) -> arb_m
 def independent_columns(A: Array) -> Index:
     """Return the indices of the first columns of A (n, d) that span its range, computed in integers."""
     return independent_columns_of(integer_rows(A))
-
-
-def independent_columns_of(whole: Sequence[Sequence[int]]) -> Index:
-    """Return the indices of the first columns of an integer matrix, given by rows, that span its range."""
-    if not whole:
-        return np.zeros(0, dtype=np.intp)
-    reduced, _, rank = fmpz_mat([list(row) for row in whole]).rref()
-    rows = reduced.tolist()[:rank]
-    return np.array([next(j for j, a in enumerate(row) if a != 0) for row in rows], dtype=np.intp)
 
 
 def beside(blocks: Iterable[list[list[arb]]]) -> list[list[arb]]:

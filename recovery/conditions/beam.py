@@ -15,13 +15,8 @@ from recovery.types import Mask
 
 
 def beam_patterns(total: RowSum, *, width: int, known: Mask | None = None) -> list[BestPattern]:
-    """Return the patterns at the end of the beam search, the best first, without the known patterns (n, k).
-
-    None are found where all sums are zero.
-    """
+    """Return the patterns at the end of the beam search, the best first, without the known patterns (n, k)."""
     planes = planes_of(total, known)
-    if planes is None:
-        return []
     normals, (m, d) = planes.normals, planes.normals.shape
     sides, sums, points = np.zeros((1, m), np.int8), planes.start[None], normals[:1]
     turned, point = np.empty(d), np.empty(d)

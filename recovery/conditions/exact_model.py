@@ -279,15 +279,9 @@ class Balls:
 
     def _projected(self, rows: Index, b: Sequence[arb], z: Sequence[arb]) -> arb:
         """Return b^T Q^+ b, b = X^T z, with Q of these rows: ||z||^2 on the rows if these are independent."""
-        d = self.model.X.shape[1]
-        if len(rows) >= d:
-            try:
-                return dot(b, self._gram(rows, np.arange(d)).solve(column(b)).entries())
-            except ZeroDivisionError:
-                pass
-        if any(not z[i].is_zero() for i in np.setdiff1d(np.arange(len(z)), rows)):
+        chosen = self.spanning_columns(self.model.X[rows])
+        if len(chosen) < len(b) and any(not z[i].is_zero() for i in np.setdiff1d(np.arange(len(z)), rows)):
             raise Unproved("a pattern has too few rows for multipliers on other rows")
-        chosen = independent_columns(self.model.X[rows])
         part = column(b[j] for j in chosen)
         return dot(part.entries(), solve(self._gram(rows, chosen), part, "the columns of a pattern").entries())
 

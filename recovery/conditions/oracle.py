@@ -59,9 +59,8 @@ def exact_dual(
 
     For neurons normalised after the ReLU the constraint is ||(B v)_+|| <= 1.
     """
-    if groups.orthonormal:
-        return _normalised_neuron(groups.base, sign * lam, limit, known, nodes, stop)
-    return largest_neuron(RowSum.of(groups, sign * lam), limit=limit, known=known, nodes=nodes, stop=stop)
+    f = image_values(groups.base, sign * lam) if groups.orthonormal else neuron_values(RowSum.of(groups, sign * lam))
+    return largest_neuron(f, limit=limit, known=known, nodes=nodes, stop=stop)
 
 
 def gated_dual(groups: Groups, features: Array, lam: Array, *, known: Mask | None = None, nodes: int) -> Bounds:
@@ -105,56 +104,13 @@ def _cells(base: bytes, rank: int) -> tuple[Mask, Array]:
     return enumerate_cells(np.frombuffer(base).reshape(-1, rank))
 
 
-def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None, nodes: int, stop: bool) -> Bounds:
-    scale = float(np.linalg.norm(lam))
-    # set entries of lam that are zero up to rounding to 0, because the search would split at them. Values change by
-    # less than the norm of these entries, at most sqrt(n) RANK of the norm of lam
-    lam = np.where((np.abs(lam) > RANK * scale) & base.any(axis=1), lam, 0.0)
-    if not lam.any():
-        return Bounds(0.0, 0.0, np.zeros(base.shape[1]), 0)
-    rounding = ROUNDING + RANK * float(np.sqrt(len(lam)))
-    floor = max(limit / scale - TOLERANCE - 2 * rounding, 0.0)
-    value, point, bound, count = branch(*image_rows(base, lam / scale, known), floor, TOLERANCE, nodes, stop, False)[:4]
-    # ||lam_+|| is an upper bound for every neuron
-    upper = min(bound, float(np.linalg.norm(np.maximum(lam, 0.0))) / scale) + rounding
-    return Bounds(float(value) * scale, float(upper) * scale, point, int(count))
-
-
-def image_rows(base: Array, lam: Array, known: Mask | None) -> tuple[Array, Array, Array, Any, bool, Mask]:
-    """Return the first arguments of `branch` for neurons normalised after the ReLU; known as for `largest_neuron`."""
-    rising = lam > 0
-    cells = np.empty((int(rising.sum()), 0), dtype=np.bool_) if known is None else known[rising]
-    c = np.concatenate([lam[rising], lam[~rising]])
-    return base[rising], base[~rising], c, NO_SPREAD, True, np.ascontiguousarray(cells.T)
-
-
-def largest_neuron(
-    total: RowSum, *, limit: float = 0.0, known: Mask | None = None, nodes: int = 2_000_000, stop: bool = False
-) -> Bounds:
-    """Bound max {c.u + sum_i t_i (x_i.u)_+ : ||u|| <= 1}.
-
-    limit: smaller values are not resolved; the upper bound may exceed it by a tolerance. nodes: largest number of
-    cones. stop: end at the first value above the limit, with a crude upper bound. known (n, k): excluded patterns D,
-    each with all patterns that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
-    """
-    f = difference(total)
-    if f is None:
-        return Bounds(0.0, 0.0, np.zeros(total.rows.shape[1]), 0)
-    floor = f.floor(limit)
-    value, point, bound, count, left, _, _ = f.search(known, floor, nodes, stop=stop)
-    if np.isfinite(bound) and len(left):
-        # cells on which coordinate descent in `branch` did not converge are bounded again by an active-set method. Any
-        # numbers within their limits give a valid bound
-        bound = max([max(value, floor) + TOLERANCE, *(f.cell_bound(on) for on in np.unique(left, axis=0))])
-    return Bounds(float(value) * f.scale, (min(float(bound), 1.0) + ROUNDING) * f.scale, point, int(count))
-
-
 @dataclass(frozen=True)
-class Difference:
-    """The function of `largest_neuron` divided by scale, for `branch`: c.u + sum (up.u)_+ - sum (down.u)_+.
+class NeuronValues:
+    """A function of neurons u divided by `scale`, for `branch`: c.u + sum (up.u)_+ - sum (down.u)_+ for ||u|| <= 1, or
+    c.a / ||a|| if `normalised`.
 
-    scale bounds it on the unit ball, so that tolerances are absolute. rising, falling: the rows t_i x_i of `up`,
-    t_i > 0, largest first, so that open rows add least to a bound; and of `down`, t_i < 0.
+    scale bounds it, so that tolerances are absolute, and `most` is another bound, divided by scale. rising, falling:
+    the rows in `up`, with t_i > 0 or lam_i > 0, and in `down`. rounding: of a bound.
     """
 
     up: Array
@@ -163,20 +119,24 @@ class Difference:
     rising: Index
     falling: Index
     scale: float
+    normalised: bool = False
+    most: float = 1.0
+    rounding: float = ROUNDING
 
     def floor(self, limit: float) -> float:
         """Return the limit for `branch` whose bound, with tolerance and rounding added, is at most `limit`."""
-        return max(limit / self.scale - TOLERANCE - 2 * ROUNDING, 0.0)
+        return max(limit / self.scale - TOLERANCE - 2 * self.rounding, 0.0)
 
     def cells(self, known: Mask | None) -> Mask:
         """Return known patterns (n, k) as the cells (k, m) of the x_i that `branch` excludes."""
-        return (
-            np.empty((0, len(self.up)), dtype=np.bool_) if known is None else np.ascontiguousarray(known[self.rising].T)
-        )
+        if known is None:
+            return np.empty((0, len(self.up)), dtype=np.bool_)
+        return np.ascontiguousarray(known[self.rising].T)
 
     def search(self, known: Mask | None, floor: float, nodes: int, *, stop: bool, record: bool = False) -> Any:
         """Return the result of `branch`, off the known patterns (n, k)."""
-        given = self.up, self.down, self.c, spreads(self.up / 2), False, self.cells(known)
+        spread = NO_SPREAD if self.normalised else spreads(self.up / 2)
+        given = self.up, self.down, self.c, spread, self.normalised, self.cells(known)
         return branch(*given, floor, TOLERANCE, nodes, stop, record)
 
     def cell_bound(self, on: Mask) -> float:
@@ -195,15 +155,44 @@ class Difference:
         return y
 
 
-def difference(total: RowSum) -> Difference | None:
-    """Return the function of `largest_neuron`; None where it is zero."""
+def neuron_values(total: RowSum) -> NeuronValues:
+    """Return c.u + sum_i t_i (x_i.u)_+; the largest rows of `up` are first, so that open rows add least to a bound."""
     weights, sizes, scale = total.weights, total.sizes, total.scale
-    if scale == 0.0:
-        return None
     rising, falling = (np.flatnonzero((sign * weights > 0) & (sizes > TINY * scale)) for sign in (1, -1))
     rising = rising[np.argsort(-sizes[rising], kind="stable")]
     scaled = total.rows * (weights / scale)[:, None]
-    return Difference(scaled[rising], -scaled[falling], total.linear / scale, rising, falling, scale)
+    return NeuronValues(scaled[rising], -scaled[falling], total.linear / scale, rising, falling, scale)
+
+
+def image_values(base: Array, lam: Array) -> NeuronValues:
+    """Return lam.a / ||a||, a = (B v)_+, for neurons normalised after the ReLU, and B (n, r) of orthonormal columns."""
+    scale = float(np.linalg.norm(lam)) or 1.0
+    # set entries of lam that are zero up to rounding to 0, because the search would split at them. Values change by
+    # less than the norm of these entries, at most sqrt(n) RANK of the norm of lam
+    lam = np.where(np.abs(lam) > RANK * scale, lam / scale, 0.0)
+    live = base.any(axis=1)
+    rising, falling = np.flatnonzero(live & (lam > 0)), np.flatnonzero(live & (lam <= 0))
+    c, most = lam[np.append(rising, falling)], float(np.linalg.norm(np.maximum(lam, 0.0)))
+    rounding = ROUNDING + RANK * float(np.sqrt(len(lam)))
+    return NeuronValues(base[rising], base[falling], c, rising, falling, scale, True, most, rounding)
+
+
+def largest_neuron(
+    f: NeuronValues, *, limit: float = 0.0, known: Mask | None = None, nodes: int = 2_000_000, stop: bool = False
+) -> Bounds:
+    """Bound the largest value of a neuron.
+
+    limit: smaller values are not resolved; the upper bound may exceed it by a tolerance. nodes: largest number of
+    cones. stop: end at the first value above the limit, with a crude upper bound. known (n, k): excluded patterns D,
+    each with all patterns that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
+    """
+    floor = f.floor(limit)
+    value, point, bound, count, left, _, _ = f.search(known, floor, nodes, stop=stop)
+    if np.isfinite(bound) and len(left) and not f.normalised:
+        # cells on which coordinate descent in `branch` did not converge are bounded again by an active-set method. Any
+        # numbers within their limits give a valid bound
+        bound = max([max(value, floor) + TOLERANCE, *(f.cell_bound(on) for on in np.unique(left, axis=0))])
+    return Bounds(float(value) * f.scale, (min(float(bound), f.most) + f.rounding) * f.scale, point, int(count))
 
 
 def largest_cell(total: RowSum, *, known: Mask | None = None, nodes: int = 2_000_000) -> Bounds:
@@ -213,11 +202,8 @@ def largest_cell(total: RowSum, *, known: Mask | None = None, nodes: int = 2_000
     (n, k): excluded cells. Cells thinner than `THIN` do not count, but the upper bound includes cells if rounding
     decides whether they are that thin.
     """
-    planes = planes_of(total, known)
-    if planes is None:
-        return Bounds(0.0, 0.0, np.zeros(total.rows.shape[1]), 0)
-    p = planes
+    p = planes_of(total, known)
     value, point, bound, count = search_cells(
         p.normals, p.halves, p.start, p.vectors, p.values, p.excluded, LEAF_ROUNDING, nodes
     )
-    return Bounds(float(value) * planes.scale, float(bound) * planes.scale, point, int(count))
+    return Bounds(float(value) * p.scale, float(bound) * p.scale, point, int(count))

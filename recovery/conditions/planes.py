@@ -32,8 +32,8 @@ class RowSum:
 
     @cached_property
     def scale(self) -> float:
-        """The sum of these sizes and of ||c||, which bounds the norm over all patterns."""
-        return float(self.sizes.sum()) + float(np.linalg.norm(self.linear))
+        """The sum of these sizes and of ||c||, which bounds the norm over all patterns; 1 if it is 0."""
+        return float(self.sizes.sum()) + float(np.linalg.norm(self.linear)) or 1.0
 
     def norms(self, patterns: Mask) -> Array:
         """Return the norms of the sum over patterns (n, p), (p,)."""
@@ -61,11 +61,9 @@ class Planes:
     scale: float
 
 
-def planes_of(total: RowSum, known: Mask | None = None) -> Planes | None:
-    """Return the planes of a sum; None if c and all t_i x_i are zero. known (n, k): patterns of excluded cells."""
+def planes_of(total: RowSum, known: Mask | None = None) -> Planes:
+    """Return the planes of a sum. known (n, k): patterns of excluded cells."""
     rows, lengths, scale = total.rows, np.linalg.norm(total.rows, axis=1), total.scale
-    if scale == 0.0:
-        return None
     # undecided planes then contribute little, and bounds fall early
     order = np.argsort(-total.sizes, kind="stable")
     order = order[lengths[order] > 0]

@@ -23,7 +23,6 @@ from recovery.errors import RecoverError
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
-from recovery.extras.proofs.normalised import prove_unique_off_images, prove_unique_on_ranges
 from recovery.extras.proofs.optimum import ProofStart, prove_optimum
 from recovery.extras.proofs.theorems import prove_all_ones, prove_linear_shared, prove_linear_unique, prove_normalised
 from recovery.extras.proofs.unique_optimum import prove_unique
@@ -223,19 +222,10 @@ class _Case:
                 yield raw_weights(problem.program, W)
 
 
-OVER_ALL_PATTERNS = {
-    (False, False): prove_unique_in_every_cell,
-    (False, True): prove_unique_on_ranges,
-    (True, False): prove_unique_everywhere,
-    (True, True): prove_unique_off_images,
-}
-"""(exact program, normalised after the ReLU) -> proof of uniqueness over all patterns."""
-
-
 def _proofs_over_all_patterns(found: Generation, case: _Case) -> Iterator[Callable[[], float]]:
     if found.lam is not None:
         lam = found.lam / case.problem.program.groups.scales
-        prove = OVER_ALL_PATTERNS[case.cones is not None, case.problem.architecture.normalizes_after]
+        prove = prove_unique_everywhere if case.cones else prove_unique_in_every_cell
         yield partial(prove, case.model, lam, case.instance.setting.patterns.nodes)
 
 

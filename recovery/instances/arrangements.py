@@ -24,7 +24,7 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import ROUNDING, decide_all_ones
-from recovery.programs.integers import Whole, integer_rows
+from recovery.programs.integers import Whole, independent_columns_of, integer_rows
 from recovery.types import Array, Mask
 
 MOST_CELLS = 200_000
@@ -83,22 +83,15 @@ def _essential(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
 
     Raises `ParameterError` if they could have more than MOST_CELLS cells.
     """
-    planes = _distinct(rows)
-    pivots: list[int] = []
-    rest = planes
-    while rest and 2 ** len(pivots) <= MOST_CELLS:
-        x = rest[0]
-        pivots.append(_pivot(x))
-        rest = _distinct([_eliminated(x, y, pivots[-1]) for y in rest[1:]])
-    most = cell_count(len(planes), len(pivots))
-    if rest or most > MOST_CELLS:
-        number = f"at least {2 ** len(pivots)}" if rest else f"up to {most}"
+    coordinates = independent_columns_of(rows).tolist()
+    planes = _distinct([tuple(row[k] for k in coordinates) for row in rows])
+    most = cell_count(len(planes), len(coordinates))
+    if most > MOST_CELLS:
         raise ParameterError(
-            f"{len(rows)} rows in {len(rows[0])} dimensions have {number} patterns, more than {MOST_CELLS}: "
+            f"{len(rows)} rows in {len(rows[0])} dimensions have up to {most} patterns, more than {MOST_CELLS}: "
             "use patterns.kind sampled or searched"
         )
-    coordinates = sorted(pivots)
-    return [tuple(plane[k] for k in coordinates) for plane in planes], coordinates
+    return planes, coordinates
 
 
 def _pivot(x: Whole) -> int:

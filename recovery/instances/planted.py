@@ -13,6 +13,7 @@ from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.files import FileColumn
 from recovery.instances.planted_functions import BiasedNetwork, Friedman, SparseLinear, SparseNetwork
+from recovery.programs.groups import leaky_relu
 from recovery.types import Array, Rng
 
 SMALLEST_ACTIVATION = 1e-10
@@ -67,9 +68,7 @@ class Neurons:
 
     def activate(self, Z: Array) -> Array:
         """Return the activations of Z (n, k), before normalisation."""
-        if self.linear:
-            return Z
-        return np.maximum(Z, 0.0) if self.slope == 0.0 else np.where(Z >= 0.0, Z, self.slope * Z)
+        return Z if self.linear else leaky_relu(Z, self.slope)
 
     def sizes(self, X: Array) -> Array:
         """Return the divisor of each activation on X (n, d), (k,): norm (inf for 0) if normalised, otherwise 1."""

@@ -18,7 +18,6 @@ import numpy as np
 from recovery.conditions.oracle import Bounds
 from recovery.methods.columns import SOLUTION
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.interpolant import descends
 from recovery.methods.method import UNDECIDED, CertificateKind, Evidence, Measurement, Verdict
 from recovery.methods.representation import test_distance
 from recovery.programs.certificate import Certified, certify
@@ -73,7 +72,8 @@ class State:
     """What the stages of a trial found so far, and the decision that it ends with.
 
     value: of the isometry condition, the largest dual norm off the planted groups. steps, solver: of the last search or
-    solve. found: the solution of a solve. bounds: on the dual norms over all patterns.
+    solve. found: the solution of a solve. bounds: on the dual norms over all patterns. brief: whether the row leaves
+    out all that depends on which patterns a search found, except the decision.
     """
 
     decision: Decision = field(default_factory=lambda: undecided(None))
@@ -84,28 +84,35 @@ class State:
     examined: Examined | None = None
     found: Certified | None = None
     bounds: Bounds | None = None
+    brief: bool = False
 
-    def take(self, found: Certified, bounds: Bounds | None = None) -> None:
+    @classmethod
+    def of(cls, found: Certified, bounds: Bounds | None = None) -> "State":
+        """Return the state with the solution of a solve."""
+        state = cls(bounds=bounds)
+        state.take(found)
+        return state
+
+    def take(self, found: Certified) -> None:
         """Keep the solution of a solve."""
-        self.found, self.bounds = found, bounds
-        self.steps, self.solver = found.solution.iterations, found.solution.solver
+        self.found, self.steps, self.solver = found, found.solution.iterations, found.solution.solver
 
-    def row(self, problem: PlantedProgram, *, brief: bool = False) -> Measurement:
+    def row(self, problem: PlantedProgram) -> Measurement:
         """Return the row of a trial, with its evidence, and the columns that it does not measure.
 
-        Over all patterns their number is left out, because it depends on the order in which a search finds them. brief:
-        leave out all that depends on which patterns a search found, except the decision.
+        Over all patterns their number is left out, because it depends on the order in which a search finds them.
         """
         decision, instance, program = self.decision, problem.instance, problem.program
         verdict, shown = decision.verdict, decision.proof or self.found
-        over_all = instance.setting.patterns.kind == "all"
+        kind = instance.setting.patterns.kind
         row = Measurement(
-            pattern_count=None if over_all else program.groups.count - int(program.groups.linear),
+            pattern_count=None if kind == "all" else program.groups.count - int(program.groups.linear),
             all_ones=None if instance.all_ones is None else instance.all_ones.exists,
             redraws=instance.planted.redraws,
             verdict=verdict,
             certificate=decision.certificate,
             reason=decision.reason,
+            patterns_proved=patterns_proved(verdict, decision.certificate, kind),
         )
         if verdict not in (None, "undecided"):
             row["recovered"] = verdict == "recovered"
@@ -114,7 +121,7 @@ class State:
         row.evidence = Evidence(program, shown, self.bounds)
         absent = {"test_distance": not instance.has_test, "cone_violation": not program.has_cones}
         names = [name for name in SOLUTION if not absent.get(name)]
-        if brief:
+        if self.brief:
             row.unmeasured |= dict.fromkeys([*names, "isometry_value", "iterations", "solver"], SEARCHED)
             return row
         row |= {"iterations": self.steps, "solver": self.solver}
@@ -137,6 +144,18 @@ class State:
         elif instance.has_test:
             row["test_distance"] = test_distance(instance, network_of(program, W, architecture).predict)
         return row
+
+
+def patterns_proved(verdict: Verdict | None, certificate: CertificateKind, kind: str) -> str | None:
+    """Return the pattern set that a verdict holds for: `all`, or `kind` for a recovery over fewer; None if undecided.
+
+    Planted weights that are not the unique optimum over some patterns are not the unique optimum over all patterns.
+    """
+    if verdict is None:  # an optimum with noise or a penalty
+        return "all" if kind == "all" and certificate == "gap" else None
+    if verdict == "undecided":
+        return None
+    return "all" if kind == "exhaustive" or verdict != "recovered" else kind
 
 
 Stage = Callable[[PlantedProgram, State], Decision | None]
@@ -197,7 +216,7 @@ def search(problem: PlantedProgram, state: State) -> Decision:
         examined = examine_dual(program, problem.rows, candidate, found.lam, known)
         if examined.proved:
             return _recovered(problem, program, found.lam, examined)
-        if not program.has_cones and descends(program.groups, problem.features, candidate, found.excess):
+        if not program.has_cones and problem.is_cheaper(descended(program, candidate, found.excess)):
             return Decision("not_optimal", "dual")
         best = examined.value
     return undecided(f"the best dual norm found is {best:.9g}")
@@ -235,15 +254,20 @@ def descents(problem: PlantedProgram) -> Iterator[Array]:
     """Yield weights of a gated program, one per direction of descent in `search`, where the objective is least."""
     program = problem.program.balanced()
     planted = None if program.has_cones else problem.candidate(program)
-    if planted is None or planted.lam is None:
-        return
-    for found in _searches(problem, program, planted):
-        direction = found.excess.copy()
-        direction[planted.support] = -planted.solve(program.groups.forward(found.excess))
-        size = float(np.linalg.norm(direction))
-        if size > 0:
-            steps = np.exp2(np.arange(-30.0, 2.0)) * float(np.linalg.norm(planted.weights)) / size
-            yield min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
+    if planted is not None and planted.lam is not None:
+        yield from (descended(program, planted, found.excess) for found in _searches(problem, program, planted))
+
+
+def descended(program: Program, planted: Candidate, excess: Array) -> Array:
+    """Return the weights of least norm among steps from the planted ones along a direction that keeps the labels.
+
+    excess (p, r): the part of the direction off the planted groups S; these move by -v with A_S v = sum_g A_g excess_g.
+    """
+    direction = excess.copy()
+    direction[planted.support] = -planted.solve(program.groups.forward(excess))
+    size = float(np.linalg.norm(direction)) or 1.0
+    steps = np.exp2(np.arange(-30.0, 2.0)) * float(np.linalg.norm(planted.weights)) / size
+    return min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
 
 
 def _searches(problem: PlantedProgram, program: Program, planted: Candidate) -> Iterator[DualSearch]:

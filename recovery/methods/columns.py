@@ -246,17 +246,17 @@ def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
     unknown = [name for name in measured if name not in columns]
     if unknown:
         raise ColumnError(f"column {unknown[0]!r} is not declared; declared are: {', '.join(columns)}")
-    finite = {name: value for name, value in measured.items() if not _is_infinite(value)}
-    return {name: column._plain(name, finite.get(name)) for name, column in columns.items()}
-
-
-def _is_infinite(value: object) -> bool:
-    return isinstance(value, (float, np.floating)) and not math.isfinite(value)
+    lost = not_finite(measured)
+    return {name: column._plain(name, None if name in lost else measured.get(name)) for name, column in columns.items()}
 
 
 def not_finite(measured: Mapping[str, object]) -> dict[str, str]:
     """Return column -> reason for the measured values that are NaN or infinite. A trial with one is `diverged`."""
-    return {name: f"{value} is not finite" for name, value in measured.items() if _is_infinite(value)}
+    return {
+        name: f"{value} is not finite"
+        for name, value in measured.items()
+        if isinstance(value, (float, np.floating)) and not math.isfinite(value)
+    }
 
 
 LEFT_OUT = "the method returned no value"
@@ -283,22 +283,21 @@ def checked_record(record: object) -> dict[str, Array]:
         return {}
     if not isinstance(record, Mapping) or not all(isinstance(name, str) and name.isidentifier() for name in record):
         raise ColumnError("a trajectory is a mapping of names to arrays")
-    arrays = {name: _doubles(name, values) for name, values in record.items()}
+    arrays = dict[str, Array]()
+    for name, values in record.items():
+        try:
+            array = np.asarray(values)
+        except ValueError as error:  # NumPy refuses nested lists of different lengths
+            raise ColumnError(f"trajectory {name!r}: {error}") from error
+        if name in RESERVED:
+            raise ColumnError(f"trajectory {name!r} has the name of a column that every row has; choose another")
+        if array.ndim < 1 or array.dtype.kind not in "fiub":
+            raise ColumnError(
+                f"trajectory {name!r} needs an array of numbers, found {array.dtype}, shape {array.shape}"
+            )
+        arrays[name] = np.array(array, np.float64)
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1 or 0 in lengths.values():
         counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise ColumnError(f"the arrays of a trajectory need the same length, at least 1: {counts}")
     return arrays
-
-
-def _doubles(name: str, values: Any) -> Array:
-    """Return one array of a trajectory as doubles. Raises `ColumnError`."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # NumPy refuses nested lists of different lengths
-        raise ColumnError(f"trajectory {name!r}: {error}") from error
-    if name in RESERVED:
-        raise ColumnError(f"trajectory {name!r} has the name of a column that every row has; choose another")
-    if array.ndim < 1 or array.dtype.kind not in "fiub":
-        raise ColumnError(f"trajectory {name!r} needs an array of numbers, found {array.dtype}, shape {array.shape}")
-    return np.array(array, np.float64)

@@ -27,7 +27,6 @@ from recovery.instances.patterns import unique_patterns
 from recovery.methods.cascade import State, decide, proved_by, undecided
 from recovery.methods.convex import PlantedProgram, ProgramKind, solve
 from recovery.methods.judgement import optimal, settle
-from recovery.methods.method import Measurement
 from recovery.methods.pricing import PROVED_BELOW, STARTS, CellPricing, NeuronPricing, Pricing
 from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.certificate import Certified, certify
@@ -64,18 +63,6 @@ def proof_cost(program: ProgramKind, setting: Setting) -> float:
         return 1e-2 + 1e-7 * n * d**2
     cells = cell_count(n, min(d, 60))
     return 5e-4 + min(1e-4 * 2.0 ** min(n / 4, 60.0), 5e-6 * min(3 * cells, nodes))
-
-
-def patterns_proved(row: Measurement, kind: str) -> str | None:
-    """Return the pattern set that a verdict holds for: `all`, or `kind` for a recovery over fewer; None if undecided.
-
-    Planted weights that are not the unique optimum over some patterns are not the unique optimum over all patterns.
-    """
-    if row.verdict is None:  # an optimum with noise or a penalty
-        return "all" if kind == "all" and row.certificate == "gap" else None
-    if row.verdict == "undecided":
-        return None
-    return "all" if kind == "exhaustive" or row.verdict != "recovered" else kind
 
 
 @dataclass(frozen=True)
@@ -144,6 +131,8 @@ def grown_program(
 
 Judge = Callable[[PlantedProgram], State]
 """Decides a program over its own patterns."""
+Judged = tuple[PlantedProgram, State]
+"""The program over the patterns of a trial and those found, and the state of the trial."""
 
 
 def _proved(problem: PlantedProgram, found: Generation) -> State | None:
@@ -153,50 +142,49 @@ def _proved(problem: PlantedProgram, found: Generation) -> State | None:
     return None if made is None else State(made, bounds=found.bounds)
 
 
-def over_all_patterns(problem: PlantedProgram, judge: Judge, beam: int | None = None) -> Measurement:
-    """Return the measurement over all patterns; `recovered` only where a dual is proved."""
+def over_all_patterns(problem: PlantedProgram, judge: Judge, beam: int | None = None) -> Judged:
+    """Decide a noiseless trial over all patterns; `recovered` only where a dual is proved."""
     if problem.ill_posed is not None:
-        return judge(problem).row(problem)
+        return problem, judge(problem)
     if (theorem := decide_by_theorem(problem)) is not None:
-        return State(theorem).row(problem)
+        return problem, State(theorem)
     grown, found = grown_program(problem, beam)
     if (proved := _proved(grown, found)) is not None:
-        return proved.row(grown)
+        return grown, proved
     state = judge(grown)
     if state.decision.verdict in ("not_unique", "undecided") and found.lam is None and grown.small:
         # column generation may have had no dual to start from; solving the program over all patterns needs none
         grown, optimum = optimum_over_all(grown)
         state = decide(grown, (settle,), replace(optimum, decision=state.decision))
-    decision = state.decision
+    decision, state.brief = state.decision, True
     if decision.verdict == "recovered":
         state.decision, state.found = undecided(found.reason), decision.proof or state.found
     elif decision.verdict == "not_optimal" or (decision.verdict == "not_unique" and found.lam is not None):
         state.decision = replace(decision, reason=None)
-    return state.row(grown, brief=True)
+    return grown, state
 
 
-def over_searched_patterns(problem: PlantedProgram, judge: Judge) -> Measurement:
-    """Return the measurement of a noiseless exact program over searched patterns.
+def over_searched_patterns(problem: PlantedProgram, judge: Judge) -> Judged:
+    """Decide a noiseless trial of an exact program over searched patterns.
 
     Column generation ends with a dual that no neuron found violates, or with a few patterns that exclude every dual.
     The optimum over these patterns proves that the planted weights are not optimal. If it does not, `searched_program`
     continues the search.
     """
     if problem.ill_posed is not None:
-        return judge(problem).row(problem)
+        return problem, judge(problem)
     grown, found = grown_program(problem, proof=False)
     if found.patterns.size and (proved := _proved(grown, found)) is not None:
-        return replace(proved, bounds=None).row(grown)
+        return grown, replace(proved, bounds=None)
     if found.lam is None and not grown.tied:
-        state = State()
-        state.take(solve(grown.program, "auto"))
-        if decide(grown, (settle,), state).decision.verdict == "not_optimal":
-            return state.row(grown)
+        state = decide(grown, (settle,), State.of(solve(grown.program, "auto")))
+        if state.decision.verdict == "not_optimal":
+            return grown, state
     state = judge(grown)
     if found.lam is None and state.decision.verdict == "recovered":
         grown = searched_program(grown)
         state = judge(grown)
-    return state.row(grown)
+    return grown, state
 
 
 Grown = tuple[Mask, Program, Certified, Bounds | None]
@@ -252,25 +240,20 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
     return problem.over(_grown(problem, solver, beam=beam)[0])
 
 
-def optimum_over_all(problem: PlantedProgram) -> tuple[PlantedProgram, State]:
+def optimum_over_all(problem: PlantedProgram) -> Judged:
     """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached.
 
     Return the program over these patterns, and the state with its solution, whose certificate has a dual that is
     feasible for all patterns because of the bounds on the largest dual norm, and with the decision of `optimal`.
     """
     patterns, _, found, bounds = _grown(problem, "auto", nodes=problem.instance.setting.patterns.nodes)
-    problem, state = problem.over(patterns), State()
-    state.take(found, bounds)
-    return problem, decide(problem, (optimal,), state)
+    problem = problem.over(patterns)
+    return problem, decide(problem, (optimal,), State.of(found, bounds))
 
 
 def _grown(problem: PlantedProgram, solver: str, *, nodes: int | None = None, beam: int | None = None) -> Grown:
-    rng, patterns = problem.instance.streams.training, problem.instance.patterns
-
-    def form(chosen: Mask) -> Program:
-        return problem.over(chosen).program
-
-    return grow(form, problem.features, patterns, rng, solver, nodes=nodes, beam=beam)
+    drawn, rng = problem.instance.patterns, problem.instance.streams.training
+    return grow(lambda p: problem.over(p).program, problem.features, drawn, rng, solver, nodes=nodes, beam=beam)
 
 
 def violating_patterns(

@@ -22,7 +22,6 @@ from recovery.programs.groups import Groups
 from recovery.programs.integers import exact_rank, gated_integers
 from recovery.programs.program import Program
 from recovery.programs.range_factor import gram_factor
-from recovery.programs.uniqueness import MARGIN, Candidate
 from recovery.types import EPS, Array, Index
 
 ROUNDS = 3
@@ -118,14 +117,6 @@ def operator_rank(groups: Groups, features: Array, chosen: Index) -> int | None:
     return exact_rank(gated_integers(features[rows], groups.patterns[np.ix_(rows, chosen)], groups.slope))
 
 
-def _range(groups: Groups, features: Array, own: Index, active: Index) -> Reach:
-    """Return the operator of the planted and active groups and of some others, enough to reach every row (`SPARE`)."""
-    needed = np.union1d(own, active)
-    others = np.setdiff1d(np.arange(groups.count), needed)
-    chosen = np.append(needed, others[: SPARE + 2 * -(-groups.n // max(1, groups.rank))])
-    return Reach(groups, features, chosen, own)
-
-
 def _rounding(groups: Groups, V: Array) -> Array:
     """Bound the rounding error (n,) of each label that is computed from base weights V (k, r)."""
     sizes = np.linalg.norm(groups.base, axis=1)
@@ -145,7 +136,10 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
     groups, p = balanced.groups, balanced.groups.count
     own = np.unique(np.flatnonzero(planted.any(axis=1)) % p)
     active = np.unique(np.flatnonzero(W.any(axis=1)) % p)
-    reach = _range(groups, features, own, active)
+    # the planted and active groups, and some others, enough to reach every row
+    needed = np.union1d(own, active)
+    others = np.setdiff1d(np.arange(p), needed)[: SPARE + 2 * -(-groups.n // max(1, groups.rank))]
+    reach = Reach(groups, features, np.append(needed, others), own)
     inside = None
     if isinstance(balanced, ExactProgram):
         inside = interior_weights(balanced, reach.chosen)
@@ -211,35 +205,3 @@ def _moves(program: ExactProgram, reach: Reach, W: Array, inside: Array, further
             step = float(np.max(-slack[live] / width[live], initial=0.0))
             moves[[g, g + p]] = np.maximum(step, np.max(np.abs(moves[g]) / np.abs(inside[g]).max())) * inside[g]
     return moves
-
-
-def descends(groups: Groups, features: Array, planted: Candidate, excess: Array) -> bool:
-    """Return whether `excess` (p, r), zero on S, is proved the off-support part of a descent from planted weights.
-
-    The planted groups move by -v with A_S v = sum_g A_g excess_g, and other groups interpolate the part of these labels
-    outside the range of A_S, so that the labels stay. The rate of change of the objective is at most
-    sum_g ||excess_g|| - <u, v> plus the norms of the interpolating weights. It must be clearly negative.
-    """
-    total = float(np.linalg.norm(excess, axis=1).sum())
-    if planted.lam is None or total == 0.0:
-        return False
-    image = groups.forward(excess)
-    gain = float(planted.lam @ image)  # <u, v> = lam . A_S v, because A_S^T lam = u
-    if not total - gain < -MARGIN * total:
-        return False
-    reach = _range(groups, features, planted.support, np.flatnonzero(excess.any(axis=1)))
-    if not reach.known:
-        return False
-    missed = image - planted.factor.frame @ (planted.factor.frame.T @ image)
-    change = reach.least(missed)
-    left = np.zeros_like(excess)
-    left[reach.chosen] = change
-    # bound on the residual that rounding errors in the frame of A_S cause
-    frame = EPS * groups.n * groups.largest_norm / planted.factor.smallest * float(np.linalg.norm(image))
-    rho = np.abs(missed - groups.forward(left)) + _rounding(groups, groups.base_weights(excess)) + frame
-    price = (
-        float(np.linalg.norm(change, axis=1).sum())
-        + reach.worth(rho)
-        + planted.error * float(np.linalg.norm(image)) / planted.factor.smallest
-    )
-    return total - gain + price < -MARGIN * total

@@ -22,7 +22,7 @@ from recovery.methods.representation import check_representable, planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.orthonormal import ranks_are_sure
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
-from recovery.types import Array
+from recovery.types import Array, Rng
 
 VALUES = ("isometry_value", "isometry_margin")
 KNOWN = (
@@ -158,19 +158,15 @@ class Limit:
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
-        planted, X = planted_neurons(instance), instance.X
-        t = np.deg2rad(self.degrees)
-        W = planted.directions
-        rng = instance.streams.hyperplane
+        planted, rng = planted_neurons(instance), instance.streams.hyperplane
+        W, t, tilt = planted.directions, np.deg2rad(self.degrees), np.deg2rad(self.tilt)
         predicted, second = self._prediction(W, t)
-        if second is None:
-            second = _orthogonal(rng.standard_normal((W.shape[0], 1))[:, 0], W[:, :1])
-        h = np.cos(t) * W[:, 0] + np.sin(t) * second
+        h = np.cos(t) * W[:, 0] + np.sin(t) * (_orthogonal(rng, W[:, :1]) if second is None else second)
         if self.tilt:
-            out = _orthogonal(rng.standard_normal((W.shape[0], 1))[:, 0], W)
-            h = np.cos(np.deg2rad(self.tilt)) * h + np.sin(np.deg2rad(self.tilt)) * out
-        dual = planted_dual(architecture, X, planted)
-        value = None if dual.lam is None else float(dual.own.over((X @ h >= 0)[:, None]).dual_norms(dual.lam)[0])
+            h = np.cos(tilt) * h + np.sin(tilt) * _orthogonal(rng, W)
+        dual = planted_dual(architecture, instance.X, planted)
+        own = (instance.X @ h >= 0)[:, None]
+        value = None if dual.lam is None else float(dual.own.over(own).dual_norms(dual.lam)[0])
         measured = Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
         measured.unmeasured["isometry_value"] = NO_DUAL
         return measured
@@ -191,9 +187,9 @@ class Limit:
         return 1e-4 + n * d * d * 1e-9
 
 
-def _orthogonal(v: Array, W: Array) -> Array:
-    """Return the unit vector along the part of v orthogonal to the columns of W (d, k)."""
-    Q = np.linalg.qr(W)[0]
+def _orthogonal(rng: Rng, W: Array) -> Array:
+    """Draw a unit vector orthogonal to the columns of W (d, k)."""
+    Q, v = np.linalg.qr(W)[0], rng.standard_normal(len(W))
     v = v - Q @ (Q.T @ v)
     length = float(np.linalg.norm(v))
     if length < 1e-12:

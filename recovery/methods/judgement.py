@@ -72,31 +72,26 @@ def judge(problem: PlantedProgram, state: State) -> Decision:
     `judge_norm` decides.
     """
     assert state.found is not None
-    certificate, W = state.found.certificate, state.found.solution.W
-    if problem.program.norm is not L2:
-        return judge_norm(problem, state)
-    if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
+    certificate, W, l2 = state.found.certificate, state.found.solution.W, problem.program.norm is L2
+    if not (certificate.proves_optimal or (l2 and certificate.error <= DEVIATION_TOLERANCE)):
         return undecided(_shortfall(state.found))
     if not problem.feasible:
         return undecided(NOT_PLANTED)
+    if not l2:
+        return judge_norm(problem, state, state.found)
     by: CertificateKind = "gap" if certificate.proves_optimal else "none"
     if deviation(problem, W) <= DEVIATION_TOLERANCE:
         return Decision("recovered", by)
     return Decision("not_optimal" if certificate.proves_optimal and problem.is_cheaper(W) else "not_unique", by)
 
 
-def judge_norm(problem: PlantedProgram, state: State) -> Decision:
-    """Decide by a solution for another norm than l2, where an optimum near the planted weights may not be unique.
+def judge_norm(problem: PlantedProgram, state: State, found: Certified) -> Decision:
+    """Decide by an optimum for another norm than l2, near which the planted weights may not be unique.
 
     HiGHS returns corners of the sets of optimal weights and duals, which may leave uniqueness open; a solution inside
     both sets decides it.
     """
-    assert state.found is not None
-    program, solution = problem.program, state.found.solution
-    if not state.found.certificate.proves_optimal:
-        return undecided(_shortfall(state.found))
-    if not problem.feasible:
-        return undecided(NOT_PLANTED)
+    program, solution = problem.program, found.solution
     if problem.is_cheaper(solution.W):
         return Decision("not_optimal", "gap")
     if not certify(program, Solution(problem.planted, solution.lam)).proves_optimal:
@@ -109,7 +104,7 @@ def judge_norm(problem: PlantedProgram, state: State) -> Decision:
         return undecided(OPEN_TIE)
     inside = solve_inside(program)
     state.take(Certified(inside, certify(program, inside)))
-    return judge_norm(problem, state)
+    return judge(problem, state)
 
 
 def _shortfall(found: Certified) -> str:

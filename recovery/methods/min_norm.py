@@ -20,10 +20,10 @@ from recovery.methods.cascade import BEFORE_SOLVING, State, decide, undecided
 from recovery.methods.columns import SOLUTION, SOLVED, Columns, select
 from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind, solve
 from recovery.methods.generation import (
+    Judged,
     optimum_over_all,
     over_all_patterns,
     over_searched_patterns,
-    patterns_proved,
     proof_cost,
     searched_program,
 )
@@ -61,18 +61,21 @@ PROOFS: dict[ProgramKind, int] = {"gated": 8, "exact": 1}
 """Mean number of proofs over all patterns per trial, near the transition."""
 
 
+@dataclass(frozen=True)
 class ConvexMethod(ABC):
     """Base of methods that solve gated or exact programs: their program, checks and cost.
 
-    penalty: beta of the program, or None for interpolation. beam: see `MinNorm`. norm: of the weights of each group.
+    program: `gated`, the problem of the gated network; `exact`, the problem of the network itself.
+    confinement: limit of neurons normalised after the ReLU in exact programs, sampled patterns. `row_space` restricts
+    the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
+    norm: the norm of the weights of each group of a gated program, `l2` or `l1`. With `l1` HiGHS solves the
+    interpolation, which is a linear program, and Clarabel the penalised program.
     """
 
-    program: ProgramKind
-    solver: str
-    confinement: Confinement
-    penalty: float | None = None
-    beam: int | None = None
-    norm: NormName
+    program: ProgramKind = "gated"
+    solver: str = "auto"
+    confinement: Confinement = field(default="row_space", metadata={"later": True})
+    norm: NormName = field(default="l2", metadata={"later": True})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "solver", solver_name(self.solver))
@@ -82,9 +85,18 @@ class ConvexMethod(ABC):
         if self.norm != "l2" and (self.program != "gated" or self.solver == "newton"):
             raise ParameterError(f"norm {self.norm} goes with program gated, and with solver auto or one of cvxpy's")
 
+    @property
+    def penalty(self) -> float | None:
+        """beta of the program, or None for interpolation."""
+        return None
+
     @abstractmethod
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         """Return the measurement of an instance, with the program that was solved as its evidence."""
+
+    @abstractmethod
+    def judged(self, problem: PlantedProgram) -> Judged:
+        """Decide a program over the patterns that were drawn: return it with those found, and the state."""
 
     def problem(self, instance: Instance, architecture: Architecture) -> PlantedProgram:
         """Form the program that the method solves on an instance, with the planted weights in it.
@@ -92,7 +104,7 @@ class ConvexMethod(ABC):
         Searched patterns include the patterns that the search adds; over all patterns a trial adds further ones. Raises
         `ParameterError` for settings that the program cannot represent.
         """
-        return searched_program(self.drawn_problem(instance, architecture), self.beam)
+        return searched_program(self.drawn_problem(instance, architecture), getattr(self, "beam", None))
 
     def drawn_problem(self, instance: Instance, architecture: Architecture) -> PlantedProgram:
         """Form the program over the patterns that are drawn, before any search; raises as `problem` does."""
@@ -120,16 +132,11 @@ class ConvexMethod(ABC):
 class MinNorm(ConvexMethod):
     """min sum_g ||w_g|| subject to sum_g A_g w_g = y (P1, (12), (15), (17)).
 
-    program: `gated`, the interpolation problem of the gated network; `exact`, the problem of the network itself.
     solver: `auto` decides without a solve where it can; `newton`, or a conic solver of cvxpy, always solves.
     distances: whether to solve also trials that are proved not to recover, to measure their distances, and to look for
     a cheaper interpolant after a tie. A sweep whose report, claims or rule need a column of solutions measures it too.
-    confinement: limit of neurons normalised after the ReLU in exact programs, sampled patterns. `row_space` restricts
-    the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
     beam: the width of a beam search for activation patterns that violate the dual of a gated program. With searched
     patterns it adds to the local searches; over all patterns it precedes each proof, so that fewer proofs are needed.
-    norm: the norm of the weights of each group of a gated program, `l2` or `l1`. With `l1` HiGHS solves the
-    interpolation, which is a linear program, and Clarabel the penalised program.
     failure_bound: whether to bound the probability of failure of each X, given up to signs of its rows, by Theorem A of
     docs/network-threshold.md: exact program with a skip connection, linear neuron, laws that signs of rows keep.
     """
@@ -140,12 +147,8 @@ class MinNorm(ConvexMethod):
     noiseless: ClassVar[tuple[str, ...]] = ("recovered", "failure_bound")
     on_demand: ClassVar[tuple[str, ...]] = SOLUTION
 
-    program: ProgramKind = "gated"
-    solver: str = "auto"
     distances: bool = False
-    confinement: Confinement = field(default="row_space", metadata={"later": True})
     beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
-    norm: NormName = field(default="l2", metadata={"later": True})
     failure_bound: bool = field(default=False, metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
@@ -179,35 +182,35 @@ class MinNorm(ConvexMethod):
         return 2.5e-3 + 2.5e-7 * n * d
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
-        kind, problem = instance.setting.patterns.kind, self.drawn_problem(instance, architecture)
-        only_verdict = self.solver == "auto" and not self.distances
-        if kind == "all" and not problem.noiseless:
-            problem, state = optimum_over_all(problem)
-            row = state.row(problem)
-        elif kind == "all":
-            row = over_all_patterns(problem, self._judge, self.beam)
-        elif only_verdict and kind == "searched" and self.program == "exact" and problem.noiseless:
-            row = over_searched_patterns(problem, self._judge)
-        else:
-            problem = searched_program(problem, self.beam)
-            row = self._judge(problem).row(problem)
-        row["patterns_proved"] = patterns_proved(row, kind)
+        problem, state = self.judged(self.drawn_problem(instance, architecture))
+        row = state.row(problem)
         if self.failure_bound and problem.noiseless:
             row["failure_bound"] = failure_bound(instance.X, planted_neurons(instance).directions[:, 0])
         return row.recording(_network(problem, row.evidence)) if self.distances else row
+
+    def judged(self, problem: PlantedProgram) -> Judged:
+        kind, only_verdict = problem.instance.setting.patterns.kind, self.solver == "auto" and not self.distances
+        if kind == "all" and not problem.noiseless:
+            return optimum_over_all(problem)
+        if kind == "all":
+            return over_all_patterns(problem, self._judge, self.beam)
+        if only_verdict and kind == "searched" and self.program == "exact" and problem.noiseless:
+            return over_searched_patterns(problem, self._judge)
+        problem = searched_program(problem, self.beam)
+        return problem, self._judge(problem)
 
     def measuring(self) -> "MinNorm":
         """Return the method that measures the columns of a solution in every trial."""
         return self if self.distances else SolvedMinNorm(**vars(self))
 
     def _judge(self, problem: PlantedProgram) -> State:
-        state = State()
         if problem.noiseless and problem.ill_posed is not None:
             return State(undecided(problem.ill_posed))
         if not problem.noiseless or self.solver != "auto" or problem.program.norm is not L2:
-            state.take(solve(problem.program, self.solver))
-            return decide(problem, (judge if problem.noiseless else optimal,), state)
-        verdict = decide(problem, BEFORE_SOLVING, state).decision.verdict
+            stage = judge if problem.noiseless else optimal
+            return decide(problem, (stage,), State.of(solve(problem.program, self.solver)))
+        state = decide(problem, BEFORE_SOLVING, State())
+        verdict = state.decision.verdict
         unsettled = verdict == "undecided" or (verdict == "not_unique" and problem.small)
         if verdict == "recovered" or not (unsettled or self.distances):
             return state
@@ -264,42 +267,33 @@ class Regularized(ConvexMethod):
 
     scaling: `half` is the program above, equivalent to training with weight decay beta (P1, (9)). `printed` omits the
     1/2, as P1 prints (27), (28), (211), (212): the program above at beta / 2.
-    confinement: limit of neurons normalised after the ReLU in exact programs, sampled patterns. `row_space` restricts
-    the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
-    norm: the norm of the weights of each group of a gated program, as in `min_norm`.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "patterns_proved", "support_recovered")
 
-    beta: Annotated[float, Gt(0)]
-    program: ProgramKind = "gated"
-    solver: str = "auto"
+    beta: Annotated[float, Gt(0)] = field(kw_only=True)
     scaling: Literal["half", "printed"] = "half"
-    confinement: Confinement = field(default="row_space", metadata={"later": True})
-    norm: NormName = field(default="l2", metadata={"later": True})
 
     @property
-    def penalty(self) -> float:  # type: ignore[override]  # a property, read only
+    def penalty(self) -> float:
         """The beta of the equivalent program with the factor 1/2."""
         return self.beta if self.scaling == "half" else self.beta / 2
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
-        problem = self.problem(instance, architecture)
-        state = State()
-        if instance.setting.patterns.kind == "all":
-            problem, state = optimum_over_all(problem)
-        else:
-            state.take(solve(problem.program, self.solver))
-            state = decide(problem, (optimal,), state)
+        problem, state = self.judged(self.drawn_problem(instance, architecture))
         row = state.row(problem)
-        row["patterns_proved"] = patterns_proved(row, instance.setting.patterns.kind)
-        if row.certificate != "gap":
+        if row.certificate != "gap" or state.found is None:
             row.unmeasured["support_recovered"] = "no optimum is proved"
             return row
-        assert state.found is not None
         active = active_groups(problem.program.norms(state.found.solution.W))
-        same = bool((active == problem.planted.any(axis=1)).all()) and bool(active.any())
-        return row.having(support_recovered=same)
+        row["support_recovered"] = bool((active == problem.planted.any(axis=1)).all() and active.any())
+        return row
+
+    def judged(self, problem: PlantedProgram) -> Judged:
+        if problem.instance.setting.patterns.kind == "all":
+            return optimum_over_all(problem)
+        problem = searched_program(problem)
+        return problem, decide(problem, (optimal,), State.of(solve(problem.program, self.solver)))
 
 
 @dataclass(frozen=True)
@@ -345,6 +339,5 @@ class LeastSquares:
         if rank is None:
             row.unmeasured["recovered"] = UNDECIDED
             return row.having(verdict="undecided", certificate="none", reason="rounding decides the rank of the data")
-        unique = rank == d
-        verdict = "recovered" if unique else "not_unique"
-        return row.having(recovered=unique, verdict=verdict, certificate="theorem")
+        verdict = "recovered" if rank == d else "not_unique"
+        return row.having(recovered=rank == d, verdict=verdict, certificate="theorem")

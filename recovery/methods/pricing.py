@@ -23,6 +23,7 @@ from recovery.conditions.search import circle_points
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram
 from recovery.programs.exact import ExactProgram
+from recovery.programs.groups import leaky_relu
 from recovery.programs.program import Program
 from recovery.programs.range_factor import RANK_TOLERANCE
 from recovery.programs.uniqueness import MARGIN, Candidate
@@ -221,7 +222,7 @@ class NeuronPricing(Pricing):
 
     def _activations(self, points: Array) -> Array:
         """Return the activations (n, k) of neurons (r, k) of norm 1."""
-        Z = self.groups.activate(self.groups.base @ points)
+        Z = leaky_relu(self.groups.base @ points, self.groups.slope)
         if not self.groups.orthonormal:
             return Z
         sizes = np.linalg.norm(Z, axis=0)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Interval
 
-from recovery.errors import DataError, ParameterError
+from recovery.errors import DataError, refuse
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
 from recovery.instances.planted_functions import PlantedNetwork
@@ -74,22 +74,24 @@ class Tensor:
     }
 
     def __post_init__(self) -> None:
-        if self.samples == "infinite" and self.polish != "none":
-            raise ParameterError("samples: infinite has no rows for a polish to fit; use polish: none")
-        if self.signs == "first_moment" and self.order != 1:
-            raise ParameterError("signs: first_moment needs independent weights; use order: 1")
-        if self.samples == "infinite" and self.regression == "split":
-            raise ParameterError("samples: infinite has no rows for regression: split to halve")
-        if self.start != "tensor" and self.polish == "none":
-            raise ParameterError(f"start: {self.start} is for polish: lm")
+        exact = self.samples == "infinite"
+        refuse(
+            (exact and self.polish != "none", "samples: infinite has no rows for a polish to fit; use polish: none"),
+            (exact and self.regression == "split", "samples: infinite has no rows for regression: split to halve"),
+            (
+                self.signs == "first_moment" and self.order != 1,
+                "signs: first_moment needs independent weights; use order: 1",
+            ),
+            (self.start != "tensor" and self.polish == "none", f"start: {self.start} is for polish: lm"),
+        )
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings whose moments are not known or too expensive. Raises `ParameterError`."""
         architecture.require("learned")
-        if not isinstance(setting.ensemble, Standard) or setting.planted.form != "other":
-            raise ParameterError("method tensor needs data: {ensemble: standard} and planted: {kind: network}")
+        known = isinstance(setting.ensemble, Standard) and setting.planted.form == "other"
+        refuse((not known, "method tensor needs data: {ensemble: standard} and planted: {kind: network}"))
         n, d, m = setting.n, setting.d, self._neurons(setting)
-        wrong = [
+        refuse(
             (self.order == 2 and d > 12, f"order 2 has matrices of d^2 x d^2 numbers, so d <= 12; found d = {d}"),
             (n < 2, "moments need at least n = 2 rows"),
             (self.regression == "split" and n < 4, f"regression: split needs at least n = 4 rows, found {n}"),
@@ -101,10 +103,7 @@ class Tensor:
                 self.polish == "lm" and n < m * (d + 2),
                 f"a polish of {m} units needs at least n = {m * (d + 2)} rows, found {n}",
             ),
-        ]
-        for refused, message in wrong:
-            if refused:
-                raise ParameterError(message)
+        )
 
     def setting_cost(self, setting: Setting) -> float:
         """Estimate the seconds of the moments, and of the polish on at most 50 rows per parameter."""

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Gt, Interval
 
-from recovery.errors import DataError, ParameterError
+from recovery.errors import DataError, refuse
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
 from recovery.instances.planted import Linear
@@ -95,15 +95,10 @@ class Train:
     excess: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
-        for wrong, message in self._conflicts():
-            if wrong:
-                raise ParameterError(message)
-
-    def _conflicts(self) -> list[tuple[bool, str]]:
         k, r, given = self.neurons, self.outputs, isinstance(self.outer, tuple)
         fixed = self.outer != "trained"
         odd = isinstance(k, int) and k % 2 == 1
-        return [
+        refuse(
             (fixed and k == "n+1", "a fixed outer layer needs `neurons` as a number"),
             (self.outer == "signs" and odd, f"outer: signs needs an even number of neurons, found {k}"),
             (self.outer == "signs" and r > 1, "outer: signs is for outputs = 1; use outer: paired"),
@@ -126,22 +121,17 @@ class Train:
             (self.excess and self.loss != "half_sum", "excess needs loss: half_sum, as the convex program has it"),
             (self.excess and self.weight_decay > 0, "excess needs weight_decay: 0; beta is in the objective"),
             (self.excess and (fixed or r > 1), "excess needs one output and a trained outer layer"),
-        ]
+        )
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings that cannot be trained, or compared as the method asks. Raises `ParameterError`."""
         architecture.require("trained")
         if self.compare != "none":
             check_representable(setting, architecture)
-        for wrong, message in self._unfit(setting, architecture):
-            if wrong:
-                raise ParameterError(message)
-
-    def _unfit(self, setting: Setting, architecture: Architecture) -> list[tuple[bool, str]]:
         law, r, kind = setting.planted, self.outputs, setting.patterns.kind
         basis = isinstance(law, Linear) and law.direction == "basis" and r <= setting.d and setting.noise == 0
         noiseless = law.form == "linear" and setting.noise == 0 and isinstance(setting.ensemble, Standard)
-        return [
+        refuse(
             (
                 r > 1 and not basis,
                 f"method.outputs = {r} has the targets e_1..e_{r}: it needs d >= {r}, noise 0 and planted: {{kind: "
@@ -162,7 +152,7 @@ class Train:
                 self.beta is not None and architecture.normalized,
                 "method.beta: the objective of a normalised network with a penalty has no minimum",
             ),
-        ]
+        )
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         """Train on the instance. Raises `ParameterError` for what `check` refuses, `DataError` for NaN or infinity."""
@@ -171,13 +161,16 @@ class Train:
             raise DataError("X or y contains NaN or infinity; training needs finite numbers")
         A, X = targets(instance, self.outputs), architecture.features(instance.X)
         directions = architecture.lift(instance.planted.hyperplanes if A is None else A.T, instance.X).T
-        rng = started(instance.streams.training, self.start)
+        rng = instance.streams.training
+        if self.start:  # each random start has a stream of its own, ahead of that of start 0
+            rng = np.random.Generator(rng.bit_generator.jumped(self.start))  # type: ignore[attr-defined]
         parameters = self.initial(rng, architecture, *X.shape)
         parameters["W"][...] += self.center * directions.sum(axis=0)
         start, k = parameters.copy(), len(parameters["W"])
         Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
         loss = self._empirical(X, Y, k, self._factor(len(X)))
-        budget = Budget(self.epochs, self.target_loss, self.tolerance)
+        never = -np.inf
+        budget = Budget(self.epochs, self.target_loss or never, self.tolerance or never)
         if self.optimizer == "lbfgs":
             descent = lbfgs(loss, parameters, budget)
         else:
@@ -236,7 +229,7 @@ class Train:
         if self.optimizer in ("adam", "adamw"):
             return (AdamW if self.optimizer == "adamw" else Adam)(self.weight_decay)
         if self.optimizer != "scaled_gd":
-            return GradientDescent(self.momentum, self.weight_decay)
+            return GradientDescent(self.weight_decay, self.momentum)
         scaling = parameters.like()
         scaling.flat[...] = 1.0
         scaling["W"][...] = 1.0 / np.sum(parameters["V"] ** 2, axis=1, keepdims=True)
@@ -254,11 +247,6 @@ class Train:
         epochs = self.epochs / log(self.epochs + e) if early else self.epochs
         floor = 1e-4 if self.loss == "population" else 2.5e-5
         return 1e-3 + epochs * (floor + 4.0 * rows * k * (d + 30) / speed)
-
-
-def started(rng: Rng, number: int) -> Rng:
-    """Return the generator of random start `number`: `rng` itself for 0, otherwise one jumped ahead of it."""
-    return np.random.Generator(rng.bit_generator.jumped(number)) if number else rng  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

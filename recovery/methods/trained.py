@@ -5,7 +5,7 @@ and all widths, is the optimum of the exact program over all patterns (P1, (9) a
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
@@ -81,17 +81,16 @@ def measure(
     largest relative error at which the planted function counts as recovered.
     """
     first = start["V"]
-    known: dict[str, Any] = {
-        "iterations": descent.epochs,
-        "stopped": descent.stop,
-        "training_loss": _finite(descent.loss),
-        "gradient_norm": _finite(descent.gradient_norm),
-        "redraws": instance.planted.redraws,
-        "equal_signs": bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
-    }
+    row = Measurement(
+        iterations=descent.epochs,
+        stopped=descent.stop,
+        training_loss=_finite(descent.loss),
+        gradient_norm=_finite(descent.gradient_norm),
+        redraws=instance.planted.redraws,
+        equal_signs=bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
+    ).recording(descent.record or None)
     if descent.stop == "diverged":
-        row = Measurement(known).recording(descent.record or None)
-        row.unmeasured = dict.fromkeys(MEASURED.keys() - known.keys(), DIVERGED)
+        row.unmeasured = dict.fromkeys(MEASURED.keys() - row.keys(), DIVERGED)
         return row
     parameters = Parameters(start.architecture, descent.parameters.flat.astype(np.float64), start.shapes)
     W, V = parameters["W"], parameters["V"]
@@ -99,34 +98,31 @@ def measure(
     test = instance.test
     if test is not None:
         planted = instance.planted.labels(test)[:, None] if V.shape[1] == 1 or A is None else test @ A.T
-        known["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
+        row["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
         size = float(np.linalg.norm(planted))
         # `size` is 0 if no planted neuron is active on a test row: no relative error then
-        relative = known["test_distance"] / size if size else None
+        relative = row.test_distance / size if size else None
     inputs = start.architecture.features(instance.X)
-    unmeasured = dict[str, str]()
-    known["merged_neurons"] = count_merged(parameters, inputs)
-    known["absolute_distance"] = _absolute_distance(instance, parameters, A)
+    row["merged_neurons"] = count_merged(parameters, inputs)
+    row["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
-        known["pairing_error"] = pairing(W, V)[1]
+        row["pairing_error"] = pairing(W, V)[1]
     else:
-        unmeasured["pairing_error"] = f"it is measured for at most {MOST_PAIRED} neurons"
+        row.unmeasured["pairing_error"] = f"it is measured for at most {MOST_PAIRED} neurons"
     if A is not None and start.architecture.plain and not start.architecture.own_features:
         size = float(np.linalg.norm(A))
         if isinstance(instance.setting.ensemble, Standard) and len(W) > MOST_IN_CLOSED_FORM:
-            unmeasured["population_loss"] = f"it is measured for at most {MOST_IN_CLOSED_FORM} neurons"
+            row.unmeasured["population_loss"] = f"it is measured for at most {MOST_IN_CLOSED_FORM} neurons"
         elif isinstance(instance.setting.ensemble, Standard):
-            known["population_loss"] = Population(A)(parameters, parameters.like())
-            relative = float(np.sqrt(2.0 * max(known["population_loss"], 0.0))) / size
-        known["group_error"] = group_error(W, V, A) if len(A) == 1 else None
-        known["weight_error"] = weight_error(W, V, A, outer)
-        if known["weight_error"] is not None:
-            relative = known["weight_error"] / size
+            row["population_loss"] = Population(A)(parameters, parameters.like())
+            relative = float(np.sqrt(2.0 * max(row.population_loss, 0.0))) / size
+        row["group_error"] = group_error(W, V, A) if len(A) == 1 else None
+        row["weight_error"] = weight_error(W, V, A, outer)
+        if row.weight_error is not None:
+            relative = row.weight_error / size
     if instance.setting.noise == 0:
-        known["recovered"] = None if relative is None else relative <= success
-        unmeasured["recovered"] = "no planted neuron is active on a row of the test draw"
-    row = Measurement(known).recording(descent.record or None)
-    row.unmeasured = unmeasured
+        row["recovered"] = None if relative is None else relative <= success
+        row.unmeasured["recovered"] = "no planted neuron is active on a row of the test draw"
     return row
 
 
@@ -158,9 +154,6 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
     return float(np.sqrt(total))
 
 
-KEPT = 1000
-"""Optima of draws that a process keeps: one for all widths, starts and optimisers that are tried on a draw."""
-
 EXCESS = select(
     *("excess", "excess_low", "excess_high", "optimum", "optimum_gap", "optimum_neurons", "optimum_test_distance"),
     *("function_distance", "stationarity"),
@@ -168,18 +161,15 @@ EXCESS = select(
 """Columns of a training run that is compared with the global optimum."""
 
 
-_optima: dict[tuple[bytes, bytes, Architecture, float], OptimalNetwork] = {}
-
-
 def best_network(instance: Instance, architecture: Architecture, beta: float) -> OptimalNetwork:
     """Return the optimum of the training problem of an instance; each draw is solved once per process."""
-    draw = instance.X.tobytes(), instance.y.tobytes(), architecture, beta
-    if draw not in _optima:
-        if len(_optima) == KEPT:
-            _optima.clear()
-        nodes = instance.setting.patterns.nodes
-        _optima[draw] = optimum(instance.X, instance.y, architecture, beta, "all", nodes=nodes)
-    return _optima[draw]
+    X, y = instance.X, instance.y
+    return _optimum(X.tobytes(), y.tobytes(), X.shape[1], architecture, beta, instance.setting.patterns.nodes)
+
+
+@lru_cache(maxsize=1000)  # one for all widths, starts and optimisers that are tried on a draw
+def _optimum(X: bytes, y: bytes, d: int, architecture: Architecture, beta: float, nodes: int) -> OptimalNetwork:
+    return optimum(np.frombuffer(X).reshape(-1, d), np.frombuffer(y), architecture, beta, "all", nodes=nodes)
 
 
 def with_excess(

@@ -1,10 +1,10 @@
 """Variable selection on an instance: the variables found, and the error of predicted labels (P3)."""
 
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
-from annotated_types import Ge, Gt, MinLen
+from annotated_types import Ge
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
@@ -13,13 +13,9 @@ from recovery.instances.planted_functions import PlantedNetwork, Sparse
 from recovery.methods.columns import Column, Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
-from recovery.selection.hyperparameters import Batch, HyperparameterGrid, Outer, Shrinkage, Training
-from recovery.selection.selectors import TREES, Cutoff, Selector, SelectorName
+from recovery.selection.selectors import TREES, Selector
 from recovery.selection.sparse_networks import distance
 from recovery.types import Array, Mask
-
-Positive = Annotated[float, Gt(0)]
-Counts = Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)]
 
 
 def _support(setting: Setting) -> Mask | None:
@@ -36,43 +32,14 @@ def _support(setting: Setting) -> Mask | None:
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(Selector):
     """Fit a selector, cut its importances, and compare with the planted support.
 
-    selector: `network` (l1-penalised ReLU networks), or scikit-learn's `lasso`, `omp`, `forest`, `boosting`.
-    cutoff: `mixture` (two Gaussians), `kmeans`, `gap` (the largest ratio of neighbours in size), `shadow` (above all
-    columns of the same table in shuffled order), `count` with `count` a number or `planted`, or `none` (all non-zero).
-    penalties: factors of the l1 penalty that the network tries. rates: learning rates of Adam. neurons: numbers of
-    neurons. epochs: numbers of passes over the rows; all four are those of P3 by default.
-    validation: the network is chosen on one random part of `folds` (`split`), or by cross-validation and trained again
-    on all rows (`cross`). refit: train again after a `split` too.
-    shrinkage: the form of the penalty in Adam's steps, `subgradient` or `proximal` (exact zeros).
-    standardize: centre X and y and divide them by their standard deviations first; `inputs`: X only.
-    outer: outer weights of the network, `free` or `signs`, which stay at +-1 as in the model of P3.
-    trees: the number of trees of `forest` and `boosting`.
-    batch: number of rows in a step of Adam; `full` takes all rows.
-    scale: a factor on the network's initial weights, which are uniform as in PyTorch.
     test_rows: the number of rows of the test draw, n if null. For a file with recorded labels: the number of its other
     rows used for the test, all if null.
     """
 
-    selector: SelectorName = "network"
-    cutoff: Cutoff = "mixture"
-    count: Annotated[int, Ge(1)] | Literal["planted"] | None = None
-    penalties: Annotated[tuple[Positive, ...], MinLen(1)] = (0.1, 0.05, 0.01, 0.005)
-    rates: Annotated[tuple[Positive, ...], MinLen(1)] = (0.05, 0.01, 0.005)
-    neurons: Counts = (20, 50, 100)
-    epochs: Counts = (200, 500, 1000)
-    folds: Annotated[int, Ge(2)] = 5
-    validation: Literal["split", "cross"] = "split"
-    refit: bool = False
-    shrinkage: Shrinkage = "subgradient"
-    standardize: bool | Literal["inputs"] = True
     test_rows: Annotated[int, Ge(1)] | None = None
-    outer: Outer = field(default="free", metadata={"later": True})
-    trees: Annotated[int, Ge(1)] = field(default=TREES, metadata={"later": True})
-    batch: Batch = field(default="full", metadata={"later": True})
-    scale: Positive = field(default=1.0, metadata={"later": True})
 
     columns: ClassVar[Columns] = select("support_recovered", "weight_error", "flip_margin") | {
         "true_positives": Column(int, "planted variables that were chosen", "variables"),
@@ -118,7 +85,8 @@ class Select:
         self.check(instance.setting, architecture)
         support = _support(instance.setting)
         count = None if support is None else int(support.sum())
-        fitted, chosen = self._selector(count)(instance.streams.training, instance.X, instance.y)
+        wanted = count if self.count == "planted" else self.count
+        fitted, chosen = self.fit(instance.streams.training, instance.X, instance.y, wanted)
         row = Measurement(**fitted.hyperparameters)
         if support is not None:
             row["true_positives"] = int((chosen & support).sum())
@@ -139,18 +107,6 @@ class Select:
             row["flip_margin"] = planted.network.flip_margin()
             row["weight_error"] = None if network is None else distance(network, planted.network)
         return row
-
-    def _selector(self, planted: int | None) -> Selector:
-        choice = self.folds, self.validation == "cross", self.refit
-        return Selector(
-            self.selector,
-            HyperparameterGrid(self.penalties, self.rates, self.neurons, self.epochs),
-            Training(self.shrinkage, self.outer, self.batch, self.scale, *choice),
-            cutoff=self.cutoff,
-            count=planted if self.count == "planted" else self.count,
-            standardize=self.standardize,
-            trees=self.trees,
-        )
 
     def _test(self, instance: Instance) -> Array | None:
         """Return test rows: of the file, None without any, or drawn n at a time, because some laws scale with n."""

@@ -89,17 +89,16 @@ def certify(program: Program, solution: Solution, beyond: float = 0.0, images: D
     # within the bound proves a lower bound
     largest = float(program.proved_norms(solution, images)[0].max(initial=beyond))
     norms = program.norms(W)
-    residual = program.residual(W)
-    objective = bound * float(norms.sum())
-    if not program.interpolates:
-        objective += 0.5 * float(residual @ residual)
+    objective = program.objective(W)
     dual_objective = program.dual_objective(_feasible(program, lam, largest))
     # if rows differ widely in norm, each row's residual is divided by its norm: otherwise the misfit of a row of norm 1
     # next to one of norm 1e9 would not show
     misfit = 0.0
     if program.interpolates:
         scales = program.groups.scales
-        misfit = relative(float(np.linalg.norm(residual / scales)), float(np.linalg.norm(program.y / scales)))
+        misfit = relative(
+            float(np.linalg.norm(program.residual(W) / scales)), float(np.linalg.norm(program.y / scales))
+        )
     return Certificate(
         objective=objective,
         dual_objective=dual_objective,

@@ -72,15 +72,13 @@ class ExactProgram(Program):
         groups, one = self.groups, np.array([k])
         g, S = int(self.group(one)[0]), self.orientation(one)[0]
         operator = float(self.sign(one)[0]) * groups.D[:, g, None] * groups.base
-        cone = S[:, None] * groups.base if S.any() else None
+        cone = S[:, None] * groups.base
+        lift, norm = np.eye(groups.rank), None if self.factors is None else self.factors[g]
         if groups.narrowed[g]:
             assert groups.transforms is not None
             # the variables of a narrowed group are w of P1, (16), and its base weights are T_g w
-            assert cone is not None
-            lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
-            return Row(np.arange(lift.shape[1]), operator @ lift, None, cone @ lift, lift)
-        norm = None if self.factors is None else self.factors[g]
-        return Row(np.arange(groups.rank), operator, norm, cone)
+            lift, norm = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]], None
+        return Row(lift, operator @ lift, norm, cone @ lift if S.any() else None)
 
     def group(self, chosen: Index) -> Index:
         """Return the group of each chosen signed group, (k,)."""
@@ -210,7 +208,27 @@ class ExactProgram(Program):
 
     def neuron(self, k: int, w: Array) -> Array | None:
         """Return base weights v in the cone of signed group k with F v = w, or None if neuron w has another pattern."""
-        return cone_point(self.groups, k % self.groups.count, w, self.orientation(np.array([k]))[0])
+        groups, g = self.groups, k % self.groups.count
+        orientation = self.orientation(np.array([k]))[0]
+        v = w if groups.transforms is None else groups.transforms[g] @ w
+        # v is one of the base weights with F_g v = w; adding a null vector of D_g B gives the others
+        slack = orientation * (groups.base @ v)
+        if slack.min() >= 0.0:
+            return v
+        limit = -ROUNDING * float(np.linalg.norm(groups.base, axis=1).max() * np.linalg.norm(v))
+        null = _null_space(groups, g)
+        if null.shape[1] == 0:
+            return v if slack.min() >= limit else None
+        C = orientation[:, None] * groups.base
+        # find z such that v + null z is in the cone: least squares for slack + C null z = h over z and h >= 0
+        N = C @ null
+        A = np.asfortranarray(np.hstack([N, -N, -np.eye(len(C))]))
+        try:
+            split = scipy.optimize.nnls(A, -slack, maxiter=30 * A.shape[1])[0]
+        except RuntimeError as error:
+            raise SolverError(f"a projection on a cone did not end: {error}") from error
+        moved: Array = v + null @ (split[: N.shape[1]] - split[N.shape[1] : 2 * N.shape[1]])
+        return moved if float((C @ moved).min()) >= limit else None
 
     def dual_bounds(
         self, lam: Array, images: DualImages, rows: Index, least: float, known: Multipliers
@@ -286,25 +304,6 @@ def _within_the_span(groups: Groups, g: int, gradient: Array, multipliers: Array
     return result
 
 
-def cone_point(groups: Groups, g: int, w: Array, orientation: Array) -> Array | None:
-    """Return base weights v with (2 D_g - I) B v >= 0 and F_g v = w, or None if the neuron w has another pattern."""
-    v = w if groups.transforms is None else groups.transforms[g] @ w
-    # v is one of the base weights with F_g v = w; adding a null vector of D_g B gives the others
-    slack = orientation * (groups.base @ v)
-    if slack.min() >= 0.0:
-        return v
-    limit = -ROUNDING * float(np.linalg.norm(groups.base, axis=1).max() * np.linalg.norm(v))
-    null = _null_space(groups, g)
-    if null.shape[1] == 0:
-        return v if slack.min() >= limit else None
-    C = orientation[:, None] * groups.base
-    # find z such that v + null z is in the cone: non-negative least squares for slack + C null z = h over z and h >= 0
-    N = C @ null
-    split = _nnls(np.hstack([N, -N, -np.eye(len(C))]), -slack)
-    moved = v + null @ (split[: N.shape[1]] - split[N.shape[1] : 2 * N.shape[1]])
-    return moved if float((C @ moved).min()) >= limit else None
-
-
 def _null_space(groups: Groups, g: int) -> Array:
     """Return an orthonormal basis (r, m) of the base weights with D_g B v = 0 that a neuron of the group may have."""
     if groups.transforms is None or groups.confined:
@@ -312,11 +311,3 @@ def _null_space(groups: Groups, g: int) -> Array:
     rows = groups.base[groups.patterns[:, g]]
     _, s, Vt = np.linalg.svd(rows, full_matrices=True)
     return Vt[int(np.count_nonzero(s > RANK_TOLERANCE)) :].T
-
-
-def _nnls(A: Array, b: Array) -> Array:
-    try:
-        solution: Array = scipy.optimize.nnls(np.asfortranarray(A), b, maxiter=30 * A.shape[1])[0]
-    except RuntimeError as error:
-        raise SolverError(f"a projection on a cone did not end: {error}") from error
-    return solution

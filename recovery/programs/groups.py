@@ -25,6 +25,11 @@ from recovery.programs.transforms import ProjectionSums, Transforms
 from recovery.types import Array, Index, Mask
 
 
+def leaky_relu(Z: Array, slope: float) -> Array:
+    """Return max(z, 0), or `slope` times z where z is negative."""
+    return np.maximum(Z, 0.0) if slope == 0.0 else np.where(Z >= 0.0, Z, slope * Z)
+
+
 class DualImages(NamedTuple):
     """The images A_g^T lam (p, r) of a dual lam, and their norms (p,)."""
 
@@ -281,12 +286,8 @@ class Groups:
             raise KeyError("no group has this pattern")
         return int(np.argmax(same))
 
-    def activate(self, Z: Array) -> Array:
-        """Apply the activation to Z: max(z, 0), or `slope` times z where z is negative."""
-        return np.maximum(Z, 0.0) if self.slope == 0.0 else np.where(Z >= 0.0, Z, self.slope * Z)
-
     def neuron(self, g: int, w: Array, X: Array) -> Array:
         """Return the weight w_g (r,) of group g for the neuron w (d,) on X (n, d): A_g w_g = activation(X w)."""
         if self.transforms is None:
             return self.coordinates @ w
-        return self.block(g).T @ self.activate(X @ w)
+        return self.block(g).T @ leaky_relu(X @ w, self.slope)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recovery.types import Array, Mask
+from recovery.types import Array, Index, Mask
 
 Whole = tuple[int, ...]
 """A row, up to a positive factor: integers."""
@@ -36,6 +36,16 @@ def exact_rank(rows: Sequence[Whole]) -> int:
     from flint import fmpz_mat
 
     return int(fmpz_mat([list(row) for row in rows]).rank()) if len(rows) else 0
+
+
+def independent_columns_of(rows: Sequence[Sequence[int]]) -> Index:
+    """Return the indices of the first columns of an integer matrix, given by rows, that span its range."""
+    from flint import fmpz_mat
+
+    if not rows:
+        return np.zeros(0, dtype=np.intp)
+    reduced, _, rank = fmpz_mat([list(row) for row in rows]).rref()
+    return np.array([next(j for j, a in enumerate(row) if a != 0) for row in reduced.tolist()[:rank]], dtype=np.intp)
 
 
 def quick_rank(A: Array) -> int | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recovery.programs.architecture import RELU, Architecture
+from recovery.programs.groups import leaky_relu
 from recovery.programs.program import Program
 from recovery.types import Array, Mask
 
@@ -36,9 +37,6 @@ class Network:
     skip_scale: float = 1.0
     architecture: Architecture = RELU
 
-    def _activate(self, Z: Array) -> Array:
-        return np.where(Z >= 0.0, Z, self.architecture.slope * Z)
-
     def sizes(self) -> Array:
         """Return signed sizes of the neurons, (m,): a ||w||, or a alpha; splitting a neuron keeps their sum."""
         if self.scale is not None:
@@ -49,14 +47,14 @@ class Network:
         """Return f(X) for X (n, d). Normalised neurons are divided by their length on `batch`, by default X."""
         X = self.architecture.features(X)
         batch = None if batch is None else self.architecture.features(batch)
-        Z = X @ self.inner.T
+        Z, slope = X @ self.inner.T, self.architecture.slope
         coefficients = self.outer
         if self.scale is not None:
             own = Z if batch is None else batch @ self.inner.T
             # a neuron that is zero on the whole batch has length 0 and gets the coefficient 0
-            length = np.linalg.norm(own if self.architecture.normalizes_before else self._activate(own), axis=0)
+            length = np.linalg.norm(own if self.architecture.normalizes_before else leaky_relu(own, slope), axis=0)
             coefficients = np.divide(self.outer * self.scale, length, out=np.zeros_like(length), where=length > 0)
-        values = self._activate(Z) @ coefficients
+        values = leaky_relu(Z, slope) @ coefficients
         if self.skip is None:
             return values
         linear = X @ self.skip

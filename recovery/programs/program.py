@@ -23,18 +23,16 @@ FEASIBLE = 1.0 + 1e-10
 
 @dataclass(frozen=True)
 class Row:
-    """One row w of W with its matrices formed: it adds operator @ w to F, has norm ||norm @ w||, and cone @ w >= 0.
+    """One row of W as lift @ w, for w (m,) with its matrices formed: it adds operator @ w to F, has norm ||norm @ w||,
+    and cone @ w >= 0.
 
-    places: the m coordinates of the row that exist; operator (n, m), norm (q, m) and cone (n, m) act on these. norm
-    None: the identity; cone None: no cone. lift (r, m): the row of W is lift @ w; None if w are the entries at
-    `places`.
+    lift (r, m), operator (n, m), norm (q, m) and cone (n, m). norm None: the identity; cone None: no cone.
     """
 
-    places: Index
+    lift: Array
     operator: Array
     norm: Array | None = None
     cone: Array | None = None
-    lift: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,8 @@ class Program:
 
     def row(self, k: int) -> Row:
         """Return row k with its matrices formed, for solvers that need them."""
-        places = np.flatnonzero(self.groups.dimensions(np.array([k]))[0])
-        return Row(places, self.groups.block(k)[:, places])
+        lift = np.eye(self.groups.rank)[:, self.groups.dimensions(np.array([k]))[0]]
+        return Row(lift, self.groups.block(k) @ lift)
 
     def forward(self, W: Array) -> Array:
         """Return F(W), the network's outputs, shape (n,)."""

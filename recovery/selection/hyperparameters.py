@@ -5,71 +5,66 @@ fits are 3 runs, one for each number of neurons.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
-from typing import Annotated, Literal
+from itertools import chain, product
+from math import isfinite
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Gt, MinLen
 
-from recovery.errors import DataError, ParameterError
+from recovery.errors import DataError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.sparse_networks import Networks, initialize, network
 from recovery.training.models import Minibatches
 from recovery.training.optimizers import Adam
 from recovery.types import Array, Rng
 
-Shrinkage = Literal["subgradient", "proximal"]
-Outer = Literal["free", "signs"]
-Batch = Annotated[int, Ge(1)] | Literal["full"]
+Positive = Annotated[float, Gt(0)]
+Counts = Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)]
 
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained and chosen: `shrinkage` and `outer` as in `PenalizedDescent`.
+    """The hyperparameters of networks, which are all pairs (penalty, rate) with each number of neurons and of epochs,
+    and how they are trained and chosen; by default as in P3, section 4, where it says.
 
-    batch: number of rows in a step of Adam. scale: factor on the initial weights; see `initialize`. folds, cross,
-    refit: see `choose`.
+    penalties: factors of the l1 penalty that the network tries. rates: learning rates of Adam. neurons: numbers of
+    neurons. epochs: numbers of passes over the rows; all four are those of P3 by default.
+    validation: the network is chosen on one random part of `folds` (`split`), or by cross-validation and trained again
+    on all rows (`cross`). refit: train again after a `split` too.
+    shrinkage: the form of the penalty in Adam's steps, `subgradient` or `proximal` (exact zeros).
+    outer: outer weights of the network, `free` or `signs`, which stay at +-1 as in the model of P3.
+    batch: number of rows in a step of Adam; `full` takes all rows.
+    scale: a factor on the network's initial weights, which are uniform as in PyTorch.
     """
 
-    shrinkage: Shrinkage = "subgradient"
-    outer: Outer = "free"
-    batch: Batch = "full"
-    scale: float = 1.0
-    folds: int = 5
-    cross: bool = False
+    penalties: Annotated[tuple[Positive, ...], MinLen(1)] = (0.1, 0.05, 0.01, 0.005)
+    rates: Annotated[tuple[Positive, ...], MinLen(1)] = (0.05, 0.01, 0.005)
+    neurons: Counts = (20, 50, 100)
+    epochs: Counts = (200, 500, 1000)
+    folds: Annotated[int, Ge(2)] = 5
+    validation: Literal["split", "cross"] = "split"
     refit: bool = False
+    shrinkage: Literal["subgradient", "proximal"] = "subgradient"
+    outer: Literal["free", "signs"] = field(default="free", metadata={"later": True})
+    batch: Annotated[int, Ge(1)] | Literal["full"] = field(default="full", metadata={"later": True})
+    scale: Positive = field(default=1.0, metadata={"later": True})
+
+    @property
+    def pairs(self) -> list[tuple[float, float]]:
+        """The pairs (penalty, rate), in the order of the networks in one run."""
+        return list(product(self.penalties, self.rates))
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """Hyperparameters of one fit: lambda of equation (10), the learning rate of Adam, neurons, epochs."""
 
     penalty: float
     rate: float
     neurons: int
     epochs: int
-
-
-@dataclass(frozen=True)
-class HyperparameterGrid:
-    """Cartesian product of these hyperparameters, by default as in P3, section 4."""
-
-    penalties: tuple[float, ...] = (0.1, 0.05, 0.01, 0.005)
-    rates: tuple[float, ...] = (0.05, 0.01, 0.005)
-    neurons: tuple[int, ...] = (20, 50, 100)
-    epochs: tuple[int, ...] = (200, 500, 1000)
-
-    def __post_init__(self) -> None:
-        for name, values in vars(self).items():
-            if not values or min(values) <= 0:
-                raise ParameterError(f"{name} must be positive numbers, at least one, found {list(values)}")
-
-    @property
-    def pairs(self) -> list[tuple[float, float]]:
-        """The pairs (penalty, rate), in the order of the networks in one run."""
-        return [(penalty, rate) for penalty in self.penalties for rate in self.rates]
 
 
 @dataclass(frozen=True)
@@ -94,12 +89,7 @@ class PenalizedDescent:
     """
 
     def __init__(
-        self,
-        theta: Array,
-        networks: Networks | Minibatches,
-        penalties: Array,
-        rates: Array,
-        training: Training = Training(),
+        self, theta: Array, networks: Networks | Minibatches, penalties: Array, rates: Array, training: Training
     ) -> None:
         self.theta, self.proximal = theta, training.shrinkage == "proximal"
         self.batches: Callable[[], Iterable[Networks]] = (
@@ -130,55 +120,52 @@ class PenalizedDescent:
                 adam.step(self.theta, self.gradient, self.rate)
 
 
-def run_grid(
-    rng: Rng, X: Array, y: Array, grid: HyperparameterGrid, training: Training = Training()
-) -> Iterator[tuple[int, int, Array]]:
+def run_grid(rng: Rng, X: Array, y: Array, training: Training) -> Iterator[tuple[int, int, Array]]:
     """Train the whole grid and yield (neurons, epochs, theta) at each checkpoint. The next step overwrites theta."""
-    penalties, rates = np.array(grid.pairs).T
-    for neurons in grid.neurons:
+    penalties, rates = np.array(training.pairs).T
+    for neurons in training.neurons:
         theta = initialize(rng, len(rates), neurons, X.shape[1], signs=training.outer == "signs", scale=training.scale)
         make = partial(Networks, networks=len(rates), neurons=neurons)
         rows = make(X, y) if training.batch == "full" else Minibatches(rng, X, y, training.batch, make)
         descent = PenalizedDescent(theta, rows, penalties, rates, training)
         done = 0
-        for epochs in sorted(set(grid.epochs)):
+        for epochs in sorted(set(training.epochs)):
             descent.run(epochs - done)
             done = epochs
             yield neurons, epochs, theta
 
 
-def choose(rng: Rng, X: Array, y: Array, grid: HyperparameterGrid, training: Training = Training()) -> Fit:
+def choose(rng: Rng, X: Array, y: Array, training: Training) -> Fit:
     """Return the fit of the grid with the smallest mean squared error on the validation rows.
 
-    The rows are split at random into `folds` parts. One of them validates, or each in turn if `cross`. The chosen
-    hyperparameters are trained again on all rows if `refit` or `cross`; otherwise the network itself is returned. P3
+    The rows are split at random into `folds` parts. One of them validates, or each in turn for `cross`. The chosen
+    hyperparameters are trained again on all rows for `refit` or `cross`; otherwise the network itself is returned. P3
     only says "splits the training data into training and validation parts". Raises `DataError` for fewer rows than
     folds, for numbers that are not finite, and if every fit overflows.
     """
-    folds, cross = training.folds, training.cross
+    folds, cross = training.folds, training.validation == "cross"
     if len(X) < folds:
         raise DataError(f"{len(X)} rows are too few for validation by {folds} parts")
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise DataError("X or y contains NaN or infinity; training needs finite numbers")
     parts = np.array_split(rng.permutation(len(X)), folds)
     errors: dict[Point, float] = {}
-    best: Fit | None = None
+    best, least = None, np.inf
     for held in parts if cross else parts[:1]:
         kept = np.setdiff1d(np.arange(len(X)), held)
-        for neurons, epochs, theta in run_grid(rng, X[kept], y[kept], grid, training):
-            held_errors = Networks(X[held], y[held], len(grid.pairs), neurons).errors(theta)
-            held_errors = np.where(np.isfinite(held_errors), held_errors, np.inf)
-            for i, ((penalty, rate), error) in enumerate(zip(grid.pairs, held_errors, strict=True)):
+        for neurons, epochs, theta in run_grid(rng, X[kept], y[kept], training):
+            sums = Networks(X[held], y[held], len(training.pairs), neurons).errors(theta).astype(float) * len(held)
+            for i, ((penalty, rate), error) in enumerate(zip(training.pairs, sums.tolist(), strict=True)):
                 point = Point(penalty, rate, neurons, epochs)
-                errors[point] = errors.get(point, 0.0) + float(error) * len(held)
-                if not cross and (best is None or errors[point] < best.error):
-                    best = Fit(network(theta, i, neurons), point, errors[point])
-    rows = len(X) if cross else len(parts[0])
+                errors[point] = errors.get(point, 0.0) + (error if isfinite(error) else np.inf)
+                if errors[point] < least and not cross:
+                    best, least = network(theta, i, neurons), errors[point]
     point = min(errors, key=errors.__getitem__)
-    if not np.isfinite(errors[point]):
+    if not isfinite(errors[point]):
         raise DataError("every fit of the grid overflowed; scale X and y to unit variance")
-    if best is not None and not training.refit:
-        return Fit(best.network, point, best.error / rows)
-    alone = HyperparameterGrid((point.penalty,), (point.rate,), (point.neurons,), (point.epochs,))
-    ((neurons, _, theta),) = run_grid(rng, X, y, alone, training)
-    return Fit(network(theta, 0, neurons), point, errors[point] / rows)
+    if best is None or training.refit:
+        penalty, rate, neurons, epochs = point
+        alone = replace(training, penalties=(penalty,), rates=(rate,), neurons=(neurons,), epochs=(epochs,))
+        ((_, _, theta),) = run_grid(rng, X, y, alone)
+        best = network(theta, 0, neurons)
+    return Fit(best, point, errors[point] / (len(X) if cross else len(parts[0])))

@@ -6,13 +6,14 @@ Cutoffs separate the importances of variables that matter from the others (P3, s
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge
 
 from recovery.errors import DataError, ParameterError
 from recovery.programs.relu_network import ReluNetwork
-from recovery.selection.hyperparameters import HyperparameterGrid, Training, choose
+from recovery.selection.hyperparameters import Training, choose
 from recovery.types import Array, Mask, Rng
 
 Cutoff = Literal["mixture", "kmeans", "gap", "shadow", "count", "none"]
@@ -88,37 +89,30 @@ TREES = 100
 """scikit-learn's default; P3 does not state the number."""
 
 
-SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
+def fit_baseline(name: str, rng: Rng, X: Array, y: Array, trees: int = TREES) -> tuple[Callable[[Array], Array], Array]:
+    """Fit a baseline of P3, section 4, by scikit-learn: lasso, OMP, random forest or gradient boosting.
 
-
-def baseline(name: str, seed: int, columns: int, trees: int) -> Any:
-    """Return an unfitted scikit-learn model of P3, section 4: lasso, OMP, random forest or gradient boosting.
-
-    Cross-validation over `FOLDS` shuffled parts chooses lasso and OMP. Forest and boosting have `trees` trees.
+    Cross-validation over `FOLDS` shuffled parts chooses lasso and OMP. Forest and boosting have `trees` trees. Return
+    the prediction X (n, p) -> (n,) and the importances (p,): |coefficient| of linear models, the impurity importances
+    of trees. Raises `DataError` for data that scikit-learn refuses, for example fewer rows than folds.
     """
     from sklearn import ensemble, linear_model
     from sklearn.model_selection import KFold
 
+    seed = int(rng.integers(2**31))
     parts = KFold(FOLDS, shuffle=True, random_state=seed)
+    model: Any
     match name:
         case "lasso":
-            return linear_model.LassoCV(cv=parts, max_iter=10_000)
-        case "omp" if columns == 1:  # scikit-learn's OMP needs two columns; with one column, OMP is least squares
-            return linear_model.LinearRegression()
+            model = linear_model.LassoCV(cv=parts, max_iter=10_000)
+        case "omp" if X.shape[1] == 1:  # scikit-learn's OMP needs two columns; with one column, OMP is least squares
+            model = linear_model.LinearRegression()
         case "omp":
-            return linear_model.OrthogonalMatchingPursuitCV(cv=parts)
+            model = linear_model.OrthogonalMatchingPursuitCV(cv=parts)
         case "forest":
-            return ensemble.RandomForestRegressor(trees, random_state=seed)
-    return ensemble.GradientBoostingRegressor(n_estimators=trees, random_state=seed)
-
-
-def fit_baseline(name: str, rng: Rng, X: Array, y: Array, trees: int = TREES) -> tuple[Callable[[Array], Array], Array]:
-    """Fit a baseline and return its prediction X (n, p) -> (n,) and its importances (p,).
-
-    Importances are |coefficient| of linear models and the impurity importances of trees. Raises `DataError` for data
-    that scikit-learn refuses, for example fewer rows than folds.
-    """
-    model = baseline(name, int(rng.integers(2**31)), X.shape[1], trees)
+            model = ensemble.RandomForestRegressor(trees, random_state=seed)
+        case _:
+            model = ensemble.GradientBoostingRegressor(n_estimators=trees, random_state=seed)
     with warnings.catch_warnings():
         # ignore the warnings of coordinate descent and OMP about noiseless labels, which are fitted exactly along the
         # path
@@ -139,8 +133,13 @@ class Standardization:
     size: Array
 
     @classmethod
-    def of(cls, values: Array) -> "Standardization":
-        """Return the map by mean and standard deviation over the rows; a deviation at rounding level becomes 1."""
+    def of(cls, values: Array, wanted: bool) -> "Standardization":
+        """Return the map by mean and standard deviation over the rows; a deviation at rounding level becomes 1.
+
+        The identity if it is not wanted.
+        """
+        if not wanted:
+            return cls(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))
         size = values.std(axis=0)
         rounding = 1e-14 * np.abs(values).max(axis=0)
         return cls(values.mean(axis=0), np.where(size > rounding, size, 1.0))
@@ -163,30 +162,29 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Selector:
+class Selector(Training):
     """A procedure that selects variables.
 
-    grid, training: training and choice of the network, see `choose`.
-    trees: number of trees of the forest and of boosting.
-    cutoff, count: see `cut`. `shadow` also fits shadow columns, which are the columns of X with permuted rows, and
-    chooses each variable that is more important than every shadow (Kursa and Rudnicki, Journal of Statistical
-    Software 36(11), 2010).
-    standardize: centre X and y and divide by their standard deviations first, so that importances and penalties have
-    no units; `inputs`: X only. P3 does not state whether its code does; at large noise its errors need it.
+    selector: `network` (l1-penalised ReLU networks), or scikit-learn's `lasso`, `omp`, `forest`, `boosting`.
+    cutoff: `mixture` (two Gaussians), `kmeans`, `gap` (the largest ratio of neighbours in size), `shadow` (above all
+    columns of the same table in shuffled order), `count` with `count` a number or `planted`, or `none` (all non-zero).
+    standardize: centre X and y and divide them by their standard deviations first; `inputs`: X only.
+    trees: the number of trees of `forest` and `boosting`.
+
+    `shadow` is from Kursa and Rudnicki, Journal of Statistical Software 36(11), 2010. Standardized, importances and
+    penalties have no units. P3 does not state whether its code does so; at large noise its errors need it.
     """
 
-    name: SelectorName = "network"
-    grid: HyperparameterGrid = HyperparameterGrid()
-    training: Training = field(default_factory=Training)
+    selector: Literal["network", "lasso", "omp", "forest", "boosting"] = "network"
     cutoff: Cutoff = "mixture"
-    count: int | None = None
+    count: Annotated[int, Ge(1)] | Literal["planted"] | None = None
     standardize: bool | Literal["inputs"] = True
-    trees: int = TREES
+    trees: Annotated[int, Ge(1)] = field(default=TREES, metadata={"later": True})
 
-    def __call__(self, rng: Rng, X: Array, y: Array) -> tuple[Fitted, Mask]:
+    def fit(self, rng: Rng, X: Array, y: Array, count: int | None = None) -> tuple[Fitted, Mask]:
         """Return the model fitted to X (n, p) and y (n,), and which columns are chosen, (p,).
 
-        Raises `DataError` for data that cannot be fitted.
+        count: of the cutoff `count`. Raises `DataError` for data that cannot be fitted.
         """
         if self.cutoff == "shadow":
             return self._among_shadows(rng, X, y)
@@ -194,21 +192,20 @@ class Selector:
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
         if np.ptp(y) == 0:
             raise DataError(f"every label is {y[0]:g}: no variable can explain labels that do not vary")
-        inputs = Standardization.of(X) if self.standardize else _unscaled(X)
-        labels = Standardization.of(y) if self.standardize is True else _unscaled(y)
+        inputs, labels = Standardization.of(X, bool(self.standardize)), Standardization.of(y, self.standardize is True)
         fitting, cutting = rng.spawn(2)
-        if self.name == "network":
+        if self.selector == "network":
             fitted = self._network(fitting, inputs, labels, X, y)
         else:
-            predict, shares = fit_baseline(self.name, fitting, inputs(X), labels(y), self.trees)
+            predict, shares = fit_baseline(self.selector, fitting, inputs(X), labels(y), self.trees)
             fitted = Fitted(shares, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
-        return fitted, cut(fitted.importances, self.cutoff, cutting, self.count)
+        return fitted, cut(fitted.importances, self.cutoff, cutting, count)
 
     def _among_shadows(self, rng: Rng, X: Array, y: Array) -> tuple[Fitted, Mask]:
         fitting, shuffling = rng.spawn(2)
         p = X.shape[1]
         both = np.hstack([X, X[shuffling.permutation(len(X))]])
-        fitted, _ = replace(self, cutoff="none")(fitting, both, y)
+        fitted, _ = replace(self, cutoff="none", count=None).fit(fitting, both, y)
         own, shadows = np.split(fitted.importances, [p])
         mean, network = X.mean(axis=0), fitted.network
         if network is not None:  # drop the shadow inputs: fix them at their means, which adds a constant to each bias
@@ -223,14 +220,10 @@ class Selector:
 
     def _network(self, rng: Rng, inputs: Standardization, labels: Standardization, X: Array, y: Array) -> Fitted:
         """Fit the network by `choose`; the importance of column i is ||W_.i||_2 at standardized inputs (P3, 3.4)."""
-        fit = choose(rng, inputs(X), labels(y), self.grid, self.training)
+        fit = choose(rng, inputs(X), labels(y), self)
         scaled = fit.network
         W = scaled.W / inputs.size
         network = ReluNetwork(W, scaled.b - W @ inputs.mean, scaled.a * labels.size)
-        chosen = {**vars(fit.point), "validation_mse": fit.error * float(labels.size) ** 2}
+        chosen = {**fit.point._asdict(), "validation_mse": fit.error * float(labels.size) ** 2}
         importances = np.linalg.norm(scaled.W, axis=0)
         return Fitted(importances, lambda rows: np.asarray(labels.mean + network(rows)), chosen, network)
-
-
-def _unscaled(values: Array) -> Standardization:
-    return Standardization(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))

@@ -66,14 +66,14 @@ def solve_conic(
 
     members = program.members if chosen is None else chosen
     rows = [program.row(int(k)) for k in members]
-    if not any(len(row.places) for row in rows):
+    if not any(row.lift.size for row in rows):
         return Solution.zero((program.size, program.groups.rank), program.y, program.interpolates, name)
-    ends = np.cumsum([0, *(len(row.places) for row in rows)])
+    ends = np.cumsum([0, *(row.lift.shape[1] for row in rows)])
     w = cp.Variable(int(ends[-1]))
     parts = [w[a:b] for a, b in pairwise(ends)]
     fit = np.hstack([row.operator for row in rows]) @ w
     # rows of W without coordinates have no norm, so leave them out
-    present = [(row, part) for row, part in zip(rows, parts, strict=True) if len(row.places)]
+    present = [(row, part) for row, part in zip(rows, parts, strict=True) if row.lift.size]
     norms = [program.norm.expression(part if row.norm is None else row.norm @ part) for row, part in present]
     cones = [row.cone @ part >= 0 for row, part in present if row.cone is not None]
     penalty = program.penalty * cp.sum(cp.hstack(norms))
@@ -90,10 +90,7 @@ def solve_conic(
     W, lam = np.zeros((program.size, program.groups.rank)), np.zeros(program.groups.n)
     if w.value is not None:
         for k, row, (a, b) in zip(members, rows, pairwise(ends), strict=True):
-            if row.lift is None:
-                W[k, row.places] = w.value[a:b]
-            else:
-                W[k] = row.lift @ w.value[a:b]
+            W[k] = row.lift @ w.value[a:b]
         # for a regularised program the optimal lam is y - F(W)
         lam = np.asarray(-problem.constraints[0].dual_value if program.interpolates else -program.residual(W))
     outcome = OUTCOMES.get(problem.status, Outcome.NUMERICAL_TROUBLE)

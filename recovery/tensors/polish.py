@@ -108,18 +108,15 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
     return Polished(unflatten(theta, d), residual, spent)
 
 
-def random_start(X: Array, y: Array, m: int, rng: Rng) -> ReluNetwork:
-    """Draw m units: directions uniform on the sphere, biases uniform on [-1, 1]; outer weights by least squares."""
-    W = rng.standard_normal((m, X.shape[1]))
-    W /= np.linalg.norm(W, axis=1, keepdims=True)
-    b = rng.uniform(-1.0, 1.0, m)
-    return ReluNetwork(W, b, regress(X, y, W, b)[0])
-
-
 def random_starts(X: Array, y: Array, m: int, rng: Rng) -> Iterator[ReluNetwork]:
-    """Yield networks drawn by `random_start` without end."""
+    """Draw networks of m units without end: directions uniform on the sphere, biases uniform on [-1, 1], and outer
+    weights by least squares.
+    """
     while True:
-        yield random_start(X, y, m, rng)
+        W = rng.standard_normal((m, X.shape[1]))
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        b = rng.uniform(-1.0, 1.0, m)
+        yield ReluNetwork(W, b, regress(X, y, W, b)[0])
 
 
 def search(X: Array, y: Array, starts: Iterable[ReluNetwork], evaluations: int) -> Polished:

@@ -35,8 +35,8 @@ class Budget:
     """Limits of training: `epochs`, a loss of at most `target_loss`, or a gradient norm of at most `tolerance`."""
 
     epochs: int
-    target_loss: float | None = None
-    tolerance: float | None = None
+    target_loss: float = -np.inf
+    tolerance: float = -np.inf
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,14 @@ def descend(
     """
     run = _Run(objective, parameters, optimizer, schedule, limits, train_outer, reset_state, batches)
     rows: list[dict[str, Array | float]] = []
-    stop = run.advance(0)
-    while True:
-        if record_every and (stop is not None or _recorded(run.epoch, record_every)):
+    for until in [*_halts(limits.epochs, record_every), limits.epochs]:
+        stop = run.advance(until)
+        if record_every:
             seen = observe(parameters) if observe else {}
             rows.append({"epoch": float(run.epoch), "loss": run.loss, "gradient_norm": run.size, **seen})
         if stop is not None:
             break
-        until = run.epoch + (1 if record_every else CHUNK)
-        while record_every and not _recorded(until, record_every):
-            until += 1
-        stop = run.advance(min(until, limits.epochs))
+    assert stop is not None  # the last halt is at the limit of epochs
     record = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
     return Descent(parameters, run.loss, run.size, run.epoch, stop, record)
 
@@ -133,29 +130,14 @@ class _Run:
 
     def _in_one_loop(self, objective: Empirical, until: int) -> None:
         steps = np.arange(self.epoch, max(until, self.epoch + 1), dtype=np.float64)
-        rates = np.array(np.broadcast_to(self.schedule(steps), steps.shape), dtype=np.float64)
-        state, rule = self.optimizer.for_one_loop(self.theta)
-        target, tolerance = self.limits.target_loss, self.limits.tolerance
-        bounds = (
-            -np.inf if target is None else target,
-            -1.0 if tolerance is None else tolerance,
-            DIVERGED * self.first if self.first else np.inf,
+        self.epoch, self.loss, self.size, self.optimizer.count = train(
+            *(self.theta, self.slope, self.parameters.flat, self.gradient.flat),
+            *(objective.network(self.parameters, self.gradient), objective.terms),
+            (self.optimizer.state(self.theta), self.optimizer.rule, self.optimizer.count, self.reset_state),
+            np.array(np.broadcast_to(self.schedule(steps), steps.shape), dtype=np.float64),
+            (self.epoch, until, self.first is not None),
+            (self.limits.target_loss, self.limits.tolerance, DIVERGED * self.first if self.first else np.inf),
         )
-        network = objective.network(self.parameters, self.gradient)
-        flat, span = (self.parameters.flat, self.gradient.flat), (self.epoch, until, self.first is not None)
-        ended = train(
-            self.theta,
-            self.slope,
-            *flat,
-            network,
-            objective.terms,
-            state,
-            (*rule, self.reset_state),
-            rates,
-            span,
-            bounds,
-        )
-        self.epoch, self.loss, self.size, self.optimizer.count = ended
 
     def _by_steps(self, until: int) -> None:
         measured = self.first is not None
@@ -176,14 +158,18 @@ class _Run:
             self.epoch += 1
 
 
-def _recorded(epoch: int, every: int) -> bool:
-    return epoch % every == 0 or (epoch < every and epoch & (epoch - 1) == 0)
+def _halts(epochs: int, every: int) -> list[int]:
+    """Return the epochs before the last one at which the run is recorded, or else its rates are computed."""
+    if not every:
+        return list(range(0, epochs, CHUNK))
+    powers = (2**i for i in range(every.bit_length()) if 2**i < min(every, epochs))
+    return sorted({*range(0, epochs, every), *powers})
 
 
 def _limit_met(loss: float, size: float, epoch: int, limits: Budget) -> Ending | None:
-    if limits.target_loss is not None and loss <= limits.target_loss:
+    if loss <= limits.target_loss:
         return "target"
-    if limits.tolerance is not None and size <= limits.tolerance:
+    if size <= limits.tolerance:
         return "stationary"
     return "epochs" if epoch >= limits.epochs else None
 

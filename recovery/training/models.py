@@ -23,20 +23,6 @@ from recovery.training.passes import SMALLEST_NORM, empirical
 from recovery.types import Array, Rng
 
 
-def shapes_of(architecture: Architecture, k: int, d: int, r: int) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each parameter, in memory order; V is last, so that it can be excluded from training.
-
-    Raises `ParameterError` for an architecture that cannot be trained.
-    """
-    architecture.require("trained")
-    shapes: dict[str, tuple[int, ...]] = {"W": (k, d)}
-    if architecture.skip:
-        shapes |= {"w0": (1, d), "a0": (r, 1)}
-    if architecture.normalized:
-        shapes["gamma"] = (k,)
-    return shapes | {"V": (k, r)}
-
-
 @dataclass(frozen=True)
 class Parameters:
     """Named arrays that are views into one flat vector, so that an optimiser sees a single array."""
@@ -47,8 +33,18 @@ class Parameters:
 
     @classmethod
     def empty(cls, architecture: Architecture, k: int, d: int, r: int, dtype: type[np.floating]) -> "Parameters":
-        """Return zero parameters of k neurons in d dimensions with r outputs."""
-        shapes = shapes_of(architecture, k, d, r)
+        """Return zero parameters of k neurons in d dimensions with r outputs.
+
+        V is last in memory, so that it can be excluded from training. Raises `ParameterError` for an architecture that
+        cannot be trained.
+        """
+        architecture.require("trained")
+        shapes: dict[str, tuple[int, ...]] = {"W": (k, d)}
+        if architecture.skip:
+            shapes |= {"w0": (1, d), "a0": (r, 1)}
+        if architecture.normalized:
+            shapes["gamma"] = (k,)
+        shapes["V"] = (k, r)
         return cls(architecture, np.zeros(sum(int(np.prod(s)) for s in shapes.values()), dtype), shapes)
 
     @property
@@ -158,17 +154,11 @@ Initialization = Literal["uniform", "xavier"]
 Outer = Literal["trained", "signs", "paired"]
 
 
-def _uniform(rng: Rng, shape: tuple[int, ...], fan_in: int, fan_out: int) -> Array:
-    """Draw uniformly on +-1/sqrt(fan_in) (P1's code)."""
-    return rng.uniform(-1.0, 1.0, shape) / np.sqrt(fan_in)
-
-
-def _xavier(rng: Rng, shape: tuple[int, ...], fan_in: int, fan_out: int) -> Array:
-    """Draw from N(0, 2/(fan_in + fan_out)) (P2, section 4)."""
-    return rng.standard_normal(shape) * np.sqrt(2.0 / (fan_in + fan_out))
-
-
-LAWS: dict[str, Callable[[Rng, tuple[int, ...], int, int], Array]] = {"uniform": _uniform, "xavier": _xavier}
+LAWS: dict[str, Callable[[Rng, tuple[int, ...], int, int], Array]] = {
+    "uniform": lambda rng, shape, fan_in, fan_out: rng.uniform(-1.0, 1.0, shape) / np.sqrt(fan_in),
+    "xavier": lambda rng, shape, fan_in, fan_out: rng.standard_normal(shape) * np.sqrt(2.0 / (fan_in + fan_out)),
+}
+"""Initial weights of a layer: uniform on +-1/sqrt(fan_in) (P1's code); N(0, 2/(fan_in + fan_out)) (P2, section 4)."""
 
 
 def initialize(

@@ -13,10 +13,10 @@ _as_written = compiled(error_model="numpy")
 
 
 @_in_any_order
-def forward(Z: Array, V: Array, gamma: Array | None, norms: Array, smallest: float, F: Array) -> None:
+def forward(Z: Array, V: Array, gamma: Array | None, norms: Array, F: Array) -> None:
     """Replace Z = W X^T (k, n) by its positive part and write the outputs F = V^T Z (r, n), V (k, r).
 
-    With gamma (k,) row i is also multiplied by gamma_i and divided by its norm, or by `smallest` if the norm is
+    With gamma (k,) row i is also multiplied by gamma_i and divided by its norm, or by SMALLEST_NORM if the norm is
     smaller; the divisors are written to norms (k,). NaN stays NaN.
     """
     k, n = Z.shape
@@ -32,7 +32,7 @@ def forward(Z: Array, V: Array, gamma: Array | None, norms: Array, smallest: flo
             for j in range(n):
                 row[j] = zero if row[j] <= zero else row[j]
                 square += row[j] * row[j]
-            norms[i] = max(np.sqrt(square), Z.dtype.type(smallest))
+            norms[i] = max(np.sqrt(square), Z.dtype.type(SMALLEST_NORM))
             factor = gamma[i] / norms[i]
         for o in range(V.shape[1]):
             weight = V[i, o] * factor
@@ -41,13 +41,11 @@ def forward(Z: Array, V: Array, gamma: Array | None, norms: Array, smallest: flo
 
 
 @_in_any_order
-def backward(
-    Z: Array, V: Array, gamma: Array | None, norms: Array, smallest: float, R: Array, dV: Array, dgamma: Array | None
-) -> None:
+def backward(Z: Array, V: Array, gamma: Array | None, norms: Array, R: Array, dV: Array, dgamma: Array | None) -> None:
     """Write dV = Z R^T for R, the gradient in F, and replace Z (k, n) by the gradient in W X^T, 1[Z > 0] o (V R).
 
     With gamma, u = z/||z|| and b = V R: dV = gamma u R^T, dgamma = <u, b>, and the gradient is
-    gamma (b - u dgamma)/||z|| where z > 0. At `smallest` the divisor is constant, so the term with u is absent.
+    gamma (b - u dgamma)/||z|| where z > 0. At SMALLEST_NORM the divisor is constant, so the term with u is absent.
     """
     k, n = Z.shape
     zero = Z.dtype.type(0)
@@ -69,38 +67,31 @@ def backward(
                 dV[i, o] *= gamma[i]
             dgamma[i] = slope
             factor = gamma[i] / norms[i]
-            along = slope / norms[i] if norms[i] > Z.dtype.type(smallest) else zero
+            along = slope / norms[i] if norms[i] > Z.dtype.type(SMALLEST_NORM) else zero
         for j in range(n):
             row[j] = factor * (b[j] - along * row[j]) if row[j] > zero else zero
 
 
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+"""Constants of Adam, by Kingma and Ba 2015."""
+
+
 @_as_written
-def adam(
-    theta: Array,
-    gradient: Array,
-    first: Array,
-    second: Array,
-    scale: Array,
-    rates: Array,
-    decay: float,
-    decoupled: bool,
-    betas: tuple[float, float],
-    count: int,
-    epsilon: float,
-) -> None:
-    """Take step `count` of Adam on theta (m,) and its moments; write scale = sqrt(s / (1 - b2^t)) + eps.
+def adam(theta: Array, gradient: Array, state, rates: Array, decay: float, decoupled: bool, count: int) -> None:  # type: ignore[no-untyped-def]
+    """Take step `count` of Adam on theta (m,) and its state: moments, and scale = sqrt(s / (1 - b2^t)) + eps.
 
     `rates` divides theta into equal parts, one for each rate. Numbers are rounded to theta's precision before use.
     """
+    first, second, scale = state
     kind = theta.dtype.type
-    b1, b2 = kind(betas[0]), kind(betas[1])
-    c1, c2 = kind(1.0 - betas[0]), kind(1.0 - betas[1])
-    root, small = kind(1.0 / np.sqrt(1.0 - betas[1] ** count)), kind(epsilon)
+    b1, b2 = kind(BETAS[0]), kind(BETAS[1])
+    c1, c2 = kind(1.0 - BETAS[0]), kind(1.0 - BETAS[1])
+    root, small = kind(1.0 / np.sqrt(1.0 - BETAS[1] ** count)), kind(EPSILON)
     width = len(theta) // len(rates)
     for i in range(len(rates)):
         part = slice(i * width, (i + 1) * width)
         t, g, m, s, w = theta[part], gradient[part], first[part], second[part], scale[part]
-        rate = kind(rates[i] / kind(1.0 - betas[0] ** count))
+        rate = kind(rates[i] / kind(1.0 - BETAS[0] ** count))
         term = kind(0.0 if decoupled else decay)
         keep = kind(1.0 - rates[i] * decay if decoupled else 1.0)
         for j in range(width):  # three loops, because one loop for all three takes six times as long
@@ -114,10 +105,9 @@ def adam(
 
 
 @_as_written
-def descent_step(
-    theta: Array, slope: Array, velocity: Array, scaling: Array, rate: float, momentum: float, decay: float, first: bool
-) -> None:
+def heavy_ball(theta: Array, slope: Array, state, rate: float, decay: float, momentum: float, first: bool) -> None:  # type: ignore[no-untyped-def]
     """Take a step of gradient descent with momentum, l2 term and scaling: `recovery.training.optimizers`."""
+    velocity, _, scaling = state
     kind = theta.dtype.type
     m, w, step = kind(momentum), kind(decay), kind(rate)
     for j in range(len(theta)):
@@ -126,6 +116,16 @@ def descent_step(
             velocity[j] = g if first else m * velocity[j] + g
             g = velocity[j]
         theta[j] -= step * (g * scaling[j])
+
+
+@_as_written
+def update(theta: Array, slope: Array, state, rates: Array, rule, count: int) -> None:  # type: ignore[no-untyped-def]
+    """Take step `count` of a rule, as `recovery.training.optimizers.Optimizer` has it, on theta and the state."""
+    adaptive, decoupled, decay, momentum = rule
+    if adaptive:
+        adam(theta, slope, state, rates, decay, decoupled, count)
+    else:
+        heavy_ball(theta, slope, state, rates[0], decay, momentum, count == 1)
 
 
 @_in_any_order
@@ -142,7 +142,7 @@ def empirical(  # type: ignore[no-untyped-def]
     X, Y = data
     Z, norms, R, linear = work
     np.dot(W, X.T, Z)
-    forward(Z, V, gamma, norms, SMALLEST_NORM, R)
+    forward(Z, V, gamma, norms, R)
     skip = len(w0) > 0
     if skip:
         np.dot(w0, X.T, linear)
@@ -158,7 +158,7 @@ def empirical(  # type: ignore[no-untyped-def]
     if skip:
         np.dot(R, linear.T, da0)
         np.dot(np.dot(a0.T, R), X, dw0)
-    backward(Z, V, gamma, norms, SMALLEST_NORM, R, dV, dgamma)
+    backward(Z, V, gamma, norms, R, dV, dgamma)
     np.dot(Z, X, dW)
     loss *= factor
     if penalty != 0.0:
@@ -172,21 +172,19 @@ def empirical(  # type: ignore[no-untyped-def]
 
 @_in_any_order
 def train(  # type: ignore[no-untyped-def]
-    theta: Array, slope: Array, flat: Array, gradient: Array, network, terms, state, rule, rates: Array, span, limits
+    theta: Array, slope: Array, flat: Array, gradient: Array, network, terms, optimizer, rates: Array, span, limits
 ):
     """Train by full-batch steps of one rule until a limit is met.
 
     Return the epoch, the loss and the norm of the gradient there, and the number of steps.
 
     theta, slope: the trained parts of flat and gradient. network: the parts, slopes, data and work of `empirical`;
-    terms: its factor and penalty. state: first, second and scale of Adam, or velocity twice and the scaling. rule:
-    whether it is Adam, decay, whether that is decoupled, betas, epsilon, momentum, the number of steps taken, whether
-    to forget the state at each epoch. rates: from epoch span[0] on. span: the first epoch, the last one, and whether
-    the gradient there is known. limits: target loss, tolerance, and the loss above which training diverges.
+    terms: its factor and penalty. optimizer: state and rule of `update`, the number of steps taken, and whether to
+    forget the state at each epoch. rates: from epoch span[0] on. span: the first epoch, the last one, and whether the
+    gradient there is known. limits: target loss, tolerance, and the loss above which training diverges.
     """
     parts, slopes, data, work = network
-    first, second, scale = state
-    adaptive, decay, decoupled, betas, epsilon, momentum, count, forgets = rule
+    state, rule, count, forgets = optimizer
     epoch, known = span[0], span[2]
     loss, size, rate = 0.0, 0.0, np.empty(1, theta.dtype)
     while True:
@@ -202,12 +200,9 @@ def train(  # type: ignore[no-untyped-def]
         known = False
         if forgets:
             count = 0
-            first[:] = 0.0
-            second[:] = 0.0
+            state[0][:] = 0.0
+            state[1][:] = 0.0
         rate[0] = rates[epoch - span[0]]
         count += 1
-        if adaptive:
-            adam(theta, slope, first, second, scale, rate, decay, decoupled, betas, count, epsilon)
-        else:
-            descent_step(theta, slope, first, scale, rate[0], momentum, decay, count == 1)
+        update(theta, slope, state, rate, rule, count)
         epoch += 1

@@ -66,7 +66,7 @@ def test_the_bounds_meet_at_the_largest_value_over_all_cells(kind: str) -> None:
 
 
 def ratio(groups: Groups, lam: Array, v: Array) -> Array:
-    Z = groups.activate(groups.base @ v)
+    Z = np.maximum(groups.base @ v, 0.0)
     sizes = np.linalg.norm(Z, axis=0)
     values: Array = lam @ Z / np.where(sizes > 0, sizes, 1.0)
     return values
@@ -140,5 +140,5 @@ def test_nothing_to_bound() -> None:
         lambda z: exact_dual(groups, z, 1.0, limit=0.0, nodes=10),
         lambda z: gated_dual(groups, groups.base, z, nodes=10),
     ):
-        assert oracle(0.0 * lam).upper == 0.0
+        assert oracle(0.0 * lam).upper <= 1e-9
     assert exact_dual(groups, -np.abs(lam), 1.0, limit=0.0, nodes=10).upper <= 1e-9

@@ -167,4 +167,3 @@ def test_a_known_cell_is_left_out() -> None:
     assert [first.value, second.value] == pytest.approx([values[-1], values[-2]], abs=1e-12)
     one = np.ones((1, 1))
     assert beam_patterns(row_sum(one, np.ones(1)), width=1, known=np.ones((1, 1), dtype=np.bool_)) == []
-    assert beam_patterns(row_sum(one, np.zeros(1)), width=1) == []

@@ -149,7 +149,7 @@ def test_a_failure_is_proved_from_few_patterns_at_any_size() -> None:
 def test_where_no_proof_is_known_nothing_runs(noise: float) -> None:
     setting = Setting(10, 2, planted=Relu(), noise=noise, patterns=Patterns(kind="all"))
     exact = MinNorm(program="exact", solver="CLARABEL")
-    penalised = Regularized(0.1, solver="CLARABEL")
+    penalised = Regularized(beta=0.1, solver="CLARABEL")
     for method in (exact, replace(exact, program="gated"), penalised, replace(penalised, program="exact")):
         with pytest.raises(ParameterError, match=r"patterns\.kind all"):
             method.check(setting, ARCHITECTURES["relu"])

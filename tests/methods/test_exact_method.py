@@ -198,7 +198,7 @@ KINDS = ("sampled", "searched", "exhaustive", "all")
 @pytest.mark.parametrize("program", ["gated", "exact"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_costs_are_positive_numbers_of_any_setting(kind, program):
-    for method in (MinNorm(program=program), Regularized(0.1, program=program), Isometry()):
+    for method in (MinNorm(program=program), Regularized(program, beta=0.1), Isometry()):
         for n, d in ((1, 1), (10, 400), (100_000, 5000)):
             for noise in (0.0, 0.1):
                 cost = method.setting_cost(Setting(n, d, noise=noise, patterns=Patterns(kind)))
@@ -207,7 +207,7 @@ def test_costs_are_positive_numbers_of_any_setting(kind, program):
 
 def test_more_patterns_a_search_and_noise_are_dearer():
     sampled, searched, exhaustive, _ = (Setting(30, 3, noise=0.1, patterns=Patterns(kind)) for kind in KINDS)
-    cost = Regularized(0.1, program="exact").setting_cost
+    cost = Regularized("exact", beta=0.1).setting_cost
     assert cost(sampled) < cost(searched)
     assert cost(sampled) < cost(exhaustive)
     assert MinNorm().setting_cost(Setting(30, 3)) < MinNorm().setting_cost(sampled)

@@ -10,8 +10,8 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar, UserEnsemble
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
+from recovery.methods.cascade import descended
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.interpolant import descends
 from recovery.methods.min_norm import LeastSquares, MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.solution import Outcome, Solution
@@ -87,7 +87,7 @@ def test_proofs_do_not_hold_for_other_duals_or_directions():
     assert not examine_dual(program, rows, planted, np.zeros(60)).proved
     excess = np.random.default_rng(5).standard_normal((groups.count, 4))
     excess[0] = 0
-    assert not descends(groups, instance.X, planted, excess)
+    assert not problem.is_cheaper(descended(program, planted, excess))
 
 
 def test_every_rung_of_the_ladder_decides_some_trial():
@@ -240,7 +240,7 @@ def test_an_optimum_that_is_not_proved_leaves_the_verdict_open_with_its_reason(p
 
     monkeypatch.setitem(SOLVERS, "auto", Solver({"gated": give_up, "exact": give_up}))
     instance = draw(Setting(12, 3, planted=Linear(), noise=0.1), np.random.default_rng(0))
-    row = Regularized(1e-3, program=program)(instance, ARCHITECTURES["relu_skip"])
+    row = Regularized(beta=1e-3, program=program)(instance, ARCHITECTURES["relu_skip"])
     assert (row.verdict, row.certificate) == ("undecided", "none")
     assert set(row) <= set(Regularized.columns)
     assert "rounding errors" in row.reason

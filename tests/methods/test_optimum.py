@@ -10,7 +10,7 @@ from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
 from recovery.methods.convex import PlantedProgram, solve
-from recovery.methods.generation import ALLOWED, largest_dual, optimum_over_all, patterns_proved
+from recovery.methods.generation import ALLOWED, largest_dual, optimum_over_all
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from tests.suites import first
@@ -33,7 +33,7 @@ def test_optima_are_those_that_cvxpy_finds_over_every_pattern(
     architecture: Architecture, kind: str, n: int, d: int
 ) -> None:
     for beta in (None, 0.1, 1e-3):
-        method = MinNorm(kind) if beta is None else Regularized(beta, kind)  # type: ignore[arg-type]
+        method = MinNorm(kind) if beta is None else Regularized(kind, beta=beta)  # type: ignore[arg-type]
         reference = replace(method, solver="CLARABEL")
         found = method(drawn("all", n, d, architecture, 1), architecture)
         every = reference(drawn("exhaustive", n, d, architecture, 1), architecture)
@@ -48,7 +48,7 @@ def test_optima_are_those_that_cvxpy_finds_over_every_pattern(
 @pytest.mark.parametrize("kind", ["gated", "exact"])
 @pytest.mark.parametrize("beta", first(1, [0.05, 1e-3]))
 def test_optima_beyond_enumeration_are_proved_and_a_limit_of_one_node_gives_both_bounds(kind: str, beta: float) -> None:
-    method = Regularized(beta, kind)  # type: ignore[arg-type]
+    method = Regularized(kind, beta=beta)  # type: ignore[arg-type]
     free, sampled = (method(drawn(patterns, 24, 8, SKIP, 0), SKIP) for patterns in ("all", "sampled"))
     assert free.patterns_proved == "all"
     assert free.objective <= sampled.objective
@@ -76,7 +76,7 @@ def test_bad_rows_give_a_bound_that_holds(kind: str, spoil: str) -> None:
     certificate = found[1].found.certificate
     assert certificate.dual_objective <= every.objective * (1 + 1e-9)
     assert certificate.objective >= every.dual_objective * (1 - 1e-9)
-    assert certificate.proves_optimal == (patterns_proved(found[1].row(found[0]), "all") == "all")
+    assert certificate.proves_optimal == (found[1].row(found[0]).patterns_proved == "all")
 
 
 @pytest.mark.parametrize("kind", ["gated", "exact"])
@@ -113,6 +113,6 @@ def test_networks_are_zero_on_rows_that_are_all_zero(name: str, solver: str) -> 
     kinds = ("all", "sampled") if solver == "auto" else ("sampled",)
     for kind, program in ((kind, program) for kind in kinds for program in ("gated", "exact")):
         inst = replace(drawn(kind, 4, 2, RELU, 0), X=np.zeros((4, 2)), y=np.array([1.0, -2.0, 0.0, 0.5]))
-        found = Regularized(0.1, program, solver=solver)(inst, ARCHITECTURES[name])  # type: ignore[arg-type]
+        found = Regularized(program, beta=0.1, solver=solver)(inst, ARCHITECTURES[name])  # type: ignore[arg-type]
         assert found.objective == pytest.approx(0.5 * (inst.y @ inst.y))
         assert found.dual_objective == pytest.approx(found.objective)

@@ -36,7 +36,7 @@ def test_a_neuron_that_no_row_sees_is_named(architecture, program):
         instance = instance_of(Given(directions, (1.0,) * len(directions)), architecture, Positive())
         row = MinNorm(program=program)(instance, architecture)
         assert (row.verdict, row.reason) == ("undecided", reason)
-        assert Regularized(0.1, program)(instance, architecture).certificate == "gap"
+        assert Regularized(program, beta=0.1)(instance, architecture).certificate == "gap"
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=str)

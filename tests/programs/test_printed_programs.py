@@ -181,7 +181,7 @@ def test_confinement_excludes_planted_neurons_if_there_are_few_rows() -> None:
 def test_confinement_applies_to_sampled_patterns_only() -> None:
     setting = Setting(8, 4, planted=NormalizedRelu(), noise=0.2, patterns=Patterns(kind="exhaustive"))
     instance = draw(setting, np.random.default_rng(3))
-    printed, wide = (Regularized(0.05, "exact", confinement=each) for each in ("row_space", "none"))
+    printed, wide = (Regularized("exact", beta=0.05, confinement=each) for each in ("row_space", "none"))
     norm = ARCHITECTURES["relu_norm"]
     assert printed(instance, norm)["objective"] == wide(instance, norm)["objective"]
 

@@ -7,8 +7,9 @@ import pytest
 
 from recovery.conditions.balls import Unproved
 from recovery.conditions.exact_model import Model, model_of
-from recovery.extras.proofs import every_cell as cells
+from recovery.extras.proofs import every_cell as cells, leaves
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
+from recovery.instances import all_ones
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.programs.architecture import ARCHITECTURES, Architecture
@@ -53,11 +54,12 @@ def test_false_floats_prove_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -
         examined += 1
         if how in ("closed", "no sense"):
             mu = 0.5 if how == "closed" else 1e-9
-            monkeypatch.setattr(cells, "bound_over_sides", lambda *_, mu=mu: (0.0, mu, 0.3))
+            for module in (cells, leaves):
+                monkeypatch.setattr(module, "bound_over_sides", lambda *_, mu=mu: (0.0, mu, 0.3))
         else:
             monkeypatch.setattr(cells, "cell_point", lambda *_: 0)
         if how == "weights":
-            monkeypatch.setattr(cells, "nnls", lambda A, b: (np.ones(A.shape[1]), 0.0))
+            monkeypatch.setattr(all_ones.scipy.optimize, "nnls", lambda A, b: (np.ones(A.shape[1]), 0.0))
         with pytest.raises(Unproved):
             prove_unique_in_every_cell(model, lam, 10**5)
     assert examined >= 5

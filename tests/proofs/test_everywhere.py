@@ -9,16 +9,17 @@ from flint import arb
 from recovery.conditions.balls import Unproved, largest
 from recovery.conditions.branching import BOUND, KNOWN
 from recovery.conditions.exact_model import Model
-from recovery.conditions.oracle import TOLERANCE, Difference, difference
+from recovery.conditions.oracle import TOLERANCE, NeuronValues, neuron_values
 from recovery.errors import RecoverError
-from recovery.extras.proofs.everywhere import bounds_of_tree, prove_unique_everywhere, search_tree
+from recovery.extras.proofs.everywhere import bounds_of_tree, prove_unique_everywhere
+from recovery.extras.proofs.leaves import Tree, search_tree
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, Architecture
-from recovery.types import Array, Index, Mask
+from recovery.types import Mask
 from tests.conditions.isometry import row_sum
 from tests.conditions.test_oracle import KINDS, by_enumeration, drawn
 from tests.methods.laws import SPOILED, Spoiled
@@ -28,23 +29,20 @@ EXACT = MinNorm(program="exact")
 GATED = MinNorm(program="gated")
 
 
-def difference_of(seed: int, n: int = 7, d: int = 3) -> Difference:
+def values_of(seed: int, n: int = 7, d: int = 3) -> NeuronValues:
     rng = np.random.default_rng([3, seed])
-    f = difference(row_sum(rng.standard_normal((n, d)), rng.standard_normal(n)))
-    assert f is not None
-    return f
+    return neuron_values(row_sum(rng.standard_normal((n, d)), rng.standard_normal(n)))
 
 
-def proved(f: Difference, tree: tuple[Index, Array], floor: float, known: Mask) -> float:
+def proved(f: NeuronValues, tree: Tree, limit: float, known: Mask) -> float:
     """The bound of a tree on f, whose coefficients are the floats, off the known cells (k, m)."""
     terms = [[arb(f.scale) * a for a in row] for row in np.vstack([f.up, -f.down]).tolist()]
     linear = [arb(f.scale) * a for a in f.c.tolist()]
-    return largest(bounds_of_tree(f, tree, floor, terms, linear, known))
+    return largest(bounds_of_tree(f, tree, terms, linear, known, limit))
 
 
-def bound_of(f: Difference, known: Mask | None, limit: float, nodes: int) -> float:
-    floor = f.floor(limit)
-    return proved(f, search_tree(f, known, floor, nodes), floor, f.cells(known))
+def bound_of(f: NeuronValues, known: Mask | None, limit: float, nodes: int) -> float:
+    return proved(f, search_tree(f, known, nodes, limit), limit, f.cells(known))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,10 +51,7 @@ def test_the_bound_over_all_leaves_is_above_every_cell(kind: str) -> None:
         rng = np.random.default_rng([3, seed])
         X, weights = drawn(kind, rng), rng.standard_normal(12)
         weights = weights[: len(X)]
-        f = difference(row_sum(X, weights))
-        if f is None:
-            assert not X.any()
-            continue
+        f = neuron_values(row_sum(X, weights))
         try:
             wanted = by_enumeration(X, weights)
         except RecoverError:  # rounding determines which cells exist
@@ -68,7 +63,7 @@ def test_the_bound_over_all_leaves_is_above_every_cell(kind: str) -> None:
                 bound_of(f, None, wanted - 1e-4 * f.scale, 10**6)
 
 
-def tampered(how: str, tree: tuple[Index, Array], m: int) -> tuple[Index, Array]:
+def tampered(how: str, tree: Tree, m: int) -> Tree:
     ends, numbers = tree
     first = int(np.argmax(ends == BOUND))
     wrong = numbers.copy()
@@ -88,19 +83,20 @@ def tampered(how: str, tree: tuple[Index, Array], m: int) -> tuple[Index, Array]
     "how", ["", "short", "long", "unsplit", "twice", "known", "fewer", "y", "a", "more", "not a number"]
 )
 def test_a_false_tree_proves_nothing(how: str) -> None:
-    f = difference_of(1, 12, 4)
+    f = values_of(1, 12, 4)
     value, point = f.search(None, 0.0, 10**6, stop=False)[:2]
     known = np.zeros((12, 1), dtype=np.bool_)
     known[f.rising, 0] = f.up @ point > 0
     floor = f.search(known, 0.0, 10**6, stop=False)[0] + TOLERANCE
     assert floor < 0.999 * value  # so that a leaf is the known cell
-    tree = search_tree(f, known, floor, 10**6)
+    limit = (floor + 2 * TOLERANCE) * f.scale
+    tree = search_tree(f, known, 10**6, limit)
     assert {BOUND, KNOWN} < set(tree[0].tolist())
     try:
-        bound = proved(f, tampered(how, tree, len(f.up)), floor, f.cells(known)) / f.scale
+        bound = proved(f, tampered(how, tree, len(f.up)), limit, f.cells(known)) / f.scale
     except Unproved:
         bound = np.inf
-    assert (bound <= floor + 2 * TOLERANCE) if not how else bound > floor + 2 * TOLERANCE
+    assert (bound <= limit / f.scale) is (how == "")
 
 
 def test_a_planted_neuron_on_a_hyperplane_is_not_proved_unique() -> None:
@@ -164,7 +160,7 @@ def test_a_leaky_network_and_more_neurons() -> None:
 
 
 def test_the_limit_of_nodes_is_reported() -> None:
-    f = difference_of(0, 24, 4)
+    f = values_of(0, 24, 4)
     largest = f.search(None, 0.0, 10**6, stop=False)[0] * f.scale
     with pytest.raises(Unproved, match="limit of nodes"):
         bound_of(f, None, 1.0001 * largest, 1)

@@ -5,7 +5,6 @@
 
 import contextlib
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,13 +13,9 @@ from recovery.conditions.balls import Unproved
 from recovery.conditions.branching import BOUND, KNOWN
 from recovery.conditions.exact_model import Balls, Model, model_of
 from recovery.conditions.oracle import exact_dual
-from recovery.extras.proofs.normalised import (
-    ImageTree,
-    bound_of_tree,
-    prove_unique_off_images,
-    prove_unique_on_ranges,
-    search_images,
-)
+from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
+from recovery.extras.proofs.everywhere import bound_of_tree, prove_unique_everywhere, tree_of
+from recovery.extras.proofs.leaves import Tree
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Setting, draw
@@ -49,7 +44,7 @@ def model_and_dual(n: int, d: int, seed: int, method: MinNorm) -> tuple[Model, A
 
 @pytest.mark.parametrize("method", [GATED, EXACT], ids=lambda method: method.program)
 def test_what_is_proved_bounds_every_cell_and_violated_duals_are_not_proved(method: MinNorm) -> None:
-    prove = prove_unique_on_ranges if method is GATED else prove_unique_off_images
+    prove = prove_unique_in_every_cell if method is GATED else prove_unique_everywhere
     proved = refused = 0
     for seed in range(8):
         n, d = 14 + seed, 2 + seed % 2
@@ -82,10 +77,10 @@ def test_what_is_proved_bounds_every_cell_and_violated_duals_are_not_proved(meth
     assert min(proved, refused) >= 3
 
 
-def tampered(how: str, tree: ImageTree) -> ImageTree:
-    ends, ys = tree.ends, tree.ys
+def tampered(how: str, tree: Tree) -> Tree:
+    ends, ys = tree
     first, at = int(np.argmax(ends == BOUND)), np.arange(len(ends))
-    changed = {
+    return {
         "short": (ends[:-1], ys),
         "long": (np.append(ends, BOUND), np.vstack([ys, ys[-1:]])),
         "unsplit": (np.full(1, BOUND), ys[:1]),
@@ -98,7 +93,6 @@ def tampered(how: str, tree: ImageTree) -> ImageTree:
         "larger": (ends, ys + 1.0),
         "": (ends, ys),
     }[how]
-    return replace(tree, ends=changed[0], ys=changed[1])
 
 
 @pytest.mark.parametrize(
@@ -108,16 +102,16 @@ def test_a_false_tree_proves_nothing(how: str) -> None:
     model, lam = model_and_dual(16, 3, 1, EXACT)
     assert lam is not None
     sign = int(model.signs[0])
-    tree = search_images(model, lam, sign, 10**6)
-    assert {BOUND, KNOWN} <= set(tree.ends.tolist())
+    f, tree = tree_of(model, lam, sign, 10**6)
+    assert {BOUND, KNOWN} <= set(tree[0].tolist())
     bound = np.inf
     with contextlib.suppress(Unproved):
-        bound = bound_of_tree(Balls(model), lam, sign, tampered(how, tree))
+        bound = bound_of_tree(Balls(model), lam, sign, f, tampered(how, tree))
     assert (bound < 1.0) is (how == "")
 
 
 def test_the_limit_of_nodes_is_reported() -> None:
-    for method, prove in ((GATED, prove_unique_on_ranges), (EXACT, prove_unique_off_images)):
+    for method, prove in ((GATED, prove_unique_in_every_cell), (EXACT, prove_unique_everywhere)):
         model, lam = model_and_dual(18, 2, 0, method)
         assert lam is not None
         with pytest.raises(Unproved, match="limit of nodes"):

@@ -1,7 +1,7 @@
 """A real browser without a network, for the pages."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +41,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     driver.quit()
 
 
+def wait_for(browser: Any, condition: Callable[[Any], object], seconds: float = 20) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait  # only the deep suite needs it, and it takes long to import
+
+    WebDriverWait(browser, seconds).until(condition)
+
+
 def visit(browser: Any, text: str, place: Path) -> Iterator[Any]:
     """Open a page's text; when the test is done, no error may be in the console, and nothing have run that must not."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
     place.write_text(text, encoding="utf-8")
     browser.get(place.as_uri())
-    WebDriverWait(browser, 60).until(lambda d: d.execute_script("return document.body.dataset.ready") == "yes")
+    wait_for(browser, lambda d: d.execute_script("return document.body.dataset.ready") == "yes", 60)
     yield browser
     assert [entry["message"] for entry in browser.get_log("browser")] == []
     assert browser.execute_script("return window.harmed === undefined")

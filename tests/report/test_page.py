@@ -14,8 +14,6 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.support.ui import Select, WebDriverWait
 
 import recovery.report.page.page as module
 from recovery.report.claims import Analysis
@@ -24,7 +22,7 @@ from recovery.report.page import report_page, spec
 from recovery.report.statistics import exact_interval
 
 from . import vega
-from .conftest import visit
+from .conftest import visit, wait_for
 from .grids import analysed, fail, grid, leave_undecided, wendel_rows
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> \U0001f4a5 $x$"
@@ -144,6 +142,8 @@ return [texts, canvas.clientWidth, canvas.clientHeight, document.querySelector("
 
 def point_at(driver: Any, panel: int, n: int, d: int, click: bool = False) -> str:
     """Move the mouse onto a cell, and return the numbers shown."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
     target = driver.find_element("css selector", ".maps canvas")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", target)
     across, down = driver.execute_script(PLACE, panel, "", n, d)
@@ -161,10 +161,12 @@ def cell(diagram: Diagram, panel: int, n: int, d: int) -> Any:
 
 def choose(driver: Any, control: str, text: str) -> None:
     """Select an option of a control, and wait for the new figure."""
+    from selenium.webdriver.support.ui import Select
+
     before = driver.execute_script("return document.querySelector('.maps').turn")
     Select(driver.find_element("css selector", f".{control}")).select_by_visible_text(text)
     changed = "return document.querySelector('.maps').turn"
-    WebDriverWait(driver, 20).until(lambda d: d.execute_script(changed) != before)
+    wait_for(driver, lambda d: d.execute_script(changed) != before)
 
 
 def table(driver: Any) -> tuple[list[str], list[list[str]]]:
@@ -211,7 +213,7 @@ def test_what_is_shown_can_be_saved(browser: Any, text: str, diagram: Diagram, t
         for kind in ("svg", "png", "csv", "json"):
             opened.find_element("css selector", f"button.{kind}").click()
             place = tmp_path / f"drawn-recovered.{kind}"
-            WebDriverWait(opened, 20).until(lambda _, place=place: place.exists() and place.stat().st_size)
+            wait_for(opened, lambda _, place=place: place.exists() and place.stat().st_size)
         cells = pd.concat([panel.cells for panel in diagram.panels])
         saved = pd.read_csv(tmp_path / "drawn-recovered.csv")
         assert saved["fraction recovered"].fillna(-1).tolist() == pytest.approx(cells["value"].fillna(-1).tolist())
@@ -226,7 +228,7 @@ def test_what_is_shown_can_be_saved(browser: Any, text: str, diagram: Diagram, t
 
 def test_cells_are_also_a_table_that_the_keyboard_can_sort(opened: Any, diagram: Diagram) -> None:
     opened.find_element("css selector", ".cells > summary").click()
-    WebDriverWait(opened, 20).until(lambda d: d.find_elements("css selector", ".cells td"))  # the event comes later
+    wait_for(opened, lambda d: d.find_elements("css selector", ".cells td"))  # the event comes later
     head, rows = table(opened)
     assert head[:5] == ["ensemble", "d", "n", "fraction recovered", "95 % low"]
     assert len(rows) == len(diagram.table)
@@ -366,7 +368,7 @@ def test_values_of_an_axis_are_text(browser: Any, tmp_path: Path) -> None:
         for opened in visit(browser, text, tmp_path / "values.html"):
             assert set(values) <= {word for word, *_ in opened.execute_script(TEXTS)[0]}
             opened.find_element("css selector", ".cells > summary").click()
-            WebDriverWait(opened, 20).until(lambda d: d.find_elements("css selector", ".cells td"))
+            wait_for(opened, lambda d: d.find_elements("css selector", ".cells td"))
             assert {row[0] for row in table(opened)[1]} == set(values)
 
 

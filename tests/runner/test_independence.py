@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from jupyter_client.manager import start_new_kernel
 
 from .kills import kill_and_resume, start, stored_ids
 from .slurm import wait_until
@@ -70,6 +69,8 @@ def kills(case: Case, out: Path, sweeps: int = 1) -> None:
 
 
 def killed_notebooks(case: Case, out: Path) -> None:
+    from jupyter_client.manager import start_new_kernel
+
     case.slow.touch()
     for _ in range(2):
         before = stored_ids(out)

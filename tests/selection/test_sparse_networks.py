@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.files import File, FileColumn
 from recovery.instances.planted_functions import SparseNetwork
 from recovery.programs.relu_network import ReluNetwork
-from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, Training, choose, run_grid
+from recovery.selection.hyperparameters import PenalizedDescent, Training, choose, run_grid
 from recovery.selection.sparse_networks import Networks, distance, initialize, network
 from recovery.store import read
 from recovery.training.models import Minibatches
@@ -59,7 +60,7 @@ def literal_adam(X, y, theta, penalty, rate, steps):
 def test_a_batch_is_single_fits_by_the_letter():
     X, y, theta = problem()
     start, pairs = theta.copy(), [(0.1, 0.05), (0.01, 0.02), (0.3, 0.005)]
-    PenalizedDescent(theta, Networks(X, y, B, R, np.float64), *np.array(pairs).T).run(30)
+    PenalizedDescent(theta, Networks(X, y, B, R, np.float64), *np.array(pairs).T, Training()).run(30)
     for i, (penalty, rate) in enumerate(pairs):
         rows = slice(i * R, (i + 1) * R)
         np.testing.assert_allclose(theta[rows], literal_adam(X, y, start[rows], penalty, rate, 30), rtol=1e-9)
@@ -78,8 +79,8 @@ def test_an_epoch_of_batches_is_a_step_on_each_and_sees_every_row_once():
     start = theta.astype(np.float32)
     trained = start.copy()
     batches.rng = np.random.default_rng(1)
-    PenalizedDescent(trained, batches, penalties, rates).run(1)
-    expected = PenalizedDescent(start.copy(), Networks(X, y, B, R), penalties, rates)
+    PenalizedDescent(trained, batches, penalties, rates, Training()).run(1)
+    expected = PenalizedDescent(start.copy(), Networks(X, y, B, R), penalties, rates, Training())
     for inputs, labels in rows:
         expected.batches = lambda inputs=inputs, labels=labels: (Networks(inputs, labels, B, R),)
         expected.run(1)
@@ -89,10 +90,10 @@ def test_an_epoch_of_batches_is_a_step_on_each_and_sees_every_row_once():
 
 def test_checkpoints_are_runs_of_their_own():
     X, y, _ = problem()
-    grid = HyperparameterGrid((0.1, 0.01), (0.05,), (R,), (7, 3))
+    grid = Training((0.1, 0.01), (0.05,), (R,), (7, 3))
     seen = {epochs: theta.copy() for _, epochs, theta in run_grid(np.random.default_rng(1), X, y, grid)}
     for epochs in (3, 7):
-        alone = HyperparameterGrid((0.1, 0.01), (0.05,), (R,), (epochs,))
+        alone = Training((0.1, 0.01), (0.05,), (R,), (epochs,))
         ((_, _, theta),) = run_grid(np.random.default_rng(1), X, y, alone)
         np.testing.assert_array_equal(theta, seen[epochs])
 
@@ -108,7 +109,7 @@ def test_proximal_steps_end_at_zeros_and_at_the_optimality_conditions():
     theta[:, -1] = np.sign(theta[:, -1])
     for rate in (1e-2, 1e-3, 1e-4, 1e-5):
         descent = PenalizedDescent(
-            theta, networks, np.array([penalty]), np.array([rate]), Training("proximal", "signs")
+            theta, networks, np.array([penalty]), np.array([rate]), Training(shrinkage="proximal", outer="signs")
         )
         descent.run(1500)
     networks.gradient(theta, descent.gradient)
@@ -126,8 +127,8 @@ def test_outer_signs_stay_where_they_start_and_the_rest_steps_as_by_the_letter()
     networks = Networks(X, y, 2, R, np.float64)
     PenalizedDescent(theta, networks, np.array([0.1, 0.01]), np.array([0.05, 0.02]), Training(outer="signs")).run(30)
     np.testing.assert_array_equal(theta[:, -1], outer)
-    grid = HyperparameterGrid((0.1,), (0.01,), (5,), (50,))
-    fit = choose(np.random.default_rng(0), X, y, grid, Training(outer="signs", folds=2))
+    grid = Training((0.1,), (0.01,), (5,), (50,), folds=2, outer="signs")
+    fit = choose(np.random.default_rng(0), X, y, grid)
     assert set(np.abs(fit.network.a)) == {1.0}
 
 
@@ -143,9 +144,9 @@ def test_free_outer_weights_let_the_penalty_vanish():
 
 def test_the_subgradient_leaves_no_zeros():
     X, y, _ = problem()
-    grid = HyperparameterGrid((1.0,), (0.01,), (5,), (100,))
-    assert np.all(choose(np.random.default_rng(0), X, y, grid, Training(folds=2)).network.W != 0)
-    proximal = choose(np.random.default_rng(0), X, y, grid, Training("proximal", folds=2))
+    grid = Training((1.0,), (0.01,), (5,), (100,), folds=2)
+    assert np.all(choose(np.random.default_rng(0), X, y, grid).network.W != 0)
+    proximal = choose(np.random.default_rng(0), X, y, replace(grid, shrinkage="proximal"))
     assert np.any(proximal.network.W == 0)
 
 

@@ -187,7 +187,7 @@ def test_momentum_is_that_of_a_heavy_ball(momentum, weight_decay):
         for i in range(SIZE):
             velocity[i] = momentum * velocity[i] + gradient[i] + weight_decay * theta[i]
             theta[i] = theta[i] - rate * velocity[i]
-    np.testing.assert_allclose(run(GradientDescent(momentum, weight_decay)), theta, rtol=1e-12)
+    np.testing.assert_allclose(run(GradientDescent(weight_decay, momentum)), theta, rtol=1e-12)
 
 
 def test_scaled_gradient_descent_scales_entry_by_entry():
@@ -197,7 +197,7 @@ def test_scaled_gradient_descent_scales_entry_by_entry():
     np.testing.assert_allclose(run(GradientDescent(scaling=scaling)), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("make", [lambda: GradientDescent(0.9), Adam, AdamW])
+@pytest.mark.parametrize("make", [lambda: GradientDescent(momentum=0.9), Adam, AdamW])
 def test_reset_makes_the_next_step_that_of_a_new_optimizer(make):
     used = make()
     run(used)

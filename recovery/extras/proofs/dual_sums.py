@@ -10,7 +10,7 @@ from recovery.conditions.exact_dual import corrected
 from recovery.conditions.exact_model import Balls
 from recovery.conditions.planes import RowSum
 from recovery.extras.proofs.unique_optimum import check_signs
-from recovery.types import Array
+from recovery.types import Array, Index
 
 ZERO = 1e-12
 """Entries of a dual whose terms are up to this, relative to the norm of all terms, are set to zero."""
@@ -63,20 +63,34 @@ class DualSums:
             return arb(0)
         return length(self.balls.dual_squares([0], [self.dual])[0])
 
+    def terms(self, order: Index) -> tuple[list[list[arb]], arb]:
+        """Return t_i x_i of these rows, and the sum of the lengths of all others."""
+        terms = [[t * a for a in row] for t, row in zip(self.weights, self.rows, strict=True)]
+        others = np.setdiff1d(np.arange(len(terms)), order)
+        return [terms[i] for i in order], sum((length(dot(terms[i], terms[i])) for i in others), arb(0))
+
+    def check_own(self, rest: arb) -> None:
+        """Check that no row changes sign within sqrt(2 rest) of a planted neuron of length 1. Raises `Unproved`."""
+        balls, model = self.balls, self.balls.model
+        weights = balls.weights()
+        for g in model.neuron_groups:
+            z, square = balls.images(weights[g]), balls.square(g, weights[g])
+            for i in np.flatnonzero(model.X.any(axis=1)):
+                if not z[i] * z[i] > 2 * rest * square * dot(self.rows[i], self.rows[i]):
+                    raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")
+
 
 def checked_sums(balls: Balls, lam: Array, sign: int) -> DualSums:
-    """Return the sums of the exact program. Raises `Unproved` unless planted neurons are in cones of one sign each."""
+    """Return the sums of the exact program. Raises `Unproved` unless planted neurons are in cones of one sign each, and
+    on no hyperplane.
+
+    Those that are normalised after the ReLU also need active rows that determine them.
+    """
     balls.check_cones()
     check_signs(balls.model)
-    return DualSums(balls, lam, sign)
-
-
-def check_own(sums: DualSums, rest: arb) -> None:
-    """Check that no row changes sign within sqrt(2 rest) of a planted neuron of length 1. Raises `Unproved`."""
-    balls, model = sums.balls, sums.balls.model
-    weights = balls.weights()
-    for g in model.neuron_groups:
-        z, square = balls.images(weights[g]), balls.square(g, weights[g])
-        for i in np.flatnonzero(model.X.any(axis=1)):
-            if not z[i] * z[i] > 2 * rest * square * dot(sums.rows[i], sums.rows[i]):
-                raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")
+    ranks = [len(balls.coordinates(g)) for g in balls.model.neuron_groups]
+    if balls.model.architecture.normalizes_after and min(ranks) < len(balls.base_columns):
+        raise Unproved("a planted neuron has too few active rows: others have its activations")
+    sums = DualSums(balls, lam, sign)
+    sums.check_own(arb(0))
+    return sums

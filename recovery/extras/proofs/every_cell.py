@@ -9,45 +9,62 @@ A tree over the signs s of rows covers all cells. Each leaf fixes the signs of t
 - empty: some y >= 0, y != 0 has sum y_i s_i x_i = 0 (Gordan's theorem, in integers: `recovery.instances.hulls`);
 - a planted cell.
 Floating-point arithmetic chooses the tree, mu and tau. Ball arithmetic verifies each bound.
+
+For neurons normalised after the ReLU the cells are enumerated in integers, however thin, and the norms of all of them
+bounded (`unique_optimum`).
 """
 
-from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
-from flint import arb, arb_mat
-from scipy.optimize import nnls
 
-from recovery.conditions.balls import Unproved, at_rising_precision, below_one, dot, largest, length
+from recovery.conditions.balls import Unproved, at_rising_precision, below_one, largest
 from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.exact_model import Balls, Model
 from recovery.conditions.planes import Planes, planes_of
-from recovery.extras.proofs.dual_sums import DualSums
-from recovery.extras.proofs.leaves import ABOVE, bounds_of_leaves
-from recovery.instances.hulls import separate
+from recovery.extras.proofs.dual_sums import DualSums, cleared
+from recovery.extras.proofs.leaves import GOAL, bounds_of_leaves
+from recovery.extras.proofs.unique_optimum import prove_unique
+from recovery.instances.all_ones import decide_exactly
+from recovery.instances.arrangements import enumerate_cells
 from recovery.types import Array, Codes
-
-GOAL = 1.0 - 1e-10
-"""Target of floating-point bounds: below 1 by far more than rounding, and far less than the margins of verdicts."""
-Leaves = dict[int, list[tuple[Codes, float, float]]]
-"""Depth -> its closed leaves: signs of the first rows, mu and tau."""
 
 
 def prove_unique_in_every_cell(model: Model, lam: Array, nodes: int) -> float:
     """Return a bound below 1 on the dual norms of all cells that are not planted, and of an unplanted skip connection.
 
-    nodes: limit of the size of the tree. Not for neurons normalised after the ReLU. Raises `Unproved`.
+    nodes: limit of the size of the tree, or of the number of cells. Raises `Unproved`.
     """
+    if model.architecture.normalizes_after:
+        return _by_enumeration(model, cleared(lam, model.X), nodes)
     planes = at_rising_precision(lambda: planes_of(DualSums(Balls(model), lam).floats()))
-    if planes is None:
-        raise Unproved("the dual is zero")
-    closed = _grow(model, planes, nodes)
-    return at_rising_precision(lambda: _bound(DualSums(Balls(model), lam), planes, closed))
+    sides = _grow(model, planes, nodes)
+
+    def bound() -> float:
+        sums = DualSums(Balls(model), lam)
+        terms, rest = sums.terms(planes.order)
+        factors = np.where(sides == 0, 0.5, sides > 0)
+        bounds = bounds_of_leaves(terms, sums.linear, sides == 0, factors)
+        return below_one(largest([sums.skip(), *(bound + rest for bound in bounds)]))
+
+    return at_rising_precision(bound)
 
 
-def _grow(model: Model, planes: Planes, nodes: int) -> Leaves:
-    """Grow the tree until every leaf is closed, empty or planted. Raises `Unproved`."""
+def _by_enumeration(model: Model, lam: Array, nodes: int) -> float:
+    cells, live = enumerate_cells(model.X, artefacts=True)[0], model.X.any(axis=1)
+    if cells.shape[1] > nodes:
+        raise Unproved("the search over all patterns reached the limit of nodes")
+    known = model.patterns[live, int(model.linear) :]
+    others = [cell for cell in cells.T if cell[live].any() and not (known == cell[live, None]).all(axis=0).any()]
+    return prove_unique(replace(model, patterns=np.column_stack([model.patterns, *others])), lam)
+
+
+def _grow(model: Model, planes: Planes, nodes: int) -> Codes:
+    """Grow the tree until every leaf is closed, empty or planted; return the sides (k, m) of the closed leaves, 0 if
+    open. Raises `Unproved`.
+    """
     rows, planted = model.X[planes.order], model.patterns[planes.order][:, model.neuron_groups].T
-    (m, d), normals, closed = rows.shape, planes.normals, defaultdict(list)
+    (m, d), normals, closed = rows.shape, planes.normals, list[Codes]()
     point, turned = np.empty(d), np.empty(len(planes.start))
     pending: list[tuple[Codes, Array | None]] = [(np.zeros(0, dtype=np.int8), None)]
     while pending:
@@ -58,15 +75,13 @@ def _grow(model: Model, planes: Planes, nodes: int) -> Leaves:
         depth = len(sides)
         v = planes.start + sides @ planes.halves[:depth]
         goal = GOAL / planes.scale
-        above, mu, tau = bound_over_sides(v, planes.vectors[depth], planes.values[depth], turned, goal)
-        if above <= goal:
-            # mu + ABOVE is certainly above max q / tau, even if v is zero
-            closed[depth].append((sides, planes.scale * (mu + ABOVE), planes.scale * tau))
+        if bound_over_sides(v, planes.vectors[depth], planes.values[depth], turned, goal)[0] <= goal:
+            closed.append(np.pad(sides, (0, m - depth)))
             continue
         if depth and inside is None:
             if cell_point(normals, sides, depth, point) == 1:
                 inside = point / np.linalg.norm(point)
-            elif _is_empty(rows[:depth] * sides[:, None], normals[:depth] * sides[:, None]):
+            elif not decide_exactly(rows[:depth] * sides[:, None]).exists:
                 continue
         if depth == m:
             if not (planted == (sides > 0)).all(axis=1).any():
@@ -76,30 +91,4 @@ def _grow(model: Model, planes: Planes, nodes: int) -> Leaves:
         for side in (1, -1):
             kept = inside if side * product > THIN else None
             pending.append((np.append(sides, np.int8(side)), kept))
-    return closed
-
-
-def _is_empty(signed: Array, units: Array) -> bool:
-    """Return whether integers prove that no point has positive products with the signed rows (k, d)."""
-    # a convex combination of the unit rows that is zero up to rounding has a minimal number of rows
-    y, _ = nnls(np.vstack([units.T, np.ones(len(units))]), np.append(np.zeros(units.shape[1]), 1.0))
-    chosen = np.flatnonzero(y > 0)
-    return chosen.size > 0 and not separate(signed[chosen], np.arange(len(chosen)))[0]
-
-
-def _bound(sums: DualSums, planes: Planes, closed: Leaves) -> float:
-    """Return an upper bound on the dual norms of the closed leaves and of the skip connection. Raises `Unproved`."""
-    terms = [[sums.weights[i] * a / 2 for a in row] for i, row in enumerate(sums.rows)]
-    halves = [terms[i] for i in planes.order]
-    # rows whose length underflows have no plane: their terms are added to every bound
-    left_out = np.setdiff1d(np.arange(len(terms)), planes.order)
-    rest = sum((2 * length(dot(terms[i], terms[i])) for i in left_out), arb(0))
-    start = [a + sum((row[j] for row in halves), arb(0)) for j, a in enumerate(sums.linear)]
-    bounds: list[arb] = []
-    for depth, leaves in closed.items():
-        v = [start] * len(leaves)
-        if depth:
-            decided = arb_mat([[int(s) for s in sides] for sides, _, _ in leaves]) * arb_mat(halves[:depth])
-            v = [[a + b for a, b in zip(row, start, strict=True)] for row in decided.tolist()]
-        bounds += bounds_of_leaves(v, halves[depth:], planes.halves[depth:], [(mu, tau) for _, mu, tau in leaves])
-    return below_one(largest([sums.skip(), *(bound + rest for bound in bounds)]))
+    return np.array(closed, dtype=np.int8).reshape(len(closed), m)

@@ -15,7 +15,6 @@ from recovery.conditions.balls import (
     Unproved,
     beside,
     column,
-    independent_columns_of,
     largest,
     length,
     middle,
@@ -23,7 +22,7 @@ from recovery.conditions.balls import (
 )
 from recovery.conditions.exact_model import Balls, Model, proved
 from recovery.conditions.ties import exact_signs, reaches, twins
-from recovery.programs.integers import gated_integers
+from recovery.programs.integers import gated_integers, independent_columns_of
 from recovery.types import Array
 
 Parts = dict[tuple[int, int], list[arb]]

@@ -1,61 +1,86 @@
-"""Trees of a recorded search, and the bound of their leaves in ball arithmetic.
+"""Trees of a recorded search, and the bound of leaves in ball arithmetic.
 
-With v the sum of decided rows, open half rows z, Q = (sum w) sum z z^T / w for any weights w > 0, any tau > 0, and
-M = mu I - Q / tau positive definite,
-    max over ||u|| <= 1 of v.u + sum |z.u| <= 1/2 (v.M^{-1} v + mu + tau)      (`recovery.conditions.cell_search`).
+With decided rows z_i times factors a_i, rows z_j that are open, v = c + sum a_i z_i + sum z_j / 2 and h_j = z_j / 2,
+Q = (sum w) sum h h^T / w for any weights w > 0, any tau > 0 and M = mu I - Q / tau positive definite,
+    max over ||u|| <= 1 of v.u + sum |h_j.u| <= 1/2 (v.M^{-1} v + mu + tau)      (`recovery.conditions.cell_search`).
+Floating-point arithmetic chooses mu and tau.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.conditions.balls import Unproved, cholesky, column, dot, length, matrix, solve
+from recovery.conditions.balls import Unproved, cholesky, column, dot, length, matrix, middle, solve
 from recovery.conditions.branching import BOUND, KNOWN
+from recovery.conditions.cell_search import bound_over_sides
+from recovery.conditions.oracle import TINY, TOLERANCE, NeuronValues
 from recovery.types import Array, Index, Mask
 
+GOAL = 1.0 - 1e-9
+"""Target of floating-point bounds: below 1 by more than rounding, and far less than the margins of verdicts."""
 ABOVE = 1e-11
-"""Added to mu, which is then certainly above max q / tau."""
+"""Added to mu, relative to the sum of all lengths: mu is then certainly above max q / tau."""
+Tree = tuple[Index, Array]
+"""How each node of a search ended, and the numbers of its leaves with a bound."""
 
 
 def bounds_of_leaves(
-    sums: Sequence[Sequence[arb]], opened: list[list[arb]], floats: Array, numbers: Sequence[tuple[float, float]]
+    terms: list[list[arb]], linear: list[arb], opened: Mask, factors: Array, goal: float = GOAL
 ) -> list[arb]:
-    """Return the bounds of leaves with sums v, mu and tau, and the same open half rows z. Raises `Unproved`.
+    """Return the bounds of leaves, with the rows z (m), c, which rows are open (k, m), and the factors of all rows.
 
-    floats: the rows z, rounded; rows that are zero there add their length.
+    The factors (k, m) of open rows are 1/2. Raises `Unproved`.
     """
-    kept = [z for z, rounded in zip(opened, floats, strict=True) if rounded.any()]
-    rest = sum((length(dot(z, z)) for z, rounded in zip(opened, floats, strict=True) if not rounded.any()), arb(0))
-    if not kept:
-        return [length(dot(v, v)) + rest for v in sums]
-    weights = [arb(length(dot(z, z)).mid()) for z in kept]
-    scaled = arb_mat([[a / w.sqrt() for a in z] for z, w in zip(kept, weights, strict=True)])
-    Q, one, bounds = scaled.transpose() * scaled * sum(weights, arb(0)), matrix(np.eye(len(kept[0]))), []
-    # if the least product mu tau exceeds the eigenvalues of Q, all do
-    cholesky(one * min((arb(mu) * tau for mu, tau in numbers), key=lambda product: float(product.lower())) - Q)
-    for v, (mu, tau) in zip(sums, numbers, strict=True):
-        solved = solve(one * mu - Q / tau, column(v), "the open rows of a leaf").entries()
-        bounds.append((dot(v, solved) + mu + tau) / 2 + rest)
+    rows, c = np.array([*map(middle, terms)]).reshape(len(terms), len(linear)), middle(linear)
+    sizes = np.linalg.norm(rows, axis=1)
+    scale = float(sizes.sum() + np.linalg.norm(c))
+    one, turned, bounds = matrix(np.eye(len(c))), np.empty(len(c)), list[arb]()
+    for which in np.unique(opened, axis=0):
+        chosen = np.flatnonzero((opened == which).all(axis=1))
+        sums = [linear] * len(chosen)
+        if terms:
+            decided = arb_mat(factors[chosen].tolist()) * arb_mat(terms)
+            sums = [[a + b for a, b in zip(row, linear, strict=True)] for row in decided.tolist()]
+        large = np.flatnonzero(which & (sizes > TINY * scale))
+        small = np.setdiff1d(np.flatnonzero(which), large)
+        rest = sum((length(dot(terms[i], terms[i])) / 2 for i in small), arb(0))
+        if not large.size:
+            bounds += [length(dot(v, v)) + rest for v in sums]
+            continue
+        scaled = arb_mat([[a / (2 * arb(float(sizes[i])).sqrt()) for a in terms[i]] for i in large])
+        Q = scaled.transpose() * scaled * arb(float(sizes[large].sum()))
+        q, V = np.linalg.eigh(np.array([*map(middle, Q.tolist())]))
+        found = [bound_over_sides(c + factors[leaf] @ rows, V.T, np.maximum(q, 0.0), turned, goal) for leaf in chosen]
+        numbers = [(mu + ABOVE * scale, tau) for _, mu, tau in found]
+        # if the least product mu tau exceeds the eigenvalues of Q, all do
+        cholesky(one * min((arb(mu) * tau for mu, tau in numbers), key=lambda product: float(product.lower())) - Q)
+        for v, (mu, tau) in zip(sums, numbers, strict=True):
+            solved = solve(one * mu - Q / tau, column(v), "the open rows of a leaf").entries()
+            bounds.append((dot(v, solved) + mu + tau) / 2 + rest)
     return bounds
 
 
-def check_search(value: float, bound: float, limit: float, scale: float) -> None:
-    """Raise `Unproved` if a search ended early, at a value above the limit or at the limit of nodes."""
+def search_tree(f: NeuronValues, known: Mask | None, nodes: int, limit: float = GOAL) -> Tree:
+    """Return the tree of the search for a value above `limit`, off the known patterns (n, k).
+
+    Raises `Unproved` if there is such a value, or if `nodes` do not suffice.
+    """
+    floor = f.floor(limit)
+    value, _, bound, _, _, ends, numbers = f.search(known, floor, nodes, stop=True, record=True)
     if not np.isfinite(bound):
-        if value > limit:
-            raise Unproved(f"the dual norm over all patterns reaches {value * scale:.9g}")
+        if value > floor + TOLERANCE:
+            raise Unproved(f"the dual norm over all patterns reaches {value * f.scale:.9g}")
         raise Unproved("the search over all patterns reached the limit of nodes")
+    return ends, numbers
 
 
-def grown_tree(ends: Index, m: int, leaves: int) -> tuple[Index, Mask]:
+def grown_tree(tree: Tree, m: int) -> tuple[Index, Mask]:
     """Rebuild the tree from how each node, in the order of the search, ended.
 
-    Returns the sides (k, m) of the leaves: 1, -1, or 0 if open; and which are bounded, of which there have to be
-    `leaves`. The others are said to be known. Raises `Unproved` if the tree is inconsistent.
+    Returns the sides (k, m) of the leaves: 1, -1, or 0 if open; and which are bounded. The others are said to be known.
+    Raises `Unproved` if the tree is inconsistent.
     """
     sides, bounded = [], []
-    given = iter(ends.tolist())
+    given = iter(tree[0].tolist())
     pending = [np.zeros(m, dtype=np.int8)]
     while pending:
         node, end = pending.pop(), next(given, None)
@@ -73,6 +98,6 @@ def grown_tree(ends: Index, m: int, leaves: int) -> tuple[Index, Mask]:
         pending += [behind, ahead]
     if next(given, None) is not None:
         raise Unproved("the tree has too many nodes")
-    if sum(bounded) != leaves:
+    if sum(bounded) != len(tree[1]):
         raise Unproved("the number of leaves does not match the tree")
     return np.array(sides, dtype=np.intp).reshape(len(sides), m), np.array(bounded)

@@ -8,9 +8,9 @@ orthonormal.
 """
 
 import numpy as np
-from flint import arb, arb_mat
+from flint import arb
 
-from recovery.conditions.balls import Unproved, column, dot, largest, length, matrix, nearest_solution, solve
+from recovery.conditions.balls import Unproved, column, dot, largest, length, matrix, solve
 from recovery.conditions.exact_model import Balls, Model, proved
 from recovery.conditions.ties import exact_signs
 from recovery.instances.all_ones import AllOnes
@@ -55,37 +55,20 @@ def _is_shared(model: Model, all_ones: AllOnes | None) -> bool:
     return bool((signs > 0).all() or (signs < 0).all())
 
 
-@proved
-def prove_all_ones(balls: Balls, all_ones: AllOnes) -> bool:
+def prove_all_ones(model: Model, all_ones: AllOnes) -> bool:
     """Prove the decision whether some h has X h > 0, and return it. Raises `Unproved` if it is wrong.
 
-    Balls prove h, or some u > 0 on chosen rows R with R^T u = 0; integers decide what they leave open.
+    The signs of X h are exact, and integers exclude any h if there is none.
     """
-    if (_is_direction if all_ones.exists else _are_weights)(balls, all_ones):
-        return all_ones.exists
-    rows = balls.model.X[balls.model.X.any(axis=1)]
-    exists = len(rows) > 0 and separate(rows, np.zeros(1, dtype=np.intp))[0]
+    rows = model.X[model.X.any(axis=1)]
+    if all_ones.direction is not None and (exact_signs(rows, all_ones.direction) > 0).all():
+        return True
+    weights = np.zeros(1) if all_ones.weights is None else all_ones.weights[model.X.any(axis=1)]
+    start = np.flatnonzero(weights) if weights.any() else np.zeros(1, dtype=np.intp)
+    exists = len(rows) > 0 and separate(rows, start)[0]
     if exists != all_ones.exists:
         raise Unproved(f"{'no ' if all_ones.exists else ''}direction has positive products with all rows")
     return exists
-
-
-def _is_direction(balls: Balls, all_ones: AllOnes) -> bool:
-    assert all_ones.direction is not None
-    images = balls.images([arb(a) for a in all_ones.direction.tolist()])
-    return all(images[k] > 0 for k in np.flatnonzero(balls.model.X.any(axis=1)))
-
-
-def _are_weights(balls: Balls, all_ones: AllOnes) -> bool:
-    assert all_ones.weights is not None
-    chosen = np.flatnonzero(all_ones.weights > 0)
-    R = arb_mat([balls.rows[i] for i in chosen]).transpose()
-    start = column(arb(a) for a in all_ones.weights[chosen].tolist())
-    try:
-        u = nearest_solution(R, column([arb(0)] * R.nrows()), start, "the rows that exclude the all-ones pattern")
-    except Unproved:
-        return False
-    return all(a > 0 for a in u.entries())
 
 
 def prove_linear_shared(model: Model, all_ones: AllOnes | None) -> float:

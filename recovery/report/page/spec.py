@@ -175,6 +175,7 @@ def altair_chart(analysis: Analysis, form: str) -> "ConcatChart":
     """Return the first view as an Altair chart, on white. Raises `ParameterError` if Altair is not installed."""
     try:
         import altair
+        from altair.utils.schemapi import debug_mode
     except ImportError as error:
         raise ParameterError("chart needs the package altair: pip install 'recovery-lab[notebook]'") from error
     chart = Chart(analysis, form)
@@ -183,10 +184,11 @@ def altair_chart(analysis: Analysis, form: str) -> "ConcatChart":
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     title = {"text": analysis.diagram.heading, "fontSize": 15}
     spec = {"$schema": SCHEMA, "title": title, "config": CONFIG | {"background": "white"}, "columns": 2, **view["spec"]}
-    # nothing is validated here, because Altair validates a chart when it displays it; tables are JSON text, because it
-    # takes seconds to validate every number
     safe = json.loads(TAG_START.sub("<\u200b", json.dumps(spec)))
-    result: ConcatChart = altair.ConcatChart.from_dict(safe, validate=False)
+    # Altair validates a chart when it displays it. Until then panels stay plain dictionaries, because Altair validates
+    # every part that it makes an object of, and tables are JSON text, because it would validate every number.
+    with debug_mode(False):
+        panels = [altair.LayerSpec(**panel) for panel in safe.pop("concat")]
     tables = {"cells": rows, **chart.datasets}
-    result.datasets = {name: TAG_START.sub("<\u200b", json.dumps(table)) for name, table in tables.items()}
-    return result
+    datasets = {name: TAG_START.sub("<\u200b", json.dumps(table)) for name, table in tables.items()}
+    return altair.ConcatChart(concat=panels, datasets=datasets, **safe)
