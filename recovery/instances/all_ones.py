@@ -15,7 +15,7 @@ import scipy
 
 from recovery.instances.hulls import separate
 from recovery.instances.patterns import live_rows
-from recovery.types import EPS, Array, Index
+from recovery.types import EPS, Array
 
 NEGLIGIBLE = 1e-9
 """Entries of u below this fraction of the largest count as zero."""
@@ -29,11 +29,15 @@ LEAST = 0.2
 """Fraction of the mean of u at which small entries are reflected: Gaussian draws then take 5 projections at 3 rows per
 variable, 3 at 4, 2 at 6, and none at 20."""
 BALANCING = 8
-"""Largest number of rounds of scaling rows and columns; data whose columns are of similar size need one."""
+"""Largest number of rounds of scaling rows and columns."""
+UNEVEN = 1e-4
+"""Rows are scaled if the smallest norm is below this fraction of the largest, which is rare in draws of ensembles."""
 ROUNDING = 1e-12
 """Lower bounds on t* above this are certain, and a residual X^T u up to this is tried as a proof."""
 WELL_CONDITIONED = 1e10
 """Largest ||S||^2 tr (S^T S)^-1 at which rounding changes this trace by less than a factor of two."""
+EXTREME = 300
+"""Largest exponent of two of the largest entry of a row that needs no scaling."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,8 @@ class AllOnes:
     """The decision and its certificate: `direction` w (d,) with X w > 0 if the pattern exists, otherwise `weights` u
     (n,).
 
-    Zero rows are excluded: X w and u are zero there. `bound` is the proved bound on t* of the data scaled to columns of
-    similar size: a lower bound > 0 if the pattern exists, otherwise an upper bound. Scaling does not change the sign of
-    t*.
+    Zero rows are excluded: X w and u are zero there. `bound` is the proved bound on t* of the column-normalised data: a
+    lower bound > 0 if the pattern exists, otherwise an upper bound. Normalising columns does not change the sign of t*.
     """
 
     bound: float
@@ -67,35 +70,56 @@ def decide_all_ones(X: Array) -> AllOnes:
     live = live_rows(X)
     if not live.any():
         return AllOnes(0.0, weights=np.full(X.shape[0], 1 / X.shape[0]))
-    Z, rows, columns = _balanced(X if live.all() else X[live])
-    decision = _minimise(Z) or decide_exactly(Z)
+    given = X if live.all() else X[live]
+    lengths = np.frexp(np.abs(given).max(axis=1))[1]
+    extreme = bool(np.abs(lengths).max() > EXTREME)
+    if extreme:  # squares might underflow or overflow; powers of two change no digit
+        given = np.ldexp(given, -lengths[:, None])
+    Z, sizes, rows, columns = _balanced(given)
+    decision = _minimise(Z, sizes)
+    if decision is None:
+        rows, columns = np.ones(len(rows)), np.exp2(np.round(np.log2(columns)))
+        decision = decide_exactly(given / columns)
     if decision.direction is not None:
-        w = np.ldexp(decision.direction, columns.min() - columns)
+        w = decision.direction * (columns.min() / columns)
         return AllOnes(decision.bound, direction=w / np.linalg.norm(w))
     assert decision.weights is not None
     weights: Array = np.zeros(X.shape[0])
-    weights[live] = np.ldexp(decision.weights, rows[decision.weights > 0].min() - rows)
+    weights[live] = decision.weights * (rows.min() / rows)
+    if extreme:
+        sizes = np.frexp(weights[live])[1] - lengths
+        weights[live] = np.ldexp(weights[live], -lengths - sizes[weights[live] > 0].max())
     return AllOnes(decision.bound, weights=weights / weights.sum())
 
 
-def _balanced(X: Array) -> tuple[Array, Index, Index]:
-    """Return Z with rows and columns of similar size, r (n,) and c (d,) with X_ij = 2^r_i Z_ij 2^c_j exactly."""
-    Z, rows, columns = X, np.zeros(X.shape[0], np.intp), np.zeros(X.shape[1], np.intp)
+def _row_norms(Z: Array) -> Array:
+    return np.sqrt(np.einsum("ij,ij->i", Z, Z))
+
+
+def _column_norms(Z: Array) -> Array:
+    return np.sqrt(np.einsum("ij,ij->j", Z, Z))
+
+
+def _balanced(X: Array) -> tuple[Array, Array, Array, Array]:
+    """Return Z with X = rows Z columns, unit columns and rows of similar norms; also its row norms and both scales."""
+    rows, columns = np.ones(X.shape[0]), _column_norms(X)
+    columns[columns == 0] = 1.0
+    Z = X / columns
+    sizes = _row_norms(Z)
     for _ in range(BALANCING):
-        tall = np.frexp(np.abs(Z).max(axis=1))[1] - 1
-        Z = np.ldexp(Z, -tall[:, None])
-        largest = np.abs(Z).max(axis=0)
-        wide = np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1
-        rows, columns = rows + tall, columns + wide
-        if not wide.any():
+        if sizes.min() > UNEVEN * sizes.max():
             break
-        Z = np.ldexp(Z, -wide)
-    return Z, rows, columns
+        Z = Z / sizes[:, None]
+        again = _column_norms(Z)
+        again[again == 0] = 1.0
+        Z, rows, columns = Z / again, rows * sizes, columns * again
+        sizes = _row_norms(Z)
+    return Z, sizes, rows, columns
 
 
-def _minimise(Z: Array) -> AllOnes | None:
+def _minimise(Z: Array, rows: Array) -> AllOnes | None:
     """Decide by Newton's method on f, until a step proves an answer; None after MOST_STEPS, or if rounding decides."""
-    (n, d), rows = Z.shape, np.linalg.norm(Z, axis=1)
+    n, d = Z.shape
     w: Array = np.zeros(d)
     image: Array = np.zeros(n)
     for number in range(MOST_STEPS):
@@ -162,7 +186,7 @@ def _decide(
     """
     length = float(np.linalg.norm(w))
     if length > 0:
-        lower = float((image / rows).min()) / length
+        lower = float((image / np.maximum(rows, np.finfo(float).tiny)).min()) / length
         if lower > ROUNDING:
             return AllOnes(lower, direction=w / length)
     total = float(u @ rows)
@@ -199,11 +223,11 @@ def _decide_against(Z: Array, rows: Array, u: Array, factor: Array | None = None
 
 
 def decide_exactly(X: Array) -> AllOnes:
-    """Decide for non-zero rows in integers, from those of a least-squares solution. Raises `ParameterError`.
+    """Decide in integers, from the rows of a non-negative least-squares solution. Raises `ParameterError`.
 
     A direction may be rounded out of a thin cell; its bound is then 0.
     """
-    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    unit = X / _row_norms(X)[:, None]
     u = scipy.optimize.nnls(np.vstack([unit.T, np.ones(len(unit))]), np.append(np.zeros(X.shape[1]), 1.0))[0]
     exists, found = separate(X, np.flatnonzero(u) if u.any() else np.zeros(1, dtype=np.intp))
     if not exists:

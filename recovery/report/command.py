@@ -40,12 +40,11 @@ def report(
 
     kind: the format; None takes it from the ending of `out`, or prints the map and draws a PNG. Tables go to stdout and
     pictures to RESULTS/report/, unless `out` names a file, which several folders share as one figure, or a folder for
-    several pictures. value: one or several
-    values instead of the config's. style: `KEY=VALUE` options that override `report.style`. claims: a file of claims
-    that replace those of the config; without `kind` and `out` only their verdicts are printed, and nothing is written.
-    columns: measured columns of grid cells that CSV adds to the shown values, `all` for every one; LaTeX has the cells
-    only with them. settings: `KEY=VALUE` options that override `report`. Raises `StoreError`, `ConfigError` and
-    `ReportError`.
+    several pictures. value: one or several values instead of the config's. style: `KEY=VALUE` options that override
+    `report.style`. claims: a file of claims that replace those of the config; without `kind` and `out` only their
+    verdicts are printed, and nothing is written. columns: measured columns of grid cells that CSV adds to the shown
+    values, `all` for every one; LaTeX has the cells only with them. settings: `KEY=VALUE` options that override
+    `report`. Raises `StoreError`, `ConfigError` and `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
     if claims is not None and out is None and kind is not None and kind not in (*TEXTS, "terminal"):
@@ -75,14 +74,21 @@ def report(
         write(out, buffer.getvalue().encode())
     else:
         _print_maps(analyses, None if sys.stdout.isatty() else PIPE_WIDTH)
-        from recovery.report.figures import drawings, joint_figure, render
-
-        if joint:
-            _save(render(joint_figure(analyses), kind or "png"), analyses[0].diagram, "", kind or "png", out)
-        for analysis, name in [] if joint or kind == "terminal" else zip(analyses, _names(analyses), strict=True):
-            for beside, drawing in drawings(analysis).items():
-                _save(render(drawing.draw(), kind or "png"), analysis.diagram, name, kind or "png", out, beside)
+        if kind != "terminal":
+            _draw(analyses, kind or "png", out, joint)
     return analyses
+
+
+def _draw(analyses: list[Analysis], kind: str, out: Path | None, joint: bool) -> None:
+    """Write the pictures of each analysis, or one figure of all."""
+    from recovery.report.figures import drawings, joint_figure, render  # imported here, because matplotlib is slow
+
+    if joint:
+        _save(render(joint_figure(analyses), kind), analyses[0].diagram, "", kind, out)
+        return
+    for analysis, name in zip(analyses, _names(analyses), strict=True):
+        for beside, drawing in drawings(analysis).items():
+            _save(render(drawing.draw(), kind), analysis.diagram, name, kind, out, beside)
 
 
 def _names(analyses: Sequence[Analysis]) -> list[str]:
