@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 
 GLOSSARY = "glossary"
 ENTRY = re.compile(r"^(\S.*)\n: ((?:.+\n?)+)", flags=re.MULTILINE)
-ORDINARY = {"event", "gap", "group", "level", "part", "round"}
+ORDINARY = {"event", "gap", "group", "level"}
 """Words of the glossary that pages also use in their common meaning."""
 OUTSIDE = (nodes.reference, nodes.literal, nodes.title, nodes.math, nodes.term, nodes.image, nodes.raw)
 
