@@ -193,7 +193,7 @@ def test_the_recipes_of_the_cookbook_are_valid(tmp_path: Path, monkeypatch: pyte
         if file := NAMED.match(text):
             (tmp_path / file[1]).write_text(text)
     monkeypatch.chdir(tmp_path)
-    assert sum(line.startswith("I want") for line in page.read_text().splitlines()) >= 20
+    assert sum(line.startswith("I want") for line in page.read_text().splitlines()) >= 18
     steps = [["report", str(ROOT / "results/papers/p1-fig06"), "--claims", "mine.yaml"]]
     for _, command, *rest in commands(page, "console"):
         if command == "sweep" and not rest[0].startswith("results/"):
