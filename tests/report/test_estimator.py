@@ -8,10 +8,12 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit, xlogy
 from scipy.stats import binom, chi2, norm
 
-from benchmarks.laws import CHANGING, CHOOSING, FOLDED, Law, counts_of, draw, scaled
+from benchmarks.laws import CHANGING, CHOOSING, FOLDED, RATIOS, Law, counts_of, draw, scaled
+from benchmarks.truths import LAWS, draw as threshold
 from recovery.config.header import IntervalShape as Shape
 from recovery.report.statistics.bracket import Bracket
 from recovery.report.statistics.counts import Counts, Draws
+from recovery.report.statistics.curve import SmoothCurve, near_threshold, rates
 from recovery.report.statistics.estimator import Estimated, estimate
 from recovery.report.statistics.scaling import scaling
 from recovery.types import Array
@@ -142,6 +144,40 @@ def test_a_constant_is_rarely_rejected_at_any_number_of_replicates() -> None:
         not found_in(law("wendel"), 6, replicates, seed)[0].constant for seed in range(20) for replicates in (5, 100)
     ]
     assert sum(rejected) <= 3
+
+
+def a_curve(seed: int) -> tuple[SmoothCurve, float]:
+    grid = draw(law("probit"), 3, 20, np.random.default_rng(seed), seed)
+    found = near_threshold(counts_of(grid), np.linspace(1.5, 2.5, 24), 0.5, bent=True)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fit_is_the_likeliest_at_every_t_and_does_not_depend_on_earlier_fits(seed: int) -> None:
+    curve, t = a_curve(seed)
+    first = curve.fit(t).value
+    for by in (-30.0, -3.0, -0.3, 0.0, 0.3, 3.0, 30.0):
+        fit = curve.fit(t + by)
+        up, down = rates(fit.eta)
+        score = fit.columns.T @ (curve.counts.k * up - (curve.counts.n - curve.counts.k) * down)
+        prior = fit.coefficients - np.eye(len(score))[0]
+        np.testing.assert_allclose(score, prior, atol=1e-6 * (1 + np.abs(fit.columns).max()))
+    assert curve.fit(t).value == pytest.approx(first, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_interval_ends_where_its_likelihood_does_however_far_that_is(seed: int) -> None:
+    curve, t = a_curve(seed)
+    lost = curve.fit(t).value - curve.fit(curve.end(t, 1, 12.7, 38.0)).value
+    assert np.sqrt(2 * lost) == pytest.approx(12.7, abs=0.02)
+
+
+@pytest.mark.parametrize("seed", [69, 133])
+def test_few_independent_draws_give_a_long_interval_and_no_error(seed: int) -> None:
+    """A far fit from which later ones started left the likelihood at the estimate smaller than before."""
+    found = threshold(LAWS["beta-binomial"], 20, seed)[0].interval
+    assert found.low < RATIOS[seed % len(RATIOS)] < found.high
 
 
 def test_success_that_is_not_monotone_is_found_and_monotone_success_is_not() -> None:

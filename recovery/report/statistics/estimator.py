@@ -108,5 +108,5 @@ def _curve(
         if not np.isfinite(spread.factor):
             return None, np.nan, spread
         fewer = replace(first, k=first.k / spread.factor, n=first.n / spread.factor)
-        curve = replace(curve, counts=fewer, _warm={})
+        curve = replace(curve, counts=fewer)
     return curve, curve.top(t), spread
