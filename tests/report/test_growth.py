@@ -1,6 +1,7 @@
 """The power with which a threshold, or the width of a transition, grows, and claims about it."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -141,16 +142,20 @@ def test_what_has_no_logarithm_is_said_or_left_out(change: dict[str, Any], words
         assert words in judge(rows, CLAIM | change).measured
 
 
+def approaching_rows(change: float = 16.0, d: Sequence[int] = (12, 16, 24, 32, 64, 128)) -> pd.DataFrame:
+    """Rows with n/d = 2 + change / d, with a width in n/d that falls as d^-1/2."""
+    rows = wendel_rows(n=range(8, 401, 4), d=d, replicates=100)
+    at = 2 + change / rows["d"]
+    chance = norm.cdf((rows["n"] / rows["d"] - at) * np.sqrt(rows["d"]) / 1.2)
+    rows["recovered"] = np.random.default_rng(3).random(len(rows)) < chance
+    return rows
+
+
 @pytest.mark.parametrize(
     ("stated", "verdict"), [({"value": 2.0, "tolerance": 0.3}, "supported"), ({"at_least": 2.6}, "contradicted")]
 )
 def test_the_scaling_of_a_threshold_is_judged(stated: dict[str, Any], verdict: str) -> None:
-    """n/d = 2 + 16 / d, with a width in n/d that falls as d^-1/2."""
-    rows = wendel_rows(n=range(8, 401, 4), d=[12, 16, 24, 32, 64, 128], replicates=100)
-    at = 2 + 16 / rows["d"]
-    chance = norm.cdf((rows["n"] / rows["d"] - at) * np.sqrt(rows["d"]) / 1.2)
-    rows["recovered"] = np.random.default_rng(3).random(len(rows)) < chance
-    found = judge(rows, {"kind": "scaling", "of": "recovered", "ratio": "n/d"} | stated)
+    found = judge(approaching_rows(), {"kind": "scaling", "of": "recovered", "ratio": "n/d"} | stated)
     assert found.verdict == verdict, found.measured
 
 
@@ -161,14 +166,12 @@ def test_two_sizes_have_no_limit() -> None:
     assert "fewer than three slices have a threshold" in found.measured
 
 
-def test_a_limit_whose_interval_reaches_farther_than_the_cells_is_left_out() -> None:
-    """Few trials of few sizes bound the limit of n/d by numbers below 0, which no cell has."""
-    for seed in (1, 2, 3):
-        rows = wendel_rows(n=range(10, 101, 10), d=[10, 15, 20, 25], replicates=5, seed=seed)
-        assert not analysed(rows).limits
-    found = analysed(wendel_rows(n=range(8, 401, 8), d=[12, 16, 24, 32, 64, 96], replicates=40)).limits
-    cells = [n / d for n in range(8, 401, 8) for d in (12, 96)]
-    assert all(min(cells) <= one.found.low <= one.found.high <= max(cells) for one in found)
+def test_a_limit_is_printed_where_the_threshold_changes_and_the_cells_bound_it() -> None:
+    (line,) = analysed(approaching_rows()).limits
+    assert line.found.low < 2 < line.found.high < 2.6
+    constant, few = analysed(approaching_rows(0.0)), analysed(approaching_rows(d=[12, 14, 16]))
+    assert few.pooled[0].changes
+    assert constant.limits == few.limits == []
 
 
 def test_the_cells_of_all_sizes_collapse_on_one_curve() -> None:

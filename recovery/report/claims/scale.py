@@ -45,7 +45,9 @@ def judge_scaling(estimates: Estimates, rows: Mask, claim: ScalingClaim) -> tupl
 
 def _fit(found: Scaling) -> str:
     test = "three sizes do not test it" if np.isnan(found.p) else f"test of the power law: p = {found.p:.2g}"
-    return f"approached as the power {-found.exponent.estimate:.2g} of the size; {test}"
+    known = np.isfinite(found.exponent.high)  # otherwise the estimate may be the largest power that is tried
+    power = f"the power {-found.exponent.estimate:.2g}" if known else "an unknown power"
+    return f"approached as {power} of the size; {test}"
 
 
 def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
@@ -55,11 +57,11 @@ def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
 
 
 def limit_line(one: Threshold, value: str) -> Line | None:
-    """Return the line of the limit of a pooled threshold for large sizes; None where the sizes do not bound it.
+    """Return the line of the limit of a threshold that changes with the size; None where the sizes do not bound it.
 
     An interval that reaches farther than the cells says nothing and is left out.
     """
-    if one.along.by is None or one.found is None or not one.monotone or one.extremes:
+    if not one.changes or one.extremes:
         return None
     found = scale_of(one, one.interval.level)
     places = np.concatenate([part.places for part in one.parts])
