@@ -113,9 +113,8 @@ def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> 
     label += f" = {main:g}" if curve.level is None else ""
     traced = [TheoryLine(label, points) for points in contours.lines(float(height(main)))]
     if probability and spec.level is None and main == 0.5:
-        traced += [
-            TheoryLine(f"{name} = 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(_probit(q))
-        ]
+        ends = (points for chance in (0.05, 0.95) for points in contours.lines(_probit(chance)))
+        traced += [TheoryLine(f"{name} = 5 % and 95 %", points, True) for points in ends]
     return traced
 
 

@@ -146,9 +146,9 @@ class Script:
         parts = [VALUES.get(part, part.replace("=", " = ")) for part in text.split() if part not in shared]
         return self.own(", ".join(parts).replace("_", " ")) or "default"
 
-    def number(self, value: float) -> str:
-        """Return a number for a tick or title: 0.05, 400, or a power of ten if it is far from 1."""
-        if value == 0 or 1e-3 <= abs(value) < 1e5 or not np.isfinite(value):
+    def number(self, value: float, plain: tuple[float, float] = (1e-3, 1e5)) -> str:
+        """Return a number for a tick or title: 0.05, 400, or, outside the range `plain`, a power of ten."""
+        if value == 0 or plain[0] <= abs(value) < plain[1] or not np.isfinite(value):
             return self.marked(f"${value:g}$") if value < 0 else f"{value:g}"
         mantissa, exponent = f"{value:.3e}".split("e")
         if value.is_integer() and float(f"{value:.3e}") != value:

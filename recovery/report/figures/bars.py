@@ -13,8 +13,10 @@ from recovery.report.statistics import exact_interval
 from recovery.types import Array
 
 
-def _draws(diagram: Diagram, cells: pd.DataFrame) -> Any:
+def draws_of(diagram: Diagram, cells: pd.DataFrame) -> Any:
     """Return the number of draws behind the frequency of each of these grid cells; None if the config gives none."""
+    if str(diagram.quantity) != "frequency" or not diagram.single:
+        return None
     if "method.draws" in diagram.frame:
         return diagram.frame["method.draws"].groupby(diagram.cells.code).first().loc[cells.index].to_numpy(dtype=float)
     method = diagram.sweep.document.get("method")
@@ -47,7 +49,7 @@ class Bars:
             label = f"mean {diagram.quantity.label}"
             return cls(value, value - error, value + error, label, STANDARD_ERROR, heads)
         counts: list[Any] = [cells["yes"], cells["no"], unknown(cells)] if diagram.proportion else []
-        if str(diagram.quantity) == "frequency" and diagram.single and (draws := _draws(diagram, cells)) is not None:
+        if (draws := draws_of(diagram, cells)) is not None:
             counts = [np.round(value * draws), np.round((1 - value) * draws)]
         if counts:
             heads = (f"{percent(LEVEL)} low", f"{percent(LEVEL)} high")

@@ -22,7 +22,7 @@ from recovery.report.diagram.layout import coordinates, is_number
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import is_profile, theory_style
 from recovery.report.figures.sheet import Sheet, draw_beyond, interval_handle, sheet
-from recovery.report.figures.style import LINES, font_size, label_log, ordered, plain, style_of, wrapped
+from recovery.report.figures.style import LINES, NO_BREAK_SPACE, font_size, label_log, ordered, plain, style_of, wrapped
 from recovery.text import many
 
 MANY = 10
@@ -175,7 +175,9 @@ def _words(some: list[Line]) -> list[str]:
     line = some[0]
     claims = [f"{one.stated}: {one.verdict}" for one in some if one.stated]
     trials = many(line.trials, "trial")
-    return [f"{line.found.estimate:.4g}, {trials}" if line.found.known else f"{line.estimate}, {trials}", *claims]
+    estimate, known = line.found.estimate, line.found.known
+    four = f"{estimate:#.4g}".rstrip(".") if abs(estimate) < 1e4 else f"{float(f'{estimate:.4g}'):,.0f}"
+    return [f"{four.replace(',', NO_BREAK_SPACE) if known else line.estimate}, {trials}", *claims]
 
 
 def _draw_row(ax: Axes, y: float, some: list[Line]) -> None:

@@ -112,12 +112,8 @@ def _draw_theory(ax: Axes, theory: list[list[TheoryLine]], i: int) -> list[Artis
     factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9
     for k, line in enumerate(theory[i]):
         look = looks[line.label] | {"linewidth": factor * looks[line.label]["linewidth"], "zorder": 4 + k / 99}
-        rim = {
-            "color": "white",
-            "linestyle": "-",
-            "linewidth": look["linewidth"] + 0.7,
-        }  # dashes show on dark cells, too
-        ax.plot(*line.points.T, **look | rim, scalex=False, scaley=False)
+        rim = {"color": "white", "linestyle": "-", "linewidth": look["linewidth"] + 0.7}
+        ax.plot(*line.points.T, **look | rim, scalex=False, scaley=False)  # dashes show on dark cells, too
         (artist,) = ax.plot(*line.points.T, **look, label=line.label, scalex=False, scaley=False)
         handles.setdefault(line.label, artist)
     return list(handles.values())

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from recovery.report.claims import Analysis
 from recovery.report.claims.analysis import patterns_of
 from recovery.report.diagram import Diagram, Scale, Script, not_drawn
+from recovery.report.figures.bars import draws_of
 from recovery.report.figures.sheet import Share, sheet
 from recovery.report.figures.style import plain, script_of, style_of
 from recovery.text import many
@@ -92,5 +93,7 @@ def _fixed(diagram: Diagram, script: Script) -> str:
     if kind and "patterns.kind" not in diagram.sweep.axes:
         where["patterns.kind"] = kind
     words = [script.pair(name, value) for name, value in where.items() if (name, value) != ("noise", 0)]
-    least, most = diagram.table["ok"].min(), diagram.table["ok"].max()
-    return ", ".join([*words, f"{f'{least} to ' if least < most else ''}{many(most, 'trial')} per cell"])
+    draws = draws_of(diagram, diagram.table)
+    counts = diagram.table["ok"] if draws is None else np.ravel(draws)
+    least, most, of = int(min(counts)), int(max(counts)), "trial" if draws is None else "draw"
+    return ", ".join([*words, f"{f'{least} to ' if least < most else ''}{many(most, of)} per cell"])

@@ -35,6 +35,8 @@ FLATTEST = 0.45
 """Height of a panel by its width, at least."""
 NARROWED = 0.7
 """Width of a panel without labels by its width with them, in the usual case."""
+SHRUNK = 0.6
+"""Length of a colour bar beside several rows of panels by theirs."""
 TEXT = 0.9
 """Length of a label by that of its axis, at most."""
 ROOM = 15.0
@@ -98,18 +100,10 @@ class Sheet:
     def bar(self, mesh: Any, label: str, extend: str = "neither", column: int | None = None) -> None:
         """Add a colour bar: at the right of all panels, or below the panels of one column."""
         below = column is not None
-        shrink = 0.9 if below or len(self.axes) <= self.columns else 0.6
-        bar = self.figure.colorbar(
-            mesh,
-            ax=self.axes[column :: self.columns] if below else self.axes,
-            label=label,
-            location="bottom" if below else "right",
-            shrink=shrink,
-            aspect=24,
-            fraction=0.04,
-            pad=0.015,
-            extend=extend,
-        )
+        shrink = 0.9 if below or len(self.axes) <= self.columns else SHRUNK
+        beside, place = (self.axes[column :: self.columns], "bottom") if below else (self.axes, "right")
+        size: dict[str, Any] = {"shrink": shrink, "aspect": 24, "fraction": 0.04, "pad": 0.015}
+        bar = self.figure.colorbar(mesh, ax=beside, label=label, location=place, extend=extend, **size)
         bar.outline.set_linewidth(0.6)
         number_ends(bar.ax.xaxis if below else bar.ax.yaxis, mesh.norm, FEW_TICKS if below else MOST_TICKS)
 
@@ -124,9 +118,7 @@ class Sheet:
             figure.suptitle(wrapped(plain(title), font_size("figure.titlesize"), 0.94 * wide))
         figure.set_figheight(figure.get_figheight() + ROOM)
         room, high, _ = self._measured()
-        for ax in figure.axes:
-            ax.set_xlabel(wrapped(ax.get_xlabel(), font_size("axes.labelsize"), TEXT * room))
-            ax.set_ylabel(wrapped(ax.get_ylabel(), font_size("axes.labelsize"), TEXT * high))
+        self._wrap_labels(room, high)
         for row in range(0, len(self.axes), self.columns):
             some = self.axes[row : row + self.columns]
             below = [wrapped(ax.get_title(loc="right"), self.small, room) for ax in some]
@@ -142,9 +134,15 @@ class Sheet:
             most = max(least, SLIDE * wide)
             figure.set_figwidth(most / SLIDE)
         figure.set_figheight(max(least, min(most, HIGHEST)))
-        for ax in figure.axes:
-            high = (figure.get_figheight() - texts) / rows
-            ax.set_ylabel(wrapped(ax.get_ylabel(), font_size("axes.labelsize"), TEXT * high))
+        self._wrap_labels(room, (figure.get_figheight() - texts) / rows)
+
+    def _wrap_labels(self, room: float, high: float) -> None:
+        """Wrap the labels of the axes of panels of this width and height; a colour bar is beside all rows."""
+        rows = ceil(len(self.axes) / self.columns)
+        for ax in self.figure.axes:
+            ax.set_xlabel(wrapped(ax.get_xlabel(), font_size("axes.labelsize"), TEXT * room))
+            most = high if ax in self.axes else high * max(SHRUNK * rows, 1.0)
+            ax.set_ylabel(wrapped(ax.get_ylabel(), font_size("axes.labelsize"), TEXT * most))
 
     def _measured(self) -> tuple[float, float, float]:
         """Return the width of a panel, the height that suits it, and the height of all that is not a panel, in inches.

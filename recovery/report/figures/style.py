@@ -53,12 +53,11 @@ SIZES = {
     "axes.titlesize": 8.0,
     "axes.labelsize": 8.0,
     "axes.linewidth": 0.6,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
+    **{
+        f"{x}tick.{of}": size
+        for x in "xy"
+        for of, size in {"labelsize": 7.0, "major.width": 0.6, "major.size": 2.5}.items()
+    },
     "legend.fontsize": 7.0,
     "figure.titlesize": 9.0,
     "hatch.linewidth": 0.5,
@@ -136,7 +135,7 @@ def style_of(diagram: Diagram) -> Style:
 def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
     """Return colour, dash and marker of a line for each value: shades where the values are three or more numbers.
 
-    Other values differ in colour and marker; from the seventh on the colours repeat, dashed.
+    Other values differ in all three, so that two coinciding lines are both visible.
     """
     if bar := bar_of(values):  # which says which line is which, and marks do not
         colours = [matplotlib.colors.to_hex(colour) for colour in bar.to_rgba(Axis(values).at)]
@@ -144,7 +143,7 @@ def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
     if ordered(values):
         looks = [(shade, "-") for shade in shades(len(values), *ORDERED)]
     else:
-        looks = [(LINES[i % len(LINES)], DASHES[i // len(LINES) % len(DASHES)]) for i in range(len(values))]
+        looks = [(LINES[i % len(LINES)], DASHES[i % len(DASHES)]) for i in range(len(values))]
     return [
         {"color": colour, "linestyle": dash, "marker": marker}
         for (colour, dash), marker in zip(looks, cycle(MARKERS), strict=False)
@@ -192,10 +191,10 @@ def _glyphs(family: str) -> frozenset[int]:
 
 
 def wrapped(text: str, size: float, room: float) -> str:
-    """Break text of a font size between words into lines of at most `room` inches, but not `a = b` or `a ≤ b`."""
+    """Break text of a font size into lines of at most `room` inches, but not `a = b`, `a ≤ b` or `a to b`."""
     lines: list[str] = []
     whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", NO_BREAK_SPACE), text.replace("\n", " "))
-    for word in re.sub(" ([=≤]) ", rf"{NO_BREAK_SPACE}\1{NO_BREAK_SPACE}", whole).split(" "):
+    for word in re.sub(" ([=≤]|to) ", rf"{NO_BREAK_SPACE}\1{NO_BREAK_SPACE}", whole).split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and text_width(longer, size) <= room:
             lines[-1] = longer
@@ -234,7 +233,10 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MA
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     shared, shown = shared_parts(axis.values), [] if list(axis.values) == [None] else ticks_of(axis)
-    ticks = [(at, script.value(one, shared, axis.name)) for at, one in shown]
+    words = [script.value(one, shared, axis.name) for _, one in shown]
+    if axis.kind != "even" and any("10^" in word for word in words):
+        words = numbers([at for at, _ in shown])
+    ticks = [(at, word) for (at, _), word in zip(shown, words, strict=True)]
     size, box = font_size("xtick.labelsize"), ax.get_window_extent()
     # labels and a colour bar leave a panel less room than it has before the layout
     room = 0.8 * (box.width if which == "x" else box.height) / ax.figure.dpi
@@ -286,10 +288,16 @@ def _inside(locator: Locator, low: float, high: float) -> list[float]:
     return [float(f"{tick:.12g}") for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
 
 
-def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS) -> None:
-    """Set at most `most` ticks on a log axis from low to high, without minor ticks."""
-    ticks = log_ticks(low, high, most)
-    drawn.set_ticks(ticks, [MATH.number(tick) for tick in ticks])
+def numbers(values: Sequence[float]) -> list[str]:
+    """Return numbers in words; if one of them is a power of ten, all outside 0.1 to 1000 are."""
+    words = [MATH.number(value) for value in values]
+    return [MATH.number(value, (0.1, 1e3)) for value in values] if any("10^" in word for word in words) else words
+
+
+def label_log(drawn: DrawnAxis, low: float, high: float) -> None:
+    """Set ticks on a log axis from low to high, without minor ticks."""
+    ticks = log_ticks(low, high)
+    drawn.set_ticks(ticks, numbers(ticks))
     drawn.set_ticks([], minor=True)
 
 
@@ -299,7 +307,7 @@ def number_ends(drawn: DrawnAxis, norm: Normalize, most: int) -> None:
     within = log_ticks(low, high, most) if isinstance(norm, LogNorm) else _inside(ROUND, low, high)
     apart = (0.9 if isinstance(norm, LogNorm) else 0.5) / most
     ticks = [low, *(tick for tick in within if apart < float(norm(tick)) < 1 - apart), high]
-    drawn.set_ticks(ticks, [MATH.number(float(f"{tick:.2g}")) for tick in ticks])
+    drawn.set_ticks(ticks, numbers([float(f"{tick:.2g}") for tick in ticks]))
     drawn.set_ticks([], minor=True)
 
 

@@ -178,7 +178,8 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) 
     Paired are neurons that nearly cancel (`pairing`; P2, Figure 3).
     """
     chosen = firsts(runs, MOST_PANELS // 2)
-    with sheet(2 * len(chosen), title, style, aspect=0.85, columns=2, share=(False, False)) as page:
+    reach = 1.1 * max(float(np.abs(run.record[name][..., :2]).max()) for run in chosen for name in ("inner", "outer"))
+    with sheet(2 * len(chosen), title, style, aspect=1.0, columns=2) as page:
         for k, run in enumerate(chosen):
             inner, outer = run.record["inner"], run.record["outer"]
             partner, error = pairing(inner[-1], outer[-1])
@@ -193,8 +194,7 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) 
                     ax.plot(*ends.T, color=colour, linewidth=0.7, linestyle=DASHES[1])
                 words = f"{run.cell}, {name}" if run.cell else name
                 page.name(2 * k + side, words, f"largest pair error {MATH.number(float(f'{error:.2g}'))}")
-                ax.set_aspect("equal", adjustable="datalim")
-                ax.locator_params(nbins=5)
+                ax.set(xlim=(-reach, reach), ylim=(-reach, reach), box_aspect=1)
         page.label(["coordinate 1"] * len(page.axes), ["coordinate 2"] * len(page.axes))
         page.add([_entry("path of a neuron and its end point", linestyle="-", lw=0.7, marker="*", ms=5)])
         page.add([_entry("line between the two of a pair", lw=0.7, linestyle=DASHES[1])])
@@ -324,16 +324,8 @@ def records_beside(runs: Sequence[Run]) -> dict[str, list[Run]]:
 Draw = Callable[[Sequence[Run], str, Style, int], Figure]
 RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Draw]] = {
     "loss": ("Loss and norm of the neurons' sum over the epochs of training", lambda run: _outputs(run) > 0, draw_loss),
-    "paths": (
-        "Paths of the neurons in the plane of the planted direction and one orthogonal to it",
-        lambda run: _outputs(run) == 1,
-        draw_paths,
-    ),
-    "pairing": (
-        "Neurons at the end of training, and those that are each other's negatives",
-        lambda run: _outputs(run) > 1,
-        draw_pairing,
-    ),
+    "paths": ("Paths of the neurons in the plane of the planted direction", lambda run: _outputs(run) == 1, draw_paths),
+    "pairing": ("Neurons in training, and pairs of opposite ones", lambda run: _outputs(run) > 1, draw_pairing),
     "landscape": ("Population loss of two neurons, and the runs' paths across it", _two_opposite, draw_landscape),
     "network": ("Fitted networks of two inputs over their data", lambda run: {*run.record} >= FITTED, draw_networks),
 }
