@@ -185,7 +185,7 @@ class PowerClaim(Limited):
 @dataclass(frozen=True)
 class ScalingClaim(Located):
     """Finite-size scaling of the threshold of the event `of` at the `ratio` n/d or the coordinate `along`, over the
-    slices. limit: the threshold for infinite size y, x_inf of x(y) = x_inf + a y^-k; exponent: k. The limits are
+    slices. limit: the threshold for infinite size y, x_inf of x(y) = x_inf + a y^-r; exponent: r. The limits are
     `value` with `tolerance`, or `at_least`, `at_most` or both. Supported if the 95 % confidence interval is inside,
     contradicted if the interval at significance level `level` is outside."""
 

@@ -1,4 +1,4 @@
-"""Finite-size scaling: the limit of a threshold for large sizes, x(y) = x_inf + a y^-k."""
+"""Finite-size scaling: the limit of a threshold for large sizes, x(y) = x_inf + a y^-r."""
 
 from dataclasses import dataclass
 
