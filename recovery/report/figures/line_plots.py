@@ -141,9 +141,9 @@ def _draw_line(
     values, entries = bars.value, list[Any]()
     if diagram.sweep.report.limits and not diagram.proportion:
         inside = draw_beyond(ax, x, values, False, color=style["color"], ms=5, clip_on=False)
-        look: dict[str, Any] = {"ms": 5, "linestyle": "none", "color": "black"}
         for mark, words, far in zip(ARROWS[False], ("below", "above"), (values < inside, values > inside), strict=True):
-            entries += [Line2D([], [], **look, marker=mark, label=f"value {words} the axis")] if far.any() else []
+            look: dict[str, Any] = {"marker": mark, "ms": 5, "linestyle": "none", "color": "black"}
+            entries += [Line2D([], [], **look, label=f"value {words} the axis")] if far.any() else []
         values = np.where(values == inside, values, np.nan)
     ax.plot(x, values, ms=2.2, label=label, **style)
     if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():
