@@ -59,7 +59,7 @@ def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
         "given": float(np.isfinite(given.estimate)),
         "covers": float(given.low <= ratio <= given.high),
         "error": given.estimate - ratio,
-        "half": (given.high - given.low) / 2,
+        "half": (given.high - given.low) / 2 if given.bounded else np.nan,
         "drift": float(not found.constant),
         "sizes": float(np.mean(inside)),
         "decided": float(decided(tests_of(found, (ratio - 0.15, ratio + 0.15)))[1] == "supported"),
@@ -91,7 +91,7 @@ COLUMNS = {
 
 HEAD = "Thresholds and claims on n = 10, 20, ..., 400 and ten sizes d, with the ratios 1.93, 2.00, 2.03 and 2.07."
 NOTE = """
-- `given`: a threshold has an estimate. `bias` and `spread` of the estimate; `half width` of the 95 % interval.
+- `given`: a threshold has an estimate. `bias` and `spread` of the estimate; `half width` of bounded 95 % intervals.
 - `before`: half width of the version that is named by `--before`.
 - True claims: ratio +- 0.02, 0.1, 0.3, and one that is 0.1 off +- 0.15. False ones miss by 0.01 to 0.3.
 - The ratio of `drifting` is the mean over d, weighed by d; a claim that holds of the mean is a true one.
