@@ -185,6 +185,11 @@ def test_success_that_is_not_monotone_is_found_and_monotone_success_is_not() -> 
     assert all(found_in(law(name), 3, 5, seed)[0].monotone for seed in range(10) for name in ("step", "plateau .9"))
 
 
+def test_a_dip_between_few_cells_is_found() -> None:
+    v, k = np.array([0.6, 0.8, 1, 1.2, 1.4, 1.6]), np.array([16.0, 2, 0, 0, 12, 20])
+    assert not estimate(Counts.make(0 * v, v, k, np.full(len(v), 20.0))).monotone
+
+
 def test_mirrored_counts_have_the_mirrored_interval() -> None:
     v = np.linspace(0, 4, 21)
     k = np.random.default_rng(2).binomial(20, expit((v - 2.2) / 0.4)).astype(float)

@@ -63,6 +63,12 @@ class Counts:
         found = self.where(self.of == i)
         return replace(found, y=self.y[[i]], of=0 * found.of)
 
+    @property
+    def mirrored(self) -> "Counts":
+        """The counts of the opposite outcome."""
+        draws = self.draws and self.draws._replace(outcome=1 - self.draws.outcome)
+        return replace(self, k=self.n - self.k, draws=draws)
+
     def where(self, cells: Mask) -> "Counts":
         """Return the counts of some cells, with all slices."""
         draws = self.draws and self.draws.numbered(np.where(cells, np.cumsum(cells) - 1, -1))

@@ -15,7 +15,7 @@ from recovery.report.diagram import PLAIN, Axis, Panel, ThresholdAxis
 from recovery.report.statistics.counts import Counts, Draws
 from recovery.report.statistics.differences import threshold_difference
 from recovery.report.statistics.estimator import Estimated, Method, estimate
-from recovery.report.statistics.shape import walk_crossings
+from recovery.report.statistics.shape import REJECTED, monotone, walk_crossings
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
@@ -115,10 +115,13 @@ class Threshold:
     def method(self) -> Method | None:
         return self.found.method if self.found else None
 
-    @property
+    @cached_property
     def monotone(self) -> bool:
         """Whether success that only rises, or only falls, along x is not rejected."""
-        return self.found is None or self.found.monotone
+        if self.found is not None or not self.parts:
+            return self.found is None or self.found.monotone
+        counts = self._counts()
+        return max(monotone(counts), monotone(counts.mirrored)) >= REJECTED
 
     @property
     def constant(self) -> bool:

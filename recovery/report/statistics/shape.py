@@ -27,13 +27,12 @@ def monotone(counts: Counts) -> float:
     """Return the p-value of success that becomes more frequent with v in every slice.
 
     In a block of the isotonic fit, the cumulated residuals are at most a Brownian bridge seen from its minimum, whose
-    largest value has Kuiper's law (Vervaat 1979). Differences of neighbours give the dispersion. Where trials share
-    draws, the largest t of the bridges of the draws is tested.
+    largest value has Kuiper's law (Vervaat 1979). Where trials share draws, the largest t of their bridges is tested.
     """
     if counts.draws is not None:
         drops = [p for i in range(counts.slices) for p in _drops_of_draws(counts.slice(i))]
         return min(max(len(drops), 1) * min(drops, default=1.0), 1.0)
-    away, squares, freedom, j = [0.0], 0.0, 0, np.arange(1, 30)[:, None]
+    away, j = [0.0], np.arange(1, 30)
     for i in range(counts.slices):
         one = counts.slice(i)
         for block in isotonic(one.k, one.n)[0]:
@@ -42,10 +41,7 @@ def monotone(counts: Counts) -> float:
             if len(k) < 2 or not 0 < p < 1:
                 continue
             away.append(float(np.cumsum(k - n * p).max() / np.sqrt(n.sum() * p * (1 - p))))
-            if n.max() > 1:
-                squares += float((np.diff(k / n) ** 2 / (p * (1 - p) * (1 / n[1:] + 1 / n[:-1]))).sum())
-                freedom += len(n) - 1
-    at = max(away) / np.sqrt(max(squares / max(freedom, 1), 1.0))
+    at = max(away)
     law = float((2 * (4 * (j * at) ** 2 - 1) * np.exp(-2 * (j * at) ** 2)).sum()) if at > 0.6 else 1.0
     return float(1 - (1 - np.clip(law, 0, 1)) ** max(len(away) - 1, 1))
 
