@@ -41,6 +41,7 @@ def command(config: str, overrides: tuple[str, ...], until: str | None, as_json:
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
     lines += [("axis", line) for line in _axes(sweep)]
     lines += [
+        ("noise", _noise(sweep)),
         ("cells", f"{len(sweep.cells)}"),
         ("trials", _trials(sweep)),
         ("expected", expected),
@@ -51,6 +52,14 @@ def command(config: str, overrides: tuple[str, ...], until: str | None, as_json:
     for label, text in lines:
         if text:
             click.echo(f"{label:8} {text}")
+
+
+def _noise(sweep: "Sweep") -> str:
+    """Return the law of the noise of the labels, which is easily taken for the other one; empty without noise."""
+    noisy = [cell.setting for cell in sweep.cells if cell.is_drawn and cell.coordinates["noise"]]
+    if any(setting.noise_scale == "sample" for setting in noisy):
+        return "each label gets N(0, noise^2 / n), and with noise_scale: unit N(0, noise^2)"
+    return "each label gets N(0, noise^2)" if noisy else ""
 
 
 def _measures(sweep: "Sweep") -> str:
