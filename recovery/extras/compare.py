@@ -87,7 +87,9 @@ def compare_grids(grids: Sequence[Grid], by: str | None = None, value: str | Non
         tables.append(pd.DataFrame({side: [text] * len(table) for side, text in sides.items()}).join(table))
         notes += [words if len(others) == 1 else f"{name}: {words}"]
         notes += [
-            f"{field}: {one} in {names[0]}, {two} in {name}" for field, (one, two) in _fixed(first, other).items()
+            f"{field}: {one} in {names[0]}, {two} in {name}"
+            for field, (one, two) in _fixed(first, other).items()
+            if field != by  # the names of the sides say it
         ]
         thresholds += [sides | row for row in _thresholds(first, other)]
     table = pd.concat(tables, ignore_index=True)

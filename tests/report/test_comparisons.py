@@ -88,6 +88,7 @@ def test_the_axis_of_the_diagram_can_be_compared(methods: Path) -> None:
     found = recovery.compare(methods, by="d")
     for d in (15, 25):
         assert any(f"d differs (5 and {d})" in note for note in found.notes)
+    assert len(found.notes) == 1 + 2
     assert found.overall["difference"].is_monotonic_decreasing
 
 
