@@ -92,6 +92,11 @@ def _default(one: inspect.Parameter) -> str:
     return f"`{str(value)!r}`" if is_dataclass(value) else f"`{SET.sub(_in_order, repr(value))}`"
 
 
+def _paragraph(text: str) -> str:
+    """Return a paragraph of a help in Markdown; Click keeps the lines of one that begins with \\b."""
+    return f"```text\n{text[2:]}\n```" if text.startswith("\b\n") else plain(text.replace("\n", " "))
+
+
 def _commands(_: str) -> str:
     parts = list[str]()
     for section, names in SECTIONS.items():
@@ -102,8 +107,8 @@ def _commands(_: str) -> str:
             context = click.Context(command)
             usage = " ".join(["recover", name, *command.collect_usage_pieces(context)])
             records = [one.get_help_record(context) or ("", "") for one in command.params]
-            text = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(command.help or ""))
-            parts += [f"### `recover {name}`", f"```text\n{usage}\n```", plain(text)]
+            paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+            parts += [f"### `recover {name}`", f"```text\n{usage}\n```", *map(_paragraph, paragraphs)]
             rows = ((f"`{option}`", plain(said)) for option, said in records if said)
             parts.append(table(("option", "what it does"), rows).strip())
     return "\n\n".join(parts)
