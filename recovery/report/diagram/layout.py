@@ -182,14 +182,17 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
         column = [values[k] for values in planned]
         if words := [value for value in column if isinstance(value, str) and not text]:
             raise ReportError(f"{name}: the config has {words[0]!r}, where the rows have numbers; was it edited?")
-    stored = frame[list(names)].drop_duplicates()
-    stored = stored.sort_values(list(names), key=lambda values: values if is_number(values) else values.astype(str))
-    rows = stored.astype(object).where(stored.notna(), None).itertuples(index=False, name=None)
+    # `unique` takes a tenth of the time of `drop_duplicates`
+    stored = frame[list(names)].drop_duplicates() if len(names) > 1 else None
+    columns = [frame[name].unique() if stored is None else stored[name] for name in names]
+    known = [zip(column.tolist(), pd.isna(column), strict=True) for column in columns]
+    rows = list(zip(*([None if lost else value for value, lost in column] for column in known), strict=True))
     combined = list(dict.fromkeys([*planned, *rows]))
-    ranks = [
-        {value: i for i, value in enumerate(dict.fromkeys(values) if text else _rising(values))}
-        for values, text in zip(zip(*combined, strict=True), texts, strict=True)
-    ]
+    ranks = []
+    for k, text in enumerate(texts):
+        found = {values[k] for values in (rows if text else combined)} - {None}
+        ordered = [*(values[k] for values in planned if text), *sorted(found, key=str if text else None), None]
+        ranks.append({value: i for i, value in enumerate(dict.fromkeys(ordered))})
     return sorted(combined, key=lambda values: [rank[value] for rank, value in zip(ranks, values, strict=True)])
 
 
@@ -208,12 +211,6 @@ def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
         )
         for point in points
     ]
-
-
-def _rising(values: Sequence[Any]) -> list[Any]:
-    """Return the distinct numbers in rising order, with None last."""
-    there = {value for value in values if value is not None}
-    return [*sorted(there), *([None] if None in values else [])]
 
 
 def is_number(column: "pd.Series[Any]") -> bool:

@@ -149,7 +149,9 @@ class Sheet:
 
         Long names beside a panel do not make it flat.
         """
-        self.figure.draw_without_rendering()
+        engine = self.figure.get_layout_engine()
+        assert engine is not None
+        engine.execute(self.figure)
         wide, high = self.figure.get_size_inches()
         box = self.axes[0].get_position(original=True)
         suited = self.height or self.aspect * max(wide * box.width, NARROWED * wide / self.columns)
