@@ -34,22 +34,23 @@ def wendel_rows(
     recovered = rng.random(len(rows)) >= CURVES["wendel"].function(rows["n"], rows["d"])
     defaults = {"noise": 0.0, "ensemble": "gaussian", "planted": "linear", "architecture": "relu_skip"}
     defaults["method"] = "min_norm"
-    rows = rows.assign(**{name: value for name, value in defaults.items() if name not in rows})
-    rows["trial_id"] = [f"{i:032x}" for i in range(len(rows))]
-    rows["sweep"] = "drawn"
-    rows["status"] = "ok"
-    rows["recovered"] = pd.array(recovered, dtype="boolean")
-    rows["verdict"] = np.where(recovered, "recovered", "not_unique")
-    rows["certificate"] = np.where(recovered, "isometry", "duplicate")
-    rows["max_deviation"] = np.where(
-        recovered, 10 ** rng.normal(-7, 1, len(rows)), 10 ** rng.normal(-0.5, 0.2, len(rows))
-    )
-    rows["absolute_distance"] = rows["max_deviation"] * 3
-    rows["seconds"] = rng.gamma(2, 0.1, len(rows))
-    rows["started_at"] = pd.Timestamp("2026-01-01", tz="UTC")
-    rows["error_type"] = pd.array([None] * len(rows), dtype="str")
-    rows["error_message"] = pd.array([None] * len(rows), dtype="str")
-    return rows
+    deviation = np.where(recovered, 10 ** rng.normal(-7, 1, len(rows)), 10 ** rng.normal(-0.5, 0.2, len(rows)))
+    more = {
+        **{name: value for name, value in defaults.items() if name not in rows},
+        "trial_id": [f"{i:032x}" for i in range(len(rows))],
+        "sweep": "drawn",
+        "status": "ok",
+        "recovered": pd.array(recovered, dtype="boolean"),
+        "verdict": np.where(recovered, "recovered", "not_unique"),
+        "certificate": np.where(recovered, "isometry", "duplicate"),
+        "max_deviation": deviation,
+        "absolute_distance": deviation * 3,
+        "seconds": rng.gamma(2, 0.1, len(rows)),
+        "started_at": pd.Timestamp("2026-01-01", tz="UTC"),
+        "error_type": pd.array([None] * len(rows), dtype="str"),
+        "error_message": pd.array([None] * len(rows), dtype="str"),
+    }
+    return pd.concat([rows, pd.DataFrame(more, index=rows.index)], axis=1)  # `assign` takes twice as long
 
 
 def bent_rows() -> pd.DataFrame:

@@ -164,7 +164,6 @@ def test_texts_are_never_broken_at_a_sign(room: float) -> None:
 
 def test_titles_of_one_figure_take_the_same_lines() -> None:
     figure = drawn(analysed(wendel_rows(ensemble=["haar", "whitened_cubic", "gaussian", "cubic_gaussian"], d=[5, 10])))
-    figure.canvas.draw()
     titles = [(ax.get_title(loc="left"), ax.get_title(loc="right")) for ax in figure.axes[:4]]
     assert all(right.startswith("n/d at 50 %") for _, right in titles)
     assert len({left.count("\n") for left, _ in titles}) == 1

@@ -18,7 +18,7 @@ MAGIC |= {"tex": b"% Drawn", "txt": b"Drawn"}
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    return store(wendel_rows(n=[10, 20, 40, 60]), tmp_path / "drawn")
+    return store(wendel_rows(n=[10, 20, 40, 60], d=[5, 10]), tmp_path / "drawn")
 
 
 @pytest.mark.parametrize("ending", MAGIC)
@@ -60,11 +60,10 @@ def test_a_picture_has_the_width_and_the_font_size_asked_for(results: Path, tmp_
         said("report", results, "--out", out, *chosen)
         return out.read_text()
 
-    assert f'width="{72 * 86 / 25.4:.6f}pt"' in svg("width=86mm")
-    assert f'width="{72 * 245 / 72.27:.6f}pt"' in svg("width=245 pt")
-    assert "Drawn from the law" not in svg("width=9cm")  # journals print captions
-    sizes = {size: svg(f"font_size={size}") for size in (6, 12)}
-    for size, text in sizes.items():
+    for width, points, size in (("86mm", 72 * 86 / 25.4, 6), ("245 pt", 72 * 245 / 72.27, 12)):
+        text = svg(f"width={width}", f"font_size={size}")
+        assert f'width="{points:.6f}pt"' in text
+        assert "Drawn from the law" not in text  # journals print captions
         (label,) = re.findall(r"font-size: ([\d.]+)px[^<]*>fraction recovered<", text)
         assert float(label) == size
 

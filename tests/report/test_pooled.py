@@ -102,7 +102,7 @@ def test_a_partial_sweep_states_no_threshold_and_no_lack_of_one() -> None:
 
 @pytest.mark.parametrize("chance", first(1, [0.5, 0.3]))
 def test_odds_that_do_not_change_with_n_give_no_threshold(chance: float) -> None:
-    rows, told = wendel_rows(n=range(10, 201, 10), d=range(10, 51, 10), replicates=10), 0
+    rows, told = wendel_rows(n=range(10, 201, 10), d=[10, 30, 50], replicates=10), 0
     for seed in range(40):
         rows["recovered"] = np.random.default_rng(seed).random(len(rows)) < chance
         told += np.isfinite(pooled(Diagram.of(grid(rows)).panels[0]).interval.estimate)

@@ -140,7 +140,7 @@ def test_distances_state_the_limits_of_their_log_scale() -> None:
     svg = render(MAP.draw(analysed(wendel_rows(), report=report)), "svg").decode()
     words = [re.sub(r"<[^>]+>|\s", "", text) for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, flags=re.DOTALL)]
     assert "medianabsolutedistance,logscale" in "".join(words)
-    assert {"10\N{MINUS SIGN}6", "10\N{MINUS SIGN}4", "0.01", "1"} <= set(words)
+    assert {"10\N{MINUS SIGN}6", "10\N{MINUS SIGN}4", "10\N{MINUS SIGN}2", "1"} <= set(words)
 
 
 def test_a_log_scale_spans_eight_decades_and_says_that_values_lie_below() -> None:

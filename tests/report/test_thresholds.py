@@ -42,7 +42,7 @@ def shown(
 )
 def test_the_interval_of_a_slice_covers(law: str, probability: float) -> None:
     """Along axes of every kind; test_estimator has more laws."""
-    pairs = [pair for seed in range(12) for pair in slice_intervals(LAWS[law], 10, seed, probability)]
+    pairs = [pair for seed in range(8) for pair in slice_intervals(LAWS[law], 10, seed, probability)]
     covered = sum(interval.low <= truth <= interval.high for interval, truth in pairs)
     assert binomtest(covered, len(pairs), 0.95, alternative="less").pvalue > 1e-3
     assert np.mean([interval.known for interval, _ in pairs]) > 0.9

@@ -62,11 +62,12 @@ def test_an_event_that_was_not_measured_is_unknown(folders: tuple[Path, Path]) -
         assert unknown == lacking.sum()
         assert yes <= true <= yes + unknown
         assert no <= false <= no + unknown
-    text = recover("report", brief, "--value", "test_distance<=0.1").output
+    terminal = ("--value", "test_distance<=0.1", "--format", "terminal")
+    text = recover("report", brief, *terminal).output
     assert f"{lacking.sum()} unmeasured" in text
     assert "undecided" not in text.partition("50 %")[0]
     assert f"recover sweep {brief.as_posix()} --measure test_distance" in " ".join(text.split())
-    assert "unmeasured" not in recover("report", full, "--value", "test_distance<=0.1").output
+    assert "unmeasured" not in recover("report", full, *terminal).output
 
 
 def test_one_command_measures_the_value_on_the_same_draws(folders: tuple[Path, Path], tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def test_the_terminal_python_the_page_and_the_csv_leave_unmeasured_outcomes_open
     for end in ("low", "high"):
         assert table[f"{value}_{end}"].tolist() == pytest.approx(partly[end].tolist(), nan_ok=True)
     assert table[f"{value}_unmeasured"].tolist() == partly["unmeasured"].tolist()
-    terminal = " ".join(said("report", folders[0], "--value", value).split())
+    terminal = " ".join(said("report", folders[0], "--value", value, "--format", "terminal").split())
     said("report", folders[0], "--value", value, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     (packed,) = re.findall(r'id="data">(.*?)</script>', page)

@@ -37,9 +37,10 @@ def texts_drawn() -> Iterator[list[Text]]:
 def faults(figure: Figure) -> list[str]:
     """Texts that leave the canvas, pairs of texts that overlap or touch side by side, and panels too small to read."""
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # type: ignore[no-untyped-call]  # lets the layout settle
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)  # lets the layout settle
     with texts_drawn() as found:
-        canvas.draw()  # type: ignore[no-untyped-call]
+        figure.draw_without_rendering()
     width, height = canvas.get_width_height()
     boxes = [(text.get_text(), _box(text, canvas)) for text in dict.fromkeys(found)]
     cut = [
