@@ -28,7 +28,7 @@ MODULES = {"api", "cli", "backends", "compiled", "errors", "expressions", "inter
 """Modules in recovery/, and `cli`, which is not below recovery/."""
 SUBPACKAGES = {"report": ["page", "texts", "figures", "claims", "statistics", "diagram"]}
 """Subpackages in layers, from the highest. A file of the package itself combines them, and none of them imports it."""
-NOT_IN_THE_LIBRARY = {"ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib", "statsmodels"}
+NOT_IN_THE_LIBRARY = {"ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib"}
 LATE = {
     "recovery/runner/sweep_status.py": {"recovery.config"},
     "recovery/store/grid.py": {"recovery.config"},

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from .sweeps import sweep
+
 COMMAND = [sys.executable, "-m", "recovery.cli", "sweep"]
 COMPACT = """
 import sys, time
@@ -63,25 +65,20 @@ def stored_ids(out: Path) -> Counter[str]:
         return Counter(trial for trial, _ in runs)
 
 
-def kill_and_resume(
-    config: Path, out: Path, kills: int, rng: random.Random, *, slow: Path | None = None, compacting: bool = False
-) -> list[int]:
-    """Start the sweep, kill it, `kills` times over; then let it end. Returns how many rows each kill found stored.
+def kill_and_resume(config: Path, out: Path, rng: random.Random, slow: Path) -> None:
+    """Start the sweep and kill it, twice; then let it end.
 
-    Half of the kills come while it starts, the other half while it stores rows of two workers, and, if `compacting`,
-    while another process compacts the folder over and over, which is killed with it. slow: a file for methods that
-    linger; there only while sweeps are killed.
+    The first kill comes while it starts, the second while it stores rows of two workers and another process, which is
+    killed with it, compacts the folder over and over. slow: a file for methods that linger; there only while sweeps
+    are killed.
     """
-    found = []
-    if slow is not None:
-        slow.touch()
-    for kill in range(kills):
+    slow.touch()
+    for jobs in (1, 2):
         before = stored_ids(out)
-        running = [start(config, "--out", out, "--jobs", 1 + kill % 2, "--quiet")]
+        running = [start(config, "--out", out, "--jobs", jobs, "--quiet")]
         deadline = time.monotonic() + rng.uniform(0.0, 2.0)
-        if kill % 2:
-            if compacting:
-                running.append(started([sys.executable, "-c", COMPACT, str(out)]))
+        if jobs == 2:
+            running.append(started([sys.executable, "-c", COMPACT, str(out)]))
             while running[0].poll() is None and set(stored_ids(out)) == set(before):
                 time.sleep(0.05)
             deadline = time.monotonic() + rng.uniform(0.0, 0.5)
@@ -92,11 +89,6 @@ def kill_and_resume(
                 os.killpg(process.pid, signal.SIGKILL)
             _, stderr = process.communicate()
             assert process.returncode == -signal.SIGKILL, f"it ended by itself: {stderr}"
-        after = stored_ids(out)
-        assert before.keys() <= after.keys(), "a stored row was lost"
-        found.append(len(after))
-    if slow is not None:
-        slow.unlink()
-    process = start(config, "--out", out, "--jobs", 2, "--quiet")
-    ended(process)
-    return found
+        assert before.keys() <= stored_ids(out).keys(), "a stored row was lost"
+    slow.unlink()
+    sweep(config, out, 2, refine=True)

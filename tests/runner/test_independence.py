@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ class Case:
     rounds: list[dict[str, Any]]
 
 
-@pytest.fixture(scope="module", params=["plain", "until"])
+@pytest.fixture(scope="module")
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     folder = tmp_path_factory.mktemp(request.param)
     slow = folder / "slow"
@@ -63,7 +64,7 @@ def interruptions(case: Case, out: Path) -> None:
 def kills(case: Case, out: Path, sweeps: int = 1) -> None:
     for seed in range(sweeps):
         shutil.rmtree(out, ignore_errors=True)
-        kill_and_resume(case.config, out, 2, random.Random(seed), slow=case.slow, compacting=True)
+        kill_and_resume(case.config, out, random.Random(seed), case.slow)
         assert stored_ids(out) == dict.fromkeys(case.rows.index, 1)
         assert not list(out.rglob("*.tmp"))
 
@@ -89,17 +90,28 @@ def two_sweeps(case: Case, out: Path) -> None:
     assert [(process.communicate()[1], process.returncode)[1] for process in both] == [0, 0]
 
 
+WAYS: dict[str, Callable[[Case, Path], None]] = {
+    "two_workers": partial(options, jobs=2),
+    "threads": partial(options, jobs=3, backend="threading"),
+    "limits": partial(options, timeout=60),
+    **{way.__name__: way for way in (shards, interruptions, kills, killed_notebooks, two_sweeps)},
+    "many kills": partial(kills, sweeps=50),
+}
+DEEP = {("until", "kills"), *product(("plain", "until"), ("killed_notebooks", "two_sweeps"))}
+
+
+def marks(case: str, way: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.soak] if way == "many kills" else [pytest.mark.deep] if (case, way) in DEEP else []
+
+
 @pytest.mark.parametrize(
-    "way",
+    ("case", "way"),
     [
-        pytest.param(partial(options, jobs=2), id="two_workers"),
-        pytest.param(partial(options, jobs=3, backend="threading"), id="threads"),
-        pytest.param(partial(options, timeout=60), id="limits"),
-        *(shards, interruptions, kills),
-        *(pytest.param(way, marks=pytest.mark.deep) for way in (killed_notebooks, two_sweeps)),
-        pytest.param(partial(kills, sweeps=50), id="many kills", marks=pytest.mark.soak),
+        pytest.param(case, way, id=f"{case}-{name}", marks=marks(case, name))
+        for case in ("plain", "until")
+        for name, way in WAYS.items()
     ],
-    ids=lambda way: getattr(way, "__name__", None),
+    indirect=["case"],
 )
 def test_rows_and_rounds_do_not_depend_on(case: Case, way: Callable[[Case, Path], None], tmp_path: Path) -> None:
     way(case, tmp_path / "out")

@@ -15,6 +15,7 @@ import pytest
 
 from recovery.store import read
 from tests.own_method import write_method
+from tests.suites import first
 
 from .slurm import wait_until
 from .sweeps import write_config
@@ -83,7 +84,7 @@ def test_each_trial_has_its_row(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", first(1, [signal.SIGKILL, signal.SIGTERM]))
 def test_workers_end_with_the_sweep(tmp_path: Path, number: signal.Signals) -> None:
     pids = tmp_path / "pids"
     with subprocess.Popen(command(tmp_path, ["hang"], "--jobs", "2"), env=environment(tmp_path)) as process:

@@ -24,6 +24,7 @@ from recovery.runner.pool import Worker, WorkerPool, ask
 from recovery.runner.server import SERVER, stop_server
 from recovery.store import read
 from tests.own_method import write_method
+from tests.suites import first
 
 from .kills import ended, start
 from .sweeps import rows, sweep, write_config
@@ -169,7 +170,7 @@ def running_trial(tmp_path: Path, act: str, seconds: float, *options: object) ->
     return process
 
 
-@pytest.mark.parametrize("suspended", [False, True])
+@pytest.mark.parametrize("suspended", first(1, [True, False]))
 def test_a_killed_sweep_ends_a_trial_that_never_releases_the_interpreter(tmp_path: Path, suspended: bool) -> None:
     process = running_trial(tmp_path, "hold", 3600)
     family = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
@@ -183,7 +184,7 @@ def test_a_killed_sweep_ends_a_trial_that_never_releases_the_interpreter(tmp_pat
     process.communicate()
 
 
-@pytest.mark.parametrize("worker_first", [True, False])
+@pytest.mark.parametrize("worker_first", first(1, [True, False]))
 def test_the_suspension_of_all_processes_is_not_the_trials_time(tmp_path: Path, worker_first: bool) -> None:
     process = running_trial(tmp_path, "announce", 1, "--trial-timeout", 3)
     parent = psutil.Process(process.pid)

@@ -111,8 +111,7 @@ def test_tasks_run_the_stored_sweep_and_the_same_script_runs_what_is_missing(tmp
     shown = in_process("status", out).stdout.partition("this runs the missing trials: ")[2]
     assert shlex.split(shown) == ["sbatch", str(script)]
     stored = rows(out)
-    for number in (1, 2):
-        task(script, number, 2, elsewhere)
+    task(script, 2, 2, elsewhere)
     assert len(read(out).table) == 24
     assert set(read(out).frame["noise"]) == {0.5}
     assert rows(out).loc[stored.index].equals(stored)
