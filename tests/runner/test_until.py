@@ -101,6 +101,10 @@ def test_a_width_is_known_from_trials_at_its_quarters(tmp_path: Path) -> None:
     trials = rows(out).query("d == 12 and replicate >= 2")
     assert trials["n"].between(16, 32).mean() > 0.9
     assert (abs(trials["n"] - 24) >= 2).mean() > 0.5
+    (line,) = Analysis(Diagram.of(read(out))).widths
+    assert line.what == "n/d from 25 % to 75 %"
+    assert line.found.low < 2 * 3.3 / 12 < line.found.high
+    assert (line.found.high - line.found.low) / 2 <= 0.4
 
 
 def test_no_round_is_small(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from recovery.config import Until
 from recovery.config.claims import (
     BinomialClaim,
     BoundClaim,
@@ -37,7 +38,7 @@ from recovery.report.claims.cell_claims import (
 from recovery.report.claims.lines import OUTSIDE, Line, form_of
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
-from recovery.report.claims.scale import judge_scaling, limit_line, state_scaling
+from recovery.report.claims.scale import judge_scaling, limit_line, state_scaling, width_line
 from recovery.report.claims.threshold import judge_threshold, lines, state_threshold
 from recovery.report.claims.trend import judge_monotone, judge_power, state_monotone, state_power
 from recovery.report.diagram import PLAIN, Axis, Diagram, rows_where
@@ -137,6 +138,16 @@ class Analysis(Estimates):
     def limits(self) -> list[Line]:
         """A line per pooled threshold with the limit for large sizes, where three or more sizes bound it."""
         found = (limit_line(one, str(self.diagram.quantity)) for one in self.pooled)
+        return [line for line in found if line is not None]
+
+    @cached_property
+    def widths(self) -> list[Line]:
+        """A line per threshold with the width of its transition, if the rule of the sweep is about widths."""
+        sampling, value = self.diagram.sweep.sampling, str(self.diagram.quantity)
+        if not (isinstance(sampling, Until) and sampling.quarters):
+            return []
+        low, high = (self.showing(value, end).all_thresholds for end in sampling.quarters)
+        found = (width_line(*pair, value) for pair in zip(low, high, strict=True))
         return [line for line in found if line is not None]
 
     @cached_property

@@ -50,12 +50,12 @@ class Line:
     def of(cls, found: Threshold, value: str = "", in_x: bool = False) -> "Line":
         """Return the line of a pooled threshold, or of the threshold of a slice, whose value of x may be asked for."""
         along, interval = found.along, found.along_x if in_x else found.interval
-        form, what = form_of(along), along.x if in_x else along.what
+        form, what = form_of(along), name_of(along, in_x)
         bounded = np.isfinite([interval.low, interval.high]).any()
         line = cls(
             value,
             found.panel.title,
-            f"{PLAIN.axis(what) if what == along.x else greek(what)} at {along.percent}",
+            f"{what} at {along.percent}",
             f"{interval.estimate:{form}}" if interval.known else OUTSIDE if bounded else UNDETERMINED,
             interval.entry(form) if bounded or interval.known else "",
             (found.method or "") if bounded or interval.known else "",
@@ -103,6 +103,11 @@ def columns(lines: Sequence[Line]) -> list[dict[str, str]]:
     names = [one.name for one in fields(Line) if one.repr]
     used = [name for name in names if any(getattr(one, name) for one in lines)]
     return [{name: getattr(one, name) for name in used} for one in lines]
+
+
+def name_of(along: ThresholdAxis, in_x: bool = False) -> str:
+    """Return the name of what has a threshold; in_x: of x instead of the pooled value."""
+    return PLAIN.axis(along.x) if in_x or along.what == along.x else greek(along.what)
 
 
 def form_of(along: ThresholdAxis) -> str:

@@ -1,16 +1,20 @@
-"""Finite-size scaling of a threshold over its slices: claims about it, and its line in a report."""
+"""Finite-size scaling of a threshold over its slices: claims about it, and its line in a report; and the width of a
+transition."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from recovery.config.claims import ScalingClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL
-from recovery.report.claims.lines import Line, form_of
+from recovery.report.claims.lines import Line, form_of, name_of
 from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided, undecided
 from recovery.report.claims.threshold import stated_limits
 from recovery.report.claims.trend import without_measuring
 from recovery.report.diagram import PLAIN
 from recovery.report.statistics import Estimates, Threshold
+from recovery.report.statistics.differences import threshold_difference
 from recovery.report.statistics.growth import places_of
 from recovery.report.statistics.scaling import Scaling, scaling
 from recovery.types import Mask
@@ -71,3 +75,14 @@ def limit_line(one: Threshold, value: str) -> Line | None:
     what = f"{one.along.what} at {one.along.percent} as {name}"
     estimate, ends = f"{found.limit.estimate:{form}}", found.limit.entry(form)
     return Line(value, one.panel.title, what, estimate, ends, "power law", _fit(found), found=found.limit)
+
+
+def width_line(first: Threshold, second: Threshold, value: str) -> Line | None:
+    """Return the line of the distance between the thresholds at two probabilities; None if one has no estimate."""
+    found = threshold_difference(*sorted((first.interval, second.interval), key=lambda at: at.estimate))
+    if not found.known:
+        return None
+    found, along = replace(found, low=max(found.low, 0.0)), first.along
+    what = f"{name_of(along)} from {along.percent} to {second.along.percent}"
+    form = form_of(along)
+    return Line(value, first.panel.title, what, f"{found.estimate:{form}}", found.entry(form), found=found)

@@ -98,7 +98,7 @@ def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Jso
             "chart": chart and _chart_words(chart),
             "left_out": ", ".join(chart.left_out) if chart else "",
             "pictures": pictures,
-            "thresholds": columns([*analysis.lines, *analysis.limits]),
+            "thresholds": columns([*analysis.lines, *analysis.widths, *analysis.limits]),
             "slices": columns(analysis.slice_lines),
             "failures": _failures(diagram),
             "config": plain_document(diagram.sweep.document),

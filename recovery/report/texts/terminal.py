@@ -61,8 +61,8 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         # claims about other events have their own lines below
         for sentence in dict.fromkeys(line.sentence for line in analysis.lines if line.value == str(diagram.quantity)):
             console.print(Text(sentence))
-    for limit in analysis.limits:
-        console.print(Text(limit.sentence))
+    for beside in (*analysis.widths, *analysis.limits):
+        console.print(Text(beside.sentence))
     for table in claimed_tables(diagram):
         console.print(Text(f"\n{mean_title(table)}"))
         console.print(_table(mean_rows(table)))
