@@ -42,6 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
     items.sort(key=lambda item: LONG.isdisjoint(item.fixturenames))
 
 
+@pytest.fixture(scope="session")
+def shipped_sweeps() -> list[Any]:
+    """All shipped sweeps, which take a second to load."""
+    from recovery.config import load_shipped
+
+    return load_shipped()
+
+
 def pytest_collection_finish() -> None:
     """Use one BLAS thread in this process, as workers do: threads that wait for a core spin, which triples the time.
 

@@ -6,7 +6,7 @@ import pytest
 
 from docs.measured import gallery
 from docs.statements import PAPERS, Entry, entries, faults
-from recovery.config import Sweep, load_shipped
+from recovery.config import Sweep
 from recovery.config.claims import Statement
 
 
@@ -15,17 +15,12 @@ def test_entries_agree_with_the_gallery(paper: str) -> None:
     assert list(faults(entries(paper), gallery())) == []
 
 
-@pytest.fixture(scope="module")
-def sweeps() -> list[Sweep]:
-    return load_shipped()
-
-
 @pytest.mark.parametrize("paper", PAPERS)
-def test_each_claim_of_the_paper_belongs_to_an_entry(paper: str, sweeps: list[Sweep]) -> None:
+def test_each_claim_of_the_paper_belongs_to_an_entry(paper: str, shipped_sweeps: list[Sweep]) -> None:
     named = {claim for entry in entries(paper) for claim in entry.claims}
     stated = {
         (sweep.name, number)
-        for sweep in sweeps
+        for sweep in shipped_sweeps
         for number, claim in enumerate(sweep.claims, 1)
         if sweep.name.startswith(f"{paper.lower()}-") and not claim.source.startswith("ours")
         if not isinstance(claim, Statement)  # a statement in words is not judged

@@ -186,7 +186,7 @@ def test_a_proof_of_rows_without_verdicts_fails(out: Path) -> None:
 
 HOSTILE = f"\x1b]0;owned\x07\nOWNED; touch OWNED \u202e\u200f{os.fsdecode(bytes([255]))}"
 """The name of a file: it sets a terminal's title, is two lines, a command, from right to left, and is not UTF-8."""
-CALLS = {name: words for name, (words, _) in RUNS.items()} | {
+CALLS = {name: words for name, (words, _) in RUNS.items() if words} | {
     "check": ["GRID/NAME"],
     "reproduce": ["p2-fig01", "--gallery-only", "--out", "GRID"],
     "submit": ["CONFIG", "--array", "1", "--out", "GRID"],

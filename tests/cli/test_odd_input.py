@@ -228,8 +228,6 @@ def test_commands_options_and_configs_are_completed(good: Path, words: str, amon
 
 
 def test_a_name_that_the_encoding_of_the_terminal_lacks_is_escaped(good: Path) -> None:
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    for command in (["sweep", "good.yaml", "--out", "ü", "-j", "1"], ["report", "ü"]):
-        arguments = [sys.executable, "-m", "recovery.cli", *command]
-        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.endswith("\\xfc/report/good-recovered.png\n")
+    assert recover("sweep", "good.yaml", "--out", "ü", "-j", 1).exit_code == 0
+    done = shell("recover report ü --format svg", good, PYTHONIOENCODING="ascii")
+    assert done.stdout.endswith("\\xfc/report/good-recovered.svg\n")

@@ -8,27 +8,24 @@ from typing import Any
 
 import pytest
 
-from recovery.config import Sweep, load, load_shipped, shipped
+from recovery.config import Sweep, load, shipped
 from recovery.config.claims import BinomialClaim, ValueClaim
 from tests.invoke import said
 
 CONFIGS = shipped()
 
 
-@pytest.fixture(scope="module", name="loaded")
-def loaded_once() -> list[Sweep]:
-    return load_shipped()
+def test_a_shipped_config_is_valid_and_named_by_its_file(shipped_sweeps: list[Sweep]) -> None:
+    assert [sweep.name for sweep in shipped_sweeps] == list(CONFIGS)
+    assert [sweep.name for sweep in shipped_sweeps if not (sweep.title and sweep.source)] == []
 
 
-def test_a_shipped_config_is_valid_and_named_by_its_file(loaded: list[Sweep]) -> None:
-    assert [sweep.name for sweep in loaded] == list(CONFIGS)
-    assert [sweep.name for sweep in loaded if not (sweep.title and sweep.source)] == []
-
-
-def test_trial_ids_are_those_of_version_0_3(loaded: list[Sweep]) -> None:
+def test_trial_ids_are_those_of_version_0_3(shipped_sweeps: list[Sweep]) -> None:
     """trial_ids.json has, for each config, a hash of its sorted ids. A change of one makes stored rows worthless."""
     pinned = json.loads((Path(__file__).parent / "trial_ids.json").read_text())
-    found = {sweep.name: blake2b("".join(sorted(sweep.trials().ids)).encode(), digest_size=8) for sweep in loaded}
+    found = {
+        sweep.name: blake2b("".join(sorted(sweep.trials().ids)).encode(), digest_size=8) for sweep in shipped_sweeps
+    }
     assert {name: digest.hexdigest() for name, digest in found.items()} == pinned
 
 
@@ -39,10 +36,10 @@ def test_the_papers_figures_have_the_papers_size(name: str, trials: int) -> None
     assert load(name).size == trials
 
 
-def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about(loaded: list[Sweep]) -> None:
+def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about(shipped_sweeps: list[Sweep]) -> None:
     """The pattern set of recovery or of an isometry condition: `patterns`, or the coordinate `patterns.kind`."""
     programs = ("min_norm", "isometry", "regularized")
-    for sweep in loaded:
+    for sweep in shipped_sweeps:
         kinds = {name for name in programs if f"kind: {name}" in CONFIGS[sweep.name].read_text()}
         for claim in sweep.claims if kinds else ():
             theorem = re.search(r"Theorem|Proposition|Corollary", claim.source)
@@ -51,10 +48,10 @@ def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about(loaded: list
                 assert named, f"{sweep.name}: {claim.source}"
 
 
-def test_a_claim_about_one_number_rests_on_ten_draws(loaded: list[Sweep]) -> None:
+def test_a_claim_about_one_number_rests_on_ten_draws(shipped_sweeps: list[Sweep]) -> None:
     """A trial of the method `arrangement` has draws of its own."""
     few = []
-    for sweep in loaded:
+    for sweep in shipped_sweeps:
         claims = [one for one in sweep.claims if isinstance(one, ValueClaim | BinomialClaim)]
         cells = [set(trial.cell.coordinates.items()) for trial in sweep.trials()] if claims else []
         draws = sweep.document.get("method", {}).get("draws", 1)
@@ -77,8 +74,15 @@ def test_check_says_what_would_run() -> None:
     assert "results  results/b" in result
 
 
-def test_configs_lists_every_shipped_config(monkeypatch: pytest.MonkeyPatch, loaded: list[Sweep]) -> None:
-    monkeypatch.setattr("recovery.config.load_shipped", lambda: loaded)
+def test_check_says_which_noise_the_labels_get() -> None:
+    noisy = ["check", "quickstart", "--set", "claims=[]", "--set", "report.value=test_distance", "--set", "noise=0.5"]
+    assert "noise    each label gets N(0, noise^2 / n), and with" in said(*noisy)
+    assert "noise    each label gets N(0, noise^2)\n" in said(*noisy, "--set", "noise_scale=unit")
+    assert "noise" not in said("check", "quickstart")
+
+
+def test_configs_lists_every_shipped_config(monkeypatch: pytest.MonkeyPatch, shipped_sweeps: list[Sweep]) -> None:
+    monkeypatch.setattr("recovery.config.load_shipped", lambda: shipped_sweeps)
     lines = said("configs").splitlines()
     assert [line.split()[0] for line in lines] == list(CONFIGS)
     facts = json.loads(said("configs", "--json"))
