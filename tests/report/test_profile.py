@@ -141,6 +141,21 @@ def test_a_curve_that_a_figure_cannot_show_is_named_under_it(figure: str) -> Non
     assert [" ".join(text.split()) for text in remarks] == [f"not drawn: {CURVES['g'].label}"]
 
 
+def test_a_value_of_the_shown_column_is_a_level_line() -> None:
+    report = {
+        "value": "recovered",
+        "x": "n",
+        "y": "d",
+        "figure": "profile",
+        "curves": [{"name": "recovered", "level": 0.9}],
+    }
+    figure = main_figure(analysed(wendel_rows(), report=report))[1].draw()
+    assert [0.9] in [sorted(set(np.asarray(line.get_ydata(), dtype=float))) for line in figure.axes[0].lines]
+    entries = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert entries.count("fraction recovered = 0.9") == 1
+    assert not any("not drawn" in entry for entry in entries)
+
+
 @pytest.mark.parametrize("x", ["n", "d"])
 def test_a_line_without_the_other_dimension_has_no_ratio(x: str) -> None:
     rows = wendel_rows(n=[16, 32, 64], d=[16]).drop(columns="d").rename(columns={"n": x})

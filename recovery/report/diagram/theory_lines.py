@@ -52,8 +52,8 @@ def lines(diagram: Diagram, i: int) -> list[TheoryLine]:
                 points = np.array(spec.points)
                 result.append(TheoryLine(spec.label, points if spec.x == layout.x else points[:, ::-1]))
         elif isinstance(spec, NamedCurve) and spec.name == diagram.quantity.column:
-            level = 0.5 if spec.level is None else spec.level
-            x, y, label = Axis(panel.x).at, Axis(panel.y).at, f"{diagram.measured_label} = {level:g}"
+            level, label = _contour(diagram, spec)
+            x, y = Axis(panel.x).at, Axis(panel.y).at
             measured = contour_generator(x, y, np.ma.masked_invalid(panel.matrix("value"))).lines(level)
             result += [TheoryLine(label, np.asarray(part)) for part in measured]
         elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
@@ -67,6 +67,12 @@ def lines(diagram: Diagram, i: int) -> list[TheoryLine]:
 def curves_of(diagram: Diagram, panel: Panel) -> list[Line]:
     """Return the config's curves that are about this panel; a named curve of a constant n/d becomes its ratio."""
     return [spec for spec in _specs(diagram) if panel.agrees(getattr(spec, "where", {}))]
+
+
+def _contour(diagram: Diagram, spec: NamedCurve) -> tuple[float, str]:
+    """Return the value and the label of the contour of the shown column."""
+    level = 0.5 if spec.level is None else spec.level
+    return level, f"{diagram.measured_label} = {level:g}"
 
 
 def _specs(diagram: Diagram) -> Iterator[Line]:
@@ -135,7 +141,7 @@ class Along:
 
 
 def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) -> list[Along]:
-    """Return the theory for one y of a panel: predictions in the rows, the config's curves, and its ratios of n and d.
+    """Return the theory for one y of a panel: predictions in the rows, the config's curves and values, and its ratios.
 
     Predictions are interpolated smoothly between the rows, bounds are not. x: the rising positions of the cells.
     """
@@ -143,7 +149,8 @@ def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) ->
     rows = diagram.frame[np.isin(diagram.cells.code, here)]
     along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
     specs = curves_of(diagram, panel)
-    return [*_own(diagram, rows, along), *_named(diagram, specs, rows, along), *_ratios(diagram, panel, rows)]
+    theory = [*_own(diagram, rows, along), *_named(diagram, specs, rows, along)]
+    return [*theory, *_levels(diagram, specs, along), *_ratios(diagram, panel, rows)]
 
 
 def named_curves(diagram: Diagram, specs: Sequence[Line]) -> list[Curve]:
@@ -200,6 +207,16 @@ def _named(diagram: Diagram, specs: Sequence[Line], rows: pd.DataFrame, along: A
             source: Literal["rows", "curve", "interval"] = "interval" if curve.interval else "rows" if own else "curve"
             predictions.append(Along(curve.label, np.stack([along, values], 1), source, rank))
     return predictions
+
+
+def _levels(diagram: Diagram, specs: Sequence[Line], along: Array) -> list[Along]:
+    """Return the stated values of the shown column, which are its contours in a map."""
+    own = [spec for spec in specs if isinstance(spec, NamedCurve) and spec.name == diagram.quantity.column]
+    each = [_contour(diagram, spec) for spec in own]
+    return [
+        Along(label, np.stack([along, np.full_like(along, level)], 1), "curve", rank)
+        for rank, (level, label) in enumerate(each, 1)  # dashed, unlike the first curve
+    ]
 
 
 def ratios_of(diagram: Diagram, panel: Panel) -> list[Along]:
