@@ -87,5 +87,10 @@ def _axes(sweep: "Sweep") -> Iterator[str]:
     for axis in sweep.axes:
         values = dict.fromkeys(cell.coordinates[axis] for cell in sweep.cells)
         shown = [str(value) for value in values if value is not None]
-        text = ", ".join(shown) if len(shown) <= 6 else f"{shown[0]} .. {shown[-1]} ({len(shown)} values)"
+        if len(shown) > 6:
+            known = [value for value in values if value is not None]
+            if all(isinstance(value, int | float) for value in known):
+                known = sorted(known)  # the values of a computed axis are in the order of its cells
+            shown = [f"{known[0]} .. {known[-1]} ({len(shown)} values)"]
+        text = ", ".join(shown)
         yield f"{axis}: {text}"

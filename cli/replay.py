@@ -54,8 +54,13 @@ def command(
         places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
         click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
         for name, value in again.items():
-            if value is not None and name not in ("trial_id", TRAJECTORY):
+            if value is not None and name not in ("trial_id", "unmeasured", TRAJECTORY):
                 click.echo(f"  {name:<18} {value}")
+        reasons: dict[str, list[str]] = {}
+        for name, reason in json.loads(again.get("unmeasured") or "{}").items():
+            reasons.setdefault(reason, []).append(name)
+        for reason, names in reasons.items():
+            click.echo(f"  {'unmeasured':<18} {', '.join(names)}: {reason}")
         if show_traceback and where:
             click.echo(where)
         for difference in result.differences:

@@ -164,7 +164,8 @@ def _stored_folder(asked: dict[str, Any]) -> Folder | None:
         return None
     if asked["out"] or asked["overrides"] or asked["until"]:
         raise ParameterError(
-            f"{config} is a results folder, which is run as it is stored; give a config for --out, --set and --until"
+            f"{config} is a results folder, which is run as it is stored; to enlarge it, give its config "
+            f"with --out {config}"
         )
     return Folder(Path(config))
 

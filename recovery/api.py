@@ -48,7 +48,7 @@ class Results:
 
     @property
     def sweep(self) -> dict[str, Any]:
-        """The content of `sweep.json`: the config, its digest, what made the rows."""
+        """The content of `sweep.json`: the config, its digest, what wrote it last."""
         return self.grid.sweep
 
     def analysis(self, value: str | Sequence[str] | None = None) -> Analysis:

@@ -115,7 +115,8 @@ def parse(text: str, known: Iterable[str] | None = None, *, condition: bool = Fa
     for name in expression.names:
         if allowed is not None and name not in allowed:
             hint = f"{', '.join(allowed) or 'none'}{did_you_mean(name, allowed)}"
-            raise ExpressionError(f"{text.strip()!r} has the name {name!r}; known: {hint}")
+            quotes = f"; text has quotes: '{name}'" if condition else ""
+            raise ExpressionError(f"{text.strip()!r} has the name {name!r}; known: {hint}{quotes}")
     return expression
 
 

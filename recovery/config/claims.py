@@ -91,7 +91,7 @@ class Located(Limited):
 class ThresholdClaim(Located):
     """The `ratio` n/d, or the coordinate `along`, is within limits where the success probability of column `of` crosses
     `probability`. The limits are `value` with `tolerance`, or `at_least`, `at_most` or both. The claim is about every
-    slice unless the report pools the slices.
+    slice unless the report pools the slices; `where` may name one slice.
     """
 
     def __post_init__(self) -> None:

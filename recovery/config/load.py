@@ -79,7 +79,7 @@ def find(path_or_name: str | Path) -> Path:
     if str(path_or_name) in configs:
         return configs[str(path_or_name)]
     if path.is_dir():
-        raise refusal(str(path), "is a folder; give a YAML file")
+        raise refusal(str(path), "is a folder; give a YAML file or the name of a shipped config")
     if beside := [str(other) for end in (".yaml", ".yml", ".json") if (other := path.with_suffix(end)).is_file()]:
         raise refusal(str(path_or_name), f"no such file; did you mean {beside[0]!r}?")
     word = str(path_or_name).removesuffix(".yaml")

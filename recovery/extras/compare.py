@@ -217,9 +217,14 @@ def _thresholds(first: Diagram, second: Diagram) -> Iterator[dict[str, Any]]:
     """Yield the thresholds of an event of both sides, of the same panel or slice, and their difference."""
     if not first.proportion or first.along != second.along:
         return
-    others = Estimates(second).all_thresholds
-    for one in Estimates(first).all_thresholds:
-        match = [other for other in others if other.panel.where == one.panel.where]
+    mine, others = Estimates(first), Estimates(second)
+    for one in mine.all_thresholds:
+        # an axis of one side may be a constant coordinate of the other
+        match = [
+            other
+            for other in others.thresholds_where(one.panel.where)
+            if any(one is same for same in mine.thresholds_where(other.panel.where))
+        ]
         if len(match) != 1 or not len(one.panel.cells) or not len(match[0].panel.cells):
             continue
         here, there = Line.of(one), Line.of(match[0])

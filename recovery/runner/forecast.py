@@ -10,7 +10,7 @@ from recovery.runner.plan import Plan, places
 from recovery.runner.pool import POOL
 from recovery.runner.run import Options, trials_to_run
 from recovery.store.row_schema import finished
-from recovery.text import duration
+from recovery.text import duration, many
 
 SECONDS, SHORTEST_LIMIT = 6.0, 0.1
 """Seconds spent on timing, and the shortest limit of a trial."""
@@ -43,7 +43,7 @@ class Forecast:
             return f"no forecast: all {self.timed} trials timed now failed; the first error: {self.error}"
         core = f"{duration(self.work)} of one core"
         total = core if self.jobs == 1 else f"{duration(self.seconds)} with {self.jobs} jobs ({core})"
-        basis = f"{self.timed} trials timed now" if self.timed else "stored timings"
+        basis = f"{many(self.timed, 'trial')} timed now" if self.timed else "stored timings"
         failed = f"; {self.failed} of them failed, the first with {self.error}" if self.failed else ""
         return f"about {total}, from {basis}{failed}"
 

@@ -86,6 +86,25 @@ def test_every_certificate_is_its_row_and_numpy_alone_recomputes_it(
         assert float(optimum) == pytest.approx(one.numbers.objective, rel=1e-5), str(one)
 
 
+def test_a_denied_recovery_is_judged(
+    certified: list[TrialCertificate],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kinds = {(one.row.get("verdict"), one.row.get("certificate")): one for one in certified}
+    denied = [one for kind, one in kinds.items() if kind[0] == "not_optimal" or kind == ("not_unique", "duplicate")]
+    assert {one.row["verdict"] for one in denied} == {"not_optimal", "not_unique"}
+    for one in denied:
+        one.save(tmp_path / "trial.npz")
+        assert checked(tmp_path / "trial.npz", monkeypatch)
+        assert f"{one.row['verdict']} is claimed, proved" in capsys.readouterr().out
+    recovered = next(one for kind, one in kinds.items() if kind[0] == "recovered")
+    for verdict in ("not_optimal", "not_unique"):
+        false = {"verdict": np.array(verdict), "certificate": np.array("duplicate")}
+        assert not checked(edited(recovered, tmp_path / "trial.npz", **false), monkeypatch)
+
+
 def test_a_program_is_the_one_that_the_method_forms(certified: list[TrialCertificate]) -> None:
     for one in certified:
         if one.instance.setting.patterns.kind == "all":

@@ -62,7 +62,7 @@ def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
         (["check", "x" * 5000], "File name too long"),
         (["check", "fig06"], "p2-fig06"),
         (["check", "quickstrat"], "did you mean 'quickstart'?"),
-        (["check", "."], "is a folder; give a YAML file"),
+        (["check", "."], "is a folder; give a YAML file or the name of a shipped config"),
         (["swep", "p1-fig06"], "did you mean 'sweep'?"),
         (["sweep", "p1-fig06", "--max-time", "inf"], "is not a time"),
         (["sweep", "p1-fig06", "--max-time", "1e300"], "not between 0 and 366 days"),

@@ -108,6 +108,18 @@ def noiseless_sweep(tmp_path: Path) -> Path:
     return out
 
 
+def test_what_was_not_measured_for_one_reason_is_one_line(noiseless: Path) -> None:
+    frame = read(noiseless).frame
+    trial = frame.loc[frame["objective"].isna(), "trial_id"].iloc[0]
+    lines = [line for line in said("replay", noiseless, trial).splitlines() if line.startswith("  unmeasured")]
+    assert sum("objective" in line and "max_deviation" in line for line in lines) == 1
+    assert not any("{" in line for line in lines)
+
+
+def test_a_word_without_quotes_is_a_name(noiseless: Path) -> None:
+    assert "text has quotes: 'gaussian'" in refused("trials", noiseless, "--where", "ensemble = gaussian")
+
+
 def test_verdicts_are_proved_and_a_changed_one_is_not(noiseless: Path, tmp_path: Path) -> None:
     proofs = tmp_path / "proofs.csv"
     result = said("verify", noiseless, "--rigorous", "--out", proofs)

@@ -132,6 +132,12 @@ def test_the_help_of_sweep_has_at_most_14_options() -> None:
     assert sum(line.lstrip().startswith("-") for line in recover("sweep", "--help").stdout.splitlines()) <= 14
 
 
+def test_a_computed_axis_is_printed_from_its_least_value(tmp_path: Path) -> None:
+    axes = {"d": [1, 10, 100], "c": [1.0, 2.0, 5.0], "noise": "c / d", "n": [4]}
+    said = recover("check", write_config(tmp_path, axes=axes)).stdout
+    assert "noise: 0.01 .. 5.0 (9 values)" in said
+
+
 def test_commands_print_json(tmp_path: Path) -> None:
     config, out = write_config(tmp_path), tmp_path / "out"
     assert json.loads(recover("check", config, "--json").stdout)["trials"] == 24

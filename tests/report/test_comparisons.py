@@ -127,6 +127,16 @@ def test_all_pairs_can_show_a_difference_that_no_cell_shows() -> None:
     assert (len(same.different), same.table["paired"].all()) == (0, True)
 
 
+def test_an_axis_of_one_side_may_be_a_constant_of_the_other() -> None:
+    rows = wendel_rows(replicates=20, seed=3, noise=[0.0, 0.1])
+    one = wendel_rows(replicates=20, seed=5)
+    for found in (both(rows, one, seed=2), both(one, rows, seed=2)):
+        assert [row["where"] for row in found.thresholds.to_dict("records")] in ([{}], [{"noise": 0.0}])
+    same = wendel_rows(n=[10, 20, 30], d=[10], replicates=9)
+    same = with_outcome(same, same["replicate"] % 3 == 0)
+    assert both(same, same, seed=2).overall["difference"].tolist() == [0.0]
+
+
 def test_numbers_have_their_largest_difference(tmp_path: Path) -> None:
     rows = wendel_rows(n=[60, 120], d=[30], replicates=10).assign(absolute_distance=2.0)
     moved = rows.assign(absolute_distance=2.0 + np.where(np.arange(len(rows)) < 3, 1e-3, 1e-9))

@@ -76,6 +76,17 @@ def test_inconclusive_claims_of_every_kind_say_what_would_decide_them() -> None:
     assert len(inconclusive) >= len(CASES) - 3
 
 
+def test_only_a_finer_grid_moves_a_limit_out_of_a_gap_between_cells() -> None:
+    rows = wendel_rows(n=range(10, 81, 10), d=[10], replicates=60)
+    sharp = rows.assign(recovered=pd.array(rows["n"] > 20, dtype="boolean"))
+    found = judge(sharp, THRESHOLD | {"tolerance": 0.3})
+    assert found.measured.endswith("; needs a finer grid of n")
+    assert judge(sharp, THRESHOLD | {"tolerance": 1.5}).verdict == "supported"
+    both = pd.concat([sharp, rows_of(d=[40], n=range(40, 161, 10))], ignore_index=True)
+    alone, pooled = judge(both, THRESHOLD | {"where": {"d": 10}}), judge(sharp, THRESHOLD)
+    assert alone.measured == pooled.measured
+
+
 def test_a_claim_about_more_patterns_names_the_pattern_set() -> None:
     rows = rows_of().assign(pattern_count=40)
     found = judge(rows, THRESHOLD | {"tolerance": 0.5, "patterns": "all"})

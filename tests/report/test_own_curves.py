@@ -136,4 +136,6 @@ def test_names_of_greek_letters_become_letters() -> None:
         greek("rho = 2 * delta at tau, deltas, planted.tau, beta(2)") == "ρ = 2 * δ at τ, deltas, planted.tau, beta(2)"
     )
     assert PLAIN.axis("delta") == "δ"
+    assert PLAIN.axis("method.batch_size") == "batch size"
+    assert PLAIN.axis("2.5*log(method.rate)*method.width") == "2.5*log(rate)*width"
     assert PLAIN.pair("model.omega", 2) == "ω = 2"

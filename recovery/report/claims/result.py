@@ -115,10 +115,11 @@ def replicates(inner: Interval, outer: Interval, least: float, most: float, othe
     found = inner if least <= inner.estimate <= most else outer
     estimate, ends = found.estimate, [end for end in (found.low, found.high) if np.isfinite(end)]
     room, known = min(abs(estimate - least), abs(estimate - most)), [abs(end - estimate) for end in ends]
+    also = f", or {otherwise}" if otherwise else ""
     if known and room > 0 and (times := max(ceil((max(known) / room) ** 2), 2)) <= MOST:
-        return f"about {times:g} times the replicates{f', or {otherwise}' if otherwise else ''}"
+        return f"about {times:g} times the replicates{also}"
     if inner.bounded:
-        return f"more than {MOST} times the replicates: the estimate is next to a limit"
+        return f"more than {MOST} times the replicates{also or ': the estimate is next to a limit'}"
     return "more replicates"
 
 

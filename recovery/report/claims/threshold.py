@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from recovery.config.claims import Limited, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.lines import Line, lacking
@@ -29,6 +31,9 @@ def judge_threshold(estimates: Estimates, rows: Mask, claim: ThresholdClaim) -> 
     if not shown.all_thresholds:
         raise ReportError(f"{claim.of} is no event along {claim.what}")
     about = shown.thresholds_where(claim.where)
+    if not about:  # a slice that the report pools is judged by its own trials
+        slices = [one for some in shown.slices for one in some]
+        about = [slices[i] for i in shown.diagram.matching([one.panel for one in slices], claim.where)]
     return decided([test for one in about for test in tests_of(one, claim.limits)]) if about else NO_CELLS
 
 
@@ -70,14 +75,11 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     if not line.known:
         return [Judged(title, line.words, "inconclusive", lacking(found)[1])]
     finer = lacking(found)[1] if found.extremes else f"a finer grid of {found.along.x}"
-    return [
-        Judged.of(
-            one.panel.title,
-            Line.of(one).caption if found.changes else line.words,
-            inner.moved(*shift),
-            outer.moved(*shift),
-            limits,
-            finer,
-        )
-        for one, inner, outer in found.tested
-    ]
+    tests = []
+    for one, inner, outer in found.tested:
+        words = Line.of(one).caption if found.changes else line.words
+        test = Judged.of(one.panel.title, words, inner.moved(*shift), outer.moved(*shift), limits, finer)
+        if any(one.gap[0] < limit < one.gap[1] for limit in limits):  # which no number of replicates decides
+            test = replace(test, needed=finer, clearance=-np.inf)
+        tests.append(test)
+    return tests

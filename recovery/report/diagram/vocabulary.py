@@ -72,6 +72,7 @@ STANDARD_ERROR, PRINTED = "mean, standard error", "number printed in the source"
 """Legend texts of the error bars of a mean, and of stated numbers."""
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
+_PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)")
 _MATHEMATICS = re.compile(r"\$([^$]*)\$")
 _NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "mu", "nu", "xi", "rho")
 GREEK = {name: lookup(f"GREEK SMALL LETTER {name}") for name in (*_NAMES, "sigma", "tau", "phi", "chi", "psi", "omega")}
@@ -116,10 +117,10 @@ class Script:
 
     def axis(self, name: str | None) -> str:
         """Return the name of a coordinate on an axis: the config's label, the paper's letter, or the last part of its
-        path in words."""
+        path in words; in an expression, of each path."""
         if name is not None and name in self.labels:
             return self.marked(self.labels[name])
-        last = (name or "").split(".")[-1]
+        last = _PATH.sub(r"\1", name or "")
         return self.marked(LETTERS[last]) if last in LETTERS else self.own(last.replace("_", " "))
 
     def value(self, value: Any, shared: frozenset[str] = frozenset(), name: str | None = None) -> str:

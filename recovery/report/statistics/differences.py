@@ -84,7 +84,7 @@ def unpaired_difference(yes: Array, total: Array, group: Index) -> tuple[Array, 
         moved, spread = np.bincount(group, weight * (observed - d)), np.bincount(group, weight**2 * variance)
         return np.abs(moved) / np.sqrt(np.maximum(spread, LEAST))
 
-    found = np.bincount(group, weight * observed) / np.bincount(group, weight)
+    found = np.round(np.bincount(group, weight * observed) / np.bincount(group, weight), 15)  # equal fractions give 0
     p = 2 * scipy.special.ndtr(-score(np.zeros(len(found))))
     return found, _last_accepted(score, found, -1.0), _last_accepted(score, found, 1.0), p
 

@@ -205,6 +205,14 @@ class Threshold:
         """The least and the greatest factor of the pooled value that some slice may have; NaN if unknown."""
         return self.found.factors if self.found else (np.nan, np.nan)
 
+    @property
+    def gap(self) -> tuple[float, float]:
+        """The ends of the shortest bracket that more trials of the same cells can give; the estimate for a curve."""
+        if self.found is None or self.found.curve is not None:
+            return self.interval.estimate, self.interval.estimate
+        low, high = np.exp(self.found.bracket.gap) if self.log else self.found.bracket.gap
+        return float(low), float(high)
+
     @cached_property
     def missing_shift(self) -> tuple[float, float]:
         """By how much failed and undecided trials could lower and raise the estimate, had all of them ended one way."""

@@ -144,7 +144,11 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
     ticks = _ticks(names, across, wide)
     labels_of = diagram.sweep.report.labels
     name, up_name = (unmarked(labels_of.get(one, one)) for one in (diagram.layout.x, diagram.layout.y or ""))
-    result.append(Text(f"{up_name:>{margin - 1}} {ticks} {name}"))
+    below = f"{up_name:>{margin - 1}} {ticks}"
+    if len(below) + 1 + len(name) <= console.width:
+        result.append(Text(f"{below} {name}"))
+    else:
+        result += [Text(below), Text(f"{name:>{min(len(below), console.width)}}")]
     if across > 1 or up > 1:
         result.append(Text(f"each character stands for {across} x {up} cells", style="dim"))
     return result
