@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -338,6 +339,28 @@ ANYTHING = st.recursive(
     max_leaves=8,
 )
 AXES = st.dictionaries(st.sampled_from([*PATHS, "zip"]), ANYTHING, max_size=4)
+
+
+ODD = st.sampled_from(
+    ["\0", "\t", "*a", "&a ", "<<: ", "!!binary aGk=", "!!int ''", "---", "[", "}", ": ", "zip: [{}]"]
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(GOOD)), st.integers(0, 40), ODD | st.text(max_size=3)), min_size=1))
+def test_damaged_text_is_refused_with_its_place_and_runs_nothing(faults: list[tuple[int, int, str]]) -> None:
+    text = GOOD
+    for at, length, word in faults:
+        text = text[:at] + word + text[at + length :]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "config.yaml")
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        problems: list[Any] = []
+        try:
+            load(path)
+        except ConfigError as error:
+            problems += error.problems
+        assert all(str(problem.place).startswith(str(path)) for problem in problems)
+        assert list(path.parent.iterdir()) == [path]
 
 
 @settings(max_examples=150)

@@ -147,7 +147,7 @@ def optimum(instance: Instance, architecture: Architecture, method: MinNorm) -> 
 def test_a_cheaper_interpolant_on_dependent_rows_is_found(architecture: Architecture, method: MinNorm) -> None:
     """Repeated, opposite and zero rows, whose ranks are counted in whole numbers, with a slope too."""
     decided = cheaper = 0
-    for seed in range(10):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         X = np.round(1.2 * rng.standard_normal((6, 2)))
         X[4:] = [X[0], -X[1]]
@@ -164,7 +164,7 @@ def test_a_cheaper_interpolant_on_dependent_rows_is_found(architecture: Architec
                 assert row.reason, "a cheaper interpolant was not excluded"
             cheaper += is_cheaper
             decided += is_cheaper and row.verdict == "not_optimal"
-    assert cheaper >= 8
+    assert cheaper >= 5
     assert decided >= 0.95 * cheaper
 
 
@@ -206,7 +206,7 @@ def test_nothing_holds_because_rounding_hides_a_dimension(kind: str, name: str, 
     """Where the second dimension is 1e-12 of the first, singular values show one; integers show both."""
     architecture, counts = ARCHITECTURES[name], Counter[str]()
     form = "normalized_relu" if architecture.normalizes_after else "linear" if architecture.skip else "relu"
-    for seed in range(8):
+    for seed in range(5):
         X, w = nearly_dependent(kind, seed, e)
         for patterns in KINDS:
             instance = instance_of(X.tolist(), Given((tuple(w),), (1.0,), form), architecture, patterns)

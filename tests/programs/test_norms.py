@@ -118,7 +118,7 @@ def unique_by_ranges(program: GatedProgram, cost: float) -> bool:
 def test_verdicts_are_those_of_the_ranges_of_all_optima() -> None:
     """A verdict is `recovered` if every coordinate of an optimum is fixed, `not_optimal` if an optimum costs less."""
     found, method, slack = Counter[str](), MinNorm(norm="l1"), 1e-8
-    for seed in range(48):
+    for seed in range(36):
         family = FAMILIES[seed % len(FAMILIES)]
         one = instance(family, seed, 4 + seed % 9, 2 + seed % 3, k=1 + (seed // 6) % 2, sparse=seed % 3 > 0)
         row = method(one, ARCHITECTURES["relu"])
@@ -133,7 +133,7 @@ def test_verdicts_are_those_of_the_ranges_of_all_optima() -> None:
         assert (row.verdict == "recovered") == unique, (family, seed, row.verdict, least, cost)
         assert (row.verdict == "not_optimal") == (least < cost * (1 - slack)), (family, seed, row.verdict)
         assert row.recovered is (row.verdict == "recovered")
-    assert min(found[verdict] for verdict in ("recovered", "not_optimal", "not_unique")) >= 5, found
+    assert min(found[verdict] for verdict in ("recovered", "not_optimal", "not_unique")) >= 4, found
 
 
 def test_independent_columns_determine_the_weights_in_the_l1_norm() -> None:

@@ -163,7 +163,7 @@ def test_weights_outside_the_row_space_are_no_weights_of_a_confined_program() ->
 def test_confinement_excludes_planted_neurons_if_there_are_few_rows() -> None:
     """Planted weights outside the row space are not optimal; the program without confinement has their cost."""
     excluded = 0
-    for seed in range(40):
+    for seed in range(24):
         instance = draw(Setting(14, 10, planted=NormalizedRelu()), np.random.default_rng(seed))
         problem = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact")
         row = MinNorm("exact")(instance, ARCHITECTURES["relu_norm"])
@@ -175,7 +175,7 @@ def test_confinement_excludes_planted_neurons_if_there_are_few_rows() -> None:
             assert row["verdict"] != "recovered"
             assert row["objective"] >= wide["objective"] * (1 - 1e-8)
             assert wide["objective"] <= 1.0 + 1e-8
-    assert excluded >= 10
+    assert excluded >= 6
 
 
 def test_confinement_applies_to_sampled_patterns_only() -> None:

@@ -20,19 +20,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     options = webdriver.ChromeOptions()
     options.binary_location = program
-    for flag in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-sync",
-        "disable-dev-shm-usage",
-        "window-size=1300,1000",
-        "host-resolver-rules=MAP * ~NOTFOUND",
-        f"user-data-dir={tmp_path_factory.mktemp('profile')}",
-    ):
+    flags = "headless no-sandbox disable-gpu no-first-run disable-background-networking disable-component-update"
+    flags += " disable-sync disable-dev-shm-usage window-size=1300,1000"
+    own = ("host-resolver-rules=MAP * ~NOTFOUND", f"user-data-dir={tmp_path_factory.mktemp('profile')}")
+    for flag in (*flags.split(), *own):
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(executable_path=driver_path)

@@ -98,13 +98,6 @@ def test_a_trial_without_the_value_by_definition_is_no_trial_of_it() -> None:
     assert (len(sample.values), sample.unknown) == (1, {"unmeasured": 2})
 
 
-def test_numbers_are_summarised_by_their_median() -> None:
-    rows = wendel_rows(n=[60], d=[10], replicates=3)
-    rows["absolute_distance"] = [1.0, 100.0, 3.0]
-    cell = Diagram.of(grid(rows), "absolute_distance").table.iloc[0]
-    assert (cell["value"], cell["count"], cell["lowest"], cell["highest"]) == (3.0, 3, 1.0, 100.0)
-
-
 @pytest.mark.parametrize("value", ["recovred", "verdict", "recovered<=", "a b"])
 def test_unknown_values_are_refused_with_a_reason(value: str) -> None:
     with pytest.raises(ReportError, match=r"is not a column|no trial|cannot read"):

@@ -71,16 +71,8 @@ def test_a_lucky_early_interval_is_no_proof_that_trials_do_not_help() -> None:
         rows = pd.concat(part.assign(n=part["n"] + 4 * shift * (part["d"] % 4)) for part in slices)
         (found,) = analysed(rows).pooled
         trials = int(found.panel.cells["trials"].sum())
-        early = {
-            "trials": trials // 20,
-            "left": 9,
-            "tests": 1,
-            "level_of": 2,
-            "known": False,
-            "aimed": True,
-            "changes": True,
-        }
-        early |= {"low": found.interval.estimate - 0.01, "high": found.interval.estimate + 0.01}
+        early = {"trials": trials // 20, "left": 9, "tests": 1, "level_of": 2, "known": False, "aimed": True}
+        early |= {"changes": True, "low": found.interval.estimate - 0.01, "high": found.interval.estimate + 0.01}
         stops.append(record_of(found, goal, [early], True, 10**6)[0].get("limit"))
     assert stops == [None, "change"]
 

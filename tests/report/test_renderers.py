@@ -1,4 +1,3 @@
-import csv
 import json
 import re
 from io import StringIO
@@ -18,17 +17,6 @@ from recovery.report.texts.tables import as_csv, as_json, columns_of, csv_text
 from recovery.theory import CURVES
 
 from .grids import analysed, fail, grid, leave_undecided, text_of, wendel_rows
-
-
-def test_csv_holds_every_cell_with_its_counts() -> None:
-    rows = fail(wendel_rows(noise=[0.0, 0.1]), slice(0, 9))
-    table = list(csv.DictReader(StringIO(as_csv([analysed(rows)]))))
-    assert len(table) == len(rows.groupby(["noise", "n", "d"]))
-    assert sum(int(cell["trials"]) for cell in table) == len(rows)
-    assert sum(int(cell["failed"]) for cell in table) == 9
-    assert sum(int(cell["recovered_yes"]) for cell in table) == rows["recovered"].sum()
-    cell = next(cell for cell in table if int(cell["ok"]) == 5)
-    assert 0 <= float(cell["recovered_low"]) <= float(cell["recovered_fraction"]) <= float(cell["recovered_high"]) <= 1
 
 
 def test_json_is_strict_and_agrees_with_csv() -> None:

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -97,23 +96,15 @@ WAYS: dict[str, Callable[[Case, Path], None]] = {
     **{way.__name__: way for way in (shards, interruptions, kills, killed_notebooks, two_sweeps)},
     "many kills": partial(kills, sweeps=50),
 }
-DEEP = {("until", "kills"), *product(("plain", "until"), ("killed_notebooks", "two_sweeps"))}
-
-
-def marks(case: str, way: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.soak] if way == "many kills" else [pytest.mark.deep] if (case, way) in DEEP else []
+PAIRS = [(case, name) for case in ("plain", "until") for name in WAYS]
+MARKS = {pair: pytest.mark.deep for pair in PAIRS if pair[1] in ("killed_notebooks", "two_sweeps")}
+MARKS |= {pair: pytest.mark.soak for pair in PAIRS if pair[1] == "many kills"} | {("until", "kills"): pytest.mark.deep}
 
 
 @pytest.mark.parametrize(
-    ("case", "way"),
-    [
-        pytest.param(case, way, id=f"{case}-{name}", marks=marks(case, name))
-        for case in ("plain", "until")
-        for name, way in WAYS.items()
-    ],
-    indirect=["case"],
+    ("case", "way"), [pytest.param(*pair, marks=MARKS.get(pair, ())) for pair in PAIRS], indirect=["case"]
 )
-def test_rows_and_rounds_do_not_depend_on(case: Case, way: Callable[[Case, Path], None], tmp_path: Path) -> None:
-    way(case, tmp_path / "out")
+def test_rows_and_rounds_do_not_depend_on(case: Case, way: str, tmp_path: Path) -> None:
+    WAYS[way](case, tmp_path / "out")
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), case.rows)
     assert rounds(tmp_path / "out") == case.rounds
