@@ -5,7 +5,7 @@ import pytest
 
 from recovery.conditions.neural_isometry import orthogonal_uniform_isometry, uniform_isometry
 from recovery.instances.arrangements import enumerate_cells
-from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.architecture import ARCHITECTURES, Architecture
 from tests.conditions.isometry import neural_isometry
 
 RELU = ARCHITECTURES["relu"]
@@ -56,52 +56,25 @@ def test_orth_nic_l(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_nic_1(seed: int) -> None:
-    X, W, _, patterns = draw(seed, 1)
-    Di = np.diag((X @ W[:, 0] >= 0).astype(float))
-    inverse = np.linalg.inv(X.T @ Di @ X)
-    values = [
-        np.linalg.norm(X.T @ D @ Di @ X @ inverse @ W[:, 0]) for D in diagonals(patterns) if not np.array_equal(D, Di)
-    ]
-    found = neural_isometry(RELU, X, W, np.ones(1), patterns, linear=False)
-    assert found.value == pytest.approx(max(values))
-    assert found.holds == (max(values) < 1 - 1e-9)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("k", [2, 3])
-def test_nic_k(seed: int, k: int) -> None:
-    X, W, signs, patterns = draw(seed, k)
-    planted = [np.diag((X @ w >= 0).astype(float)) for w in W.T]
-    stack = np.vstack([X.T @ D for D in planted])
-    u = (W * signs).T.ravel()
-    lam = np.linalg.pinv(stack) @ u
-    others = [D for D in diagonals(patterns) if not any(np.array_equal(D, P) for P in planted)]
-    values = [np.linalg.norm(X.T @ D @ lam) for D in others]
-    found = neural_isometry(RELU, X, W, signs, patterns, linear=False)
-    assert np.isfinite(found.value) == np.allclose(stack @ lam, u)
-    if np.isfinite(found.value):
-        assert found.value == pytest.approx(max(values))
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("k", [1, 2])
-def test_nnic(seed: int, k: int) -> None:
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("architecture", [RELU, NORM], ids=str)
+def test_nic_k_and_nnic_k(architecture: Architecture, k: int, seed: int) -> None:
     X, W, signs, patterns = draw(seed, k)
     planted = [np.diag((X @ w >= 0).astype(float)) for w in W.T]
     bases, units = [], []
     for D, w, r in zip(planted, W.T, signs, strict=True):
         U, S, Vt = compact(D @ X)
-        bases.append(U)
-        units.append(r * S @ Vt @ w / np.linalg.norm(S @ Vt @ w))
-    stack, u = np.vstack([U.T for U in bases]), np.concatenate(units)
+        bases.append(U if architecture is NORM else D @ X)
+        units.append(r * S @ Vt @ w / np.linalg.norm(S @ Vt @ w) if architecture is NORM else r * w)
+    stack, u = np.hstack(bases).T, np.concatenate(units)
     lam = np.linalg.pinv(stack) @ u
     others = [D for D in diagonals(patterns) if D.any() and not any(np.array_equal(D, P) for P in planted)]
-    values = [np.linalg.norm(compact(D @ X)[0].T @ lam) for D in others]
-    found = neural_isometry(NORM, X, W, signs, patterns, linear=False)
+    values = [np.linalg.norm((compact(D @ X)[0] if architecture is NORM else D @ X).T @ lam) for D in others]
+    found = neural_isometry(architecture, X, W, signs, patterns, linear=False)
     assert np.isfinite(found.value) == np.allclose(stack @ lam, u)
     if np.isfinite(found.value):
         assert found.value == pytest.approx(max(values))
+        assert found.holds == (max(values) < 1 - 1e-9)
 
 
 def test_a_relu_neuron_next_to_a_skip_connection_competes_with_it() -> None:

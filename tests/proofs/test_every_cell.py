@@ -63,9 +63,3 @@ def test_false_floats_prove_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(Unproved):
             prove_unique_in_every_cell(model, lam, 10**5)
     assert examined >= 5
-
-
-def test_the_limit_of_nodes_is_reported() -> None:
-    model, lam, _ = least_norm(12, 3, 1)
-    with pytest.raises(Unproved, match="limit of nodes"):
-        prove_unique_in_every_cell(model, lam, 1)

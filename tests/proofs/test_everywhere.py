@@ -157,10 +157,3 @@ def test_a_leaky_network_and_more_neurons() -> None:
         found = verify_rigorously(mine, architecture, EXACT, "recovered")
         assert found.proved, found
         assert found.bound < 1.0
-
-
-def test_the_limit_of_nodes_is_reported() -> None:
-    f = values_of(0, 24, 4)
-    largest = f.search(None, 0.0, 10**6, stop=False)[0] * f.scale
-    with pytest.raises(Unproved, match="limit of nodes"):
-        bound_of(f, None, 1.0001 * largest, 1)
