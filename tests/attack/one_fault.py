@@ -46,12 +46,7 @@ value = float(instance.X.sum()) + {version}
 return Measurement(gap=value).recording({{"way": np.arange(3.0) + value}})
 """
 TRAIN = {
-    "kind": "train",
-    "neurons": 2,
-    "outer": "signs",
-    "optimizer": "gd",
-    "learning_rate": 0.01,
-    "epochs": 8,
+    **{"kind": "train", "neurons": 2, "outer": "signs", "optimizer": "gd", "learning_rate": 0.01, "epochs": 8},
     "record": 2,
 }
 

@@ -8,15 +8,8 @@ from typing import Any
 from recovery.config import Sweep, load
 
 BASE: dict[str, Any] = {
-    "name": "small",
-    "seed": 7,
-    "replicates": 2,
-    "data": {"ensemble": "gaussian"},
-    "planted": {"kind": "linear"},
-    "architecture": "relu_skip",
-    "method": {"kind": "min_norm"},
-    "n": 8,
-    "d": 3,
+    **{"name": "small", "seed": 7, "replicates": 2, "data": {"ensemble": "gaussian"}, "planted": {"kind": "linear"}},
+    **{"architecture": "relu_skip", "method": {"kind": "min_norm"}, "n": 8, "d": 3},
 }
 
 

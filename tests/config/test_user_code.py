@@ -97,6 +97,28 @@ class Formless:
     slope: ClassVar = 0.0
     draw = Several.draw
 
+class Drawn:
+    form, slope, draw = "linear", 0.0, Several.draw
+
+@dataclass(frozen=True)
+class Uncounted(Drawn):
+    pass
+
+class Undecorated(Drawn):
+    neurons = 1
+
+@dataclass
+class Thawed(Undecorated):
+    pass
+
+@dataclass(frozen=True)
+class Untyped(Drawn):
+    k = neurons = 1
+
+@dataclass(frozen=True)
+class Uncalled:
+    columns = Guess.columns
+
 @dataclass(frozen=True)
 class Choosy(Guess):
     def cost(self, n, d):
@@ -259,6 +281,11 @@ def test_a_module_whose_file_is_gone_since_its_import_still_serves(folder: Path)
         ({"data": {"ensemble": "builtins:max"}}, "no signature found"),
         ({"architecture": "own_things:FEATURELESS"}, "cannot serve: AttributeError"),
         ({"planted": {"kind": "own_things:Formless"}}, "Formless.form is None; allowed for the class"),
+        ({"planted": {"kind": "own_things:Uncounted"}}, "it lacks `neurons`"),
+        ({"planted": {"kind": "own_things:Undecorated"}}, "it lacks `@dataclass(frozen=True)` above it"),
+        ({"planted": {"kind": "own_things:Thawed"}}, "; write `@dataclass(frozen=True)` above it"),
+        ({"planted": {"kind": "own_things:Untyped", "k": 2}}, "because it has no type; write `k: int = ...`"),
+        ({"method": {"kind": "own_things:Uncalled"}}, "it lacks `__call__(instance, architecture)`"),
         ({"method": {"kind": "own_things:Vague"}}, "annotated so): NameError: name 'Nowhere' is not defined"),
         ({"method": {"kind": "own_things:Bursting"}}, "annotated so): RuntimeError: no value will do"),
         ({"method": {"kind": "own_things:Silent"}}, "Silent declares no columns; give the class"),

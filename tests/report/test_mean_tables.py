@@ -15,14 +15,8 @@ from ..config.sweeps import load_fields
 from .grids import analysed, fail, text_of, wendel_rows
 
 CLAIM = {
-    "kind": "table",
-    "of": "max_deviation",
-    "axis": "ensemble",
-    "across": "noise",
-    "at": [0.0, 0.5],
-    "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 4.0]},
-    "error": 0.1,
-    "source": "P0 Table 1",
+    **{"kind": "table", "of": "max_deviation", "axis": "ensemble", "across": "noise", "at": [0.0, 0.5]},
+    **{"values": {"gaussian": [1.0, 2.0], "haar": [3.0, 4.0]}, "error": 0.1, "source": "P0 Table 1"},
 }
 MEANS = {("gaussian", 0.0): 1.0, ("gaussian", 0.5): 2.0, ("haar", 0.0): 3.0, ("haar", 0.5): 4.0}
 

@@ -48,7 +48,7 @@ def test_colour_is_for_terminals_only() -> None:
 
 
 def test_markup_in_a_title_is_shown_as_it_stands() -> None:
-    diagram = Diagram.of(grid(wendel_rows(), title="[bold red]x[/] $a_b$ <script> \U0001f4a5"))
+    diagram = Diagram.of(grid(wendel_rows(n=[20, 40], d=[10, 20]), title="[bold red]x[/] $a_b$ <script> \U0001f4a5"))
     assert "[bold red]x[/] $a_b$ <script>" in text_of(diagram)
     assert render(MAP.draw(Analysis(diagram)), "svg").count(b"<script") == 0
 
@@ -87,14 +87,15 @@ KINDS = [
 
 @pytest.mark.parametrize(("kind", "magic"), KINDS)
 def test_pictures_are_the_same_bytes_each_time(kind: str, magic: bytes) -> None:
-    diagram = Diagram.of(grid(fail(wendel_rows(ensemble=["gaussian", "haar"]), slice(0, 7))))
+    rows = fail(wendel_rows(n=[20, 40], d=[10, 20], ensemble=["gaussian", "haar"]), slice(0, 7))
+    diagram = Diagram.of(grid(rows))
     first, second = (render(MAP.draw(Analysis(diagram)), kind) for _ in range(2))
     assert first.startswith(magic)
     assert first == second
 
 
 def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
-    pdf = render(MAP.draw(analysed(wendel_rows())), "pdf")
+    pdf = render(MAP.draw(analysed(wendel_rows(n=[20, 40], d=[10, 20]))), "pdf")
     assert b"/Type3" not in pdf
     assert b"/FontFile2" in pdf
 

@@ -12,13 +12,8 @@ from recovery.store.row_schema import coordinate_types, row_schema
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CONTENT = {
-    "name": "made-up",
-    "digest": "0",
-    "trials": 4,
-    "cells": 1,
-    "config": {"name": "made-up", "n": 10},
-    "columns": columns_document(COLUMNS),
-    "provenance": {},
+    **{"name": "made-up", "digest": "0", "trials": 4, "cells": 1, "config": {"name": "made-up", "n": 10}},
+    **{"columns": columns_document(COLUMNS), "provenance": {}},
 }
 
 
@@ -26,14 +21,8 @@ def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns:
     """One row an id, with n = 10, d = 2 and the given columns."""
     schema = row_schema(coordinate_types([{"n": 10, "d": 2}]), COLUMNS)
     row = {
-        "sweep": "made-up",
-        "replicate": 0,
-        "n": 10,
-        "d": 2,
-        "status": status,
-        "started_at": started_at,
-        "seconds": 1.0,
-        "made_by": "0",
+        **{"sweep": "made-up", "replicate": 0, "n": 10, "d": 2, "status": status, "started_at": started_at},
+        **{"seconds": 1.0, "made_by": "0"},
     }
     return pa.Table.from_pylist([{**row, "trial_id": trial, **columns} for trial in ids], schema=schema)
 

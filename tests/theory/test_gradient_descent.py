@@ -191,13 +191,6 @@ def test_17_of_p2_lacks_a_square() -> None:
     assert CURVATURE < value < 1 / (10 * np.sqrt(np.pi))
 
 
-def test_curvature_is_an_expectation() -> None:
-    x = np.random.default_rng(3).standard_normal((400_000, 3))
-    a, w = np.array([1.0, 0, 0]), np.array([0.6, 0.5, -0.2])
-    samples = (x @ a >= 0) * (x @ w >= 0) * (x @ (w - a)) ** 2 / np.square(w - a).sum()
-    assert abs(samples.mean() - curvature(w, a)) < norm.isf(5e-7) * samples.std() / np.sqrt(len(x))
-
-
 def test_lemma_7_of_p2_one_long_step_from_near_zero() -> None:
     """Its C is not given: the error after a step of 2 is below 4 sqrt(d/n) ||a|| in all draws."""
     rng = np.random.default_rng(7)

@@ -20,14 +20,8 @@ from .architectures import TRAINED
 
 BASIS, STANDARD = Linear("basis"), Standard()
 P2 = {
-    "loss": "population",
-    "neurons": 2,
-    "outer": "signs",
-    "initialization": "xavier",
-    "optimizer": "gd",
-    "learning_rate": 0.1,
-    "epochs": 2000,
-    "target_loss": 1e-12,
+    **{"loss": "population", "neurons": 2, "outer": "signs", "initialization": "xavier", "optimizer": "gd"},
+    **{"learning_rate": 0.1, "epochs": 2000, "target_loss": 1e-12},
 }
 
 
