@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.config
+@options.out
 @options.overrides
 @options.until
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(config: str, overrides: tuple[str, ...], until: str | None, as_json: bool) -> None:
+def command(config: str, out: Path | None, overrides: tuple[str, ...], until: str | None, as_json: bool) -> None:
     """Validate CONFIG and print what it would run: axes, grid cells, trials, and its results folder.
 
     CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is run or written. Exit status:
@@ -34,10 +35,11 @@ def command(config: str, overrides: tuple[str, ...], until: str | None, as_json:
         counts = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
         click.echo(json.dumps({"file": str(find(config)), **facts, **counts}))
         return
+    out = out or Path("results") / sweep.name
     if until:
         from recovery.report.expected import expected as expected_trials
 
-        expected = expected_trials(sweep, Path("results") / sweep.name)
+        expected = expected_trials(sweep, out)
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
     lines += [("axis", line) for line in _axes(sweep)]
     lines += [
@@ -47,7 +49,7 @@ def command(config: str, overrides: tuple[str, ...], until: str | None, as_json:
         ("expected", expected),
         ("claims", f"{len(sweep.claims)}"),
         ("measures", _measures(sweep)),
-        ("results", f"results/{sweep.name}"),
+        ("results", str(out)),
     ]
     for label, text in lines:
         if text:

@@ -16,7 +16,7 @@ from tests.suites import first
 SWEEP = ["sweep", "quickstart", "--set", "axes.n=[10, 40]", "--set", "axes.d=[5, 10]", "--set", "replicates=2"]
 RUNS: dict[str, tuple[list[str], str]] = {
     "certificate": (["GRID", "TRIAL", "--out", "OUT/certificate.npz"], "equal to its stored row"),
-    "check": (["CONFIG"], "trials   320"),
+    "check": (["CONFIG", "--out", "elsewhere"], "results  elsewhere"),
     "compact": (["GRID"], "grid"),
     "compare": (["GRID", "GRID", "--out", "OUT/x.csv"], "recovered"),
     "configs": ([], "p1-fig06"),
