@@ -75,12 +75,6 @@ def test_lemmas_4_and_5_of_p2() -> None:
         assert np.linalg.norm(population_gradient(W, a)) <= SMOOTHNESS * np.linalg.norm(W - best)
 
 
-def test_a_start_beyond_the_radius_of_theorem_1_need_not_converge() -> None:
-    """(2a, a) is a stationary point: the condition on the start is needed."""
-    a = np.array([3.0, 4.0])
-    assert np.linalg.norm(population_gradient(np.stack([2 * a, a]), a)) < 1e-12
-
-
 def test_theorem_1_says_nothing_of_longer_steps_and_farther_starts() -> None:
     assert np.isnan(theorem1(5, [0.13, 2.0, 0.0, -1.0])).all()
     assert np.isnan(theorem1_error([0.3, 0.1, 1.5], [1, 3, 1], 5, 0.1)).all()
