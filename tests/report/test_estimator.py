@@ -239,3 +239,17 @@ def test_two_sizes_have_no_scaling_and_three_have_no_test_of_it() -> None:
     assert np.isnan(found.p)
     assert found.limit.estimate == pytest.approx(2.0, abs=0.02)
     assert found.exponent.estimate == pytest.approx(1.0, abs=0.02)
+
+
+def test_slices_whose_own_curves_exclude_one_another_have_no_common_threshold() -> None:
+    """Learning rate times width at which a network of 10, 30 or 100 neurons diverges, counted in a sweep."""
+    counted = {
+        10: ([5, 6.5, 8, 9, 10, 15, 20], [0, 0, 19, 5, 45, 7, 8], [35, 8, 37, 8, 57, 8, 8]),
+        30: ([6.5, 8, 9, 10, 11, 12], [0, 1, 8, 10, 6, 8], [8, 8, 20, 24, 8, 8]),
+        100: ([9.25, 9.5, 9.75, 10, 10.25, 10.5, 10.75, 11, 12], [0, 3, 1, 3, 2, 4, 26, 7, 8], [8] * 6 + [50, 8, 8]),
+    }
+    cells = [(y, *cell) for y, columns in counted.items() for cell in zip(*columns, strict=True)]
+    found = estimate(Counts.make(*np.array(cells, dtype=float).T))
+    assert (found.method, found.constant) == ("bracket by the cells", False)
+    one = estimate(Counts.make(*np.array(cells[7:13], dtype=float).T))
+    assert one.constant

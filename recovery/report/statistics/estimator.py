@@ -4,6 +4,7 @@ A smooth curve is used if the cells show a transition, and if no test prefers a 
 which interval is shorter.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -85,7 +86,20 @@ def estimate(counts: Counts, probability: float = 0.5, shape: IntervalShape = "s
     bracket = Bracket.of(counts, probability, spread.factor)
     some = np.isfinite(bracket.reach(LEVEL)).any()
     middle = bracket.middle if some and np.isfinite(bracket.gap).all() else np.nan
+    equal = equal and _overlap([counts.slice(i) for i in range(counts.slices)], probability, shape)
     return Estimated("bracket by the cells", middle, bracket, spread, rises, equal)
+
+
+def _overlap(slices: Sequence[Counts], probability: float, shape: IntervalShape) -> bool:
+    """Return whether the intervals of the slices have a common place, at a level at which all hold theirs.
+
+    Where the slices have widths that no common curve fits, their own curves see what a monotone fit does not.
+    """
+    if len(slices) < 2:
+        return True
+    found = [estimate(one, probability, shape).interval(1 - REJECTED / len(slices)) for one in slices]
+    ends = [one for one in found if not np.isnan([one.low, one.high]).any()]
+    return not ends or max(one.low for one in ends) <= min(one.high for one in ends)
 
 
 def _curve(
