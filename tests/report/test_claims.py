@@ -8,7 +8,7 @@ import pytest
 
 from recovery.theory import CURVES
 
-from .grids import bent_rows, fail, judge, wendel_rows
+from .grids import analysed, bent_rows, fail, judge, text_of, wendel_rows
 
 THRESHOLD = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.2}
 
@@ -150,3 +150,13 @@ def test_one_sided_thresholds(rows: pd.DataFrame) -> None:
     assert judge(rows, claim | {"at_most": 2.5}).verdict == "supported"
     between = judge(rows, claim | {"at_least": 1.5, "at_most": 2.5})
     assert (between.verdict, between.stated) == ("supported", "threshold of 'recovered' at 50 %: n/d = 1.5 to 2.5")
+
+
+def test_a_long_source_does_not_narrow_the_table_of_thresholds() -> None:
+    source = "P1 section VII-A, on Figure 6: the boundaries indicate a phase transition between n = 2d and n = 3d"
+    claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "at_least": 1.0, "source": source}
+    analysis = analysed(wendel_rows(noise=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5]), claims=[claim])
+    assert source in text_of(analysis, 300)
+    narrow = text_of(analysis, 110)
+    assert "n/d at 50 %" in narrow
+    assert "VII-A" not in narrow

@@ -51,12 +51,11 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     for line in [] if _many_thresholds(analysis) else maps(diagram, console):
         console.print(line, no_wrap=True, overflow="crop", crop=True)
     console.print(Text(summary(diagram)))
-    thresholds = _table(columns(analysis.lines)) if len(analysis.lines) >= MANY else None
-    if (
-        thresholds
-        and console.measure(thresholds, options=console.options.update(max_width=10_000)).minimum <= console.width
-    ):
-        console.print(thresholds)
+    rows, free = columns(analysis.lines), console.options.update(max_width=10_000)
+    if rows and console.measure(_table(rows), options=free).maximum > console.width:
+        rows = [{name: word for name, word in row.items() if name != "source"} for row in rows]
+    if len(rows) >= MANY and console.measure(_table(rows), options=free).minimum <= console.width:
+        console.print(_table(rows))
     else:
         # claims about other events have their own lines below
         for sentence in dict.fromkeys(line.sentence for line in analysis.lines if line.value == str(diagram.quantity)):
