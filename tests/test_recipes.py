@@ -124,7 +124,7 @@ def test_labels_that_the_planted_weights_do_not_give_are_never_recovered(by, pro
 
 
 def test_a_method_called_twice_on_one_instance_measures_the_same():
-    setting = Setting(20, 4, planted=Relu(), patterns=Patterns(kind="searched"))
+    setting = Setting(12, 3, planted=Relu(), patterns=Patterns(kind="searched"))
     instance = draw(setting, np.random.default_rng(3))
     methods = [recovery.METHODS["isometry"](), MinNorm(), MinNorm(program="exact"), Regularized(beta=0.1)]
     methods += [recovery.METHODS["train"](epochs=20, compare="verdict"), recovery.METHODS["limit"](degrees=40.0)]

@@ -72,11 +72,11 @@ def test_the_bracket_ends_where_equal_outcomes_become_as_rare_as_its_errors(leve
 @pytest.mark.parametrize(
     ("name", "sizes", "replicates"),
     first(
-        7,
+        6,
         [
-            *[("gompertz, wider", 0, 1), ("probit", 1, 20), ("logistic", 3, 5), ("jump .4", 3, 20), ("step", 6, 5)],
+            *[("gompertz, wider", 0, 1), ("probit", 1, 20), ("logistic", 3, 5), ("jump .4", 3, 20)],
             *[("beta-binomial", 6, 20), ("shared draws", 6, 20)],
-            *[("gompertz", 6, 20), ("plateau .9", 3, 100), ("two steps", 6, 5)],
+            *[("gompertz", 6, 20), ("plateau .9", 3, 100), ("two steps", 6, 5), ("step", 6, 5)],
         ],
     ),
 )

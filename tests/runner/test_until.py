@@ -20,6 +20,7 @@ from recovery.runner.run import Summary
 from recovery.runner.sweep_status import sweep_status
 from recovery.store import read
 from recovery.types import Array
+from tests.suites import first
 
 from .sweeps import rounds, rows, sweep, until_config as config
 
@@ -215,7 +216,7 @@ def skewed(n: Array, d: Array) -> Array:
     return 1 - 2.0 ** -((n / (2.03 * d)) ** 6)
 
 
-@pytest.mark.parametrize("refine", [False, True])
+@pytest.mark.parametrize("refine", first(1, [True, False]))
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 200), marks=pytest.mark.soak)], ids=str)
 def test_the_interval_at_which_it_stops_covers(refine: bool, seeds: range) -> None:
     """Sweeps of a narrow, steep, skewed truth; `benchmarks/until.md` has more of them."""
