@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import nnls
 
 from benchmarks.verdicts import KINDS
-from recovery.compiled import compiled
 from recovery.programs import active_set
 from recovery.programs.active_set import Cone, project
 from recovery.types import Array, Index
@@ -103,21 +102,6 @@ def test_one_row_at_a_time_ends_where_many_at_once_do_not_descend() -> None:
         mu = nnls(C.T, -z, maxiter=10_000)[0]
         worst = max(worst, float(np.abs(v - z - C.T @ mu).max()))
     assert worst <= 1e-9
-
-
-def test_without_a_folder_for_compiled_code_it_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = []
-
-    def njit(function: object, cache: bool = False, **options: object) -> object:
-        kept.append(cache)
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return function
-
-    monkeypatch.setattr("numba.njit", njit)
-    twice = compiled()(lambda x: 2 * x)
-    assert [twice(3), twice(4)] == [6, 8]
-    assert kept == [True, False]
 
 
 def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monkeypatch: pytest.MonkeyPatch) -> None:

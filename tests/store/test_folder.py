@@ -7,12 +7,7 @@ from recovery.errors import StoreError
 from recovery.store.folder import Folder, differences
 from recovery.store.round_files import read_rounds
 
-from .rows import CONTENT, folder, rows, statuses
-
-
-def test_statuses_are_those_of_the_rows_and_ok_wins(tmp_path: Path) -> None:
-    stored = folder(tmp_path, rows("a", "b", status="failed"), rows("a"), rows("a", status="timeout"))
-    assert statuses(stored) == {"a": "ok", "b": "failed"}
+from .rows import CONTENT, folder, rows
 
 
 def test_only_one_of_many_creates(tmp_path: Path) -> None:
