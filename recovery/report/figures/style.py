@@ -53,11 +53,12 @@ SIZES = {
     "axes.titlesize": 8.0,
     "axes.labelsize": 8.0,
     "axes.linewidth": 0.6,
-    **{
-        f"{x}tick.{of}": size
-        for x in "xy"
-        for of, size in {"labelsize": 7.0, "major.width": 0.6, "major.size": 2.5}.items()
-    },
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
     "legend.fontsize": 7.0,
     "figure.titlesize": 9.0,
     "hatch.linewidth": 0.5,

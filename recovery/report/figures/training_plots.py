@@ -115,7 +115,8 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> 
     there are colours, one run each."""
     chosen = firsts(runs, MOST_NAMED)
     looks = line_styles([next(iter(run.where.values())) if len(run.where) == 1 else run.cell for run in chosen])
-    solid: dict[str, Any] = {} if len(chosen) > len(LINES) else {"linestyle": "-"}  # dashes of many runs are a blur
+    # dashes are a blur on curves that jump, so they are drawn only where the colours do not suffice
+    solid: dict[str, Any] = {} if len(chosen) > len(LINES) else {"linestyle": "-"}
     styles = {run.cell: look | solid | {"marker": "", "lw": 0.8} for run, look in zip(chosen, looks, strict=True)}
     alone = len(chosen) > len(LINES) and len(runs) > len(chosen)
     drawn = chosen if alone else [run for run in runs if run.cell in styles]

@@ -28,9 +28,9 @@ CLIP = 1.645
 """The scale s is estimated from a likelihood that does not look beyond 5 and 95 %, where plateaus may be."""
 
 CONVERGED = 1e-10
-"""The last of Newton's steps promises at most this relative gain, of which its square is missing afterwards."""
+"""Newton's method ends after a step that promises at most this relative gain."""
 MOST_STEPS = 50
-"""Five times what any fit of the simulated laws needs, at every t."""
+"""Ends a fit that rounding errors keep from the gain above; others need about ten."""
 
 
 class CurveFit(NamedTuple):

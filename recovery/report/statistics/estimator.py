@@ -91,9 +91,10 @@ def estimate(counts: Counts, probability: float = 0.5, shape: IntervalShape = "s
 
 
 def _overlap(slices: Sequence[Counts], probability: float, shape: IntervalShape) -> bool:
-    """Return whether the intervals of the slices have a common place, at a level at which all hold theirs.
+    """Return whether some place is in the intervals of all slices, which together cover with probability 1 - REJECTED.
 
-    Where the slices have widths that no common curve fits, their own curves see what a monotone fit does not.
+    A bracket does not assume a shape. Where slices differ too much in width for one curve, the curve of each still
+    tells its threshold better than the bracket.
     """
     if len(slices) < 2:
         return True
