@@ -14,7 +14,6 @@ from recovery.errors import RecoverError
 from recovery.text import did_you_mean, path_text
 
 from . import INTERRUPTED, MESSAGE, leave
-from .options import limit_blas
 
 SECTIONS = {
     "Run": {
@@ -61,8 +60,10 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        if cmd_name in ONE_THREAD:
-            limit_blas()
+        for variable in (
+            ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS") if cmd_name in ONE_THREAD else ()
+        ):
+            os.environ.setdefault(variable, "1")  # before NumPy is imported; a number that the user sets stays
         for settings, library in ((NUMBA_SETTINGS, "numba"), ("matplotlibrc", "matplotlib")):
             import_away_from(settings, library)
         command = importlib.import_module(f".{cmd_name}", __package__).command

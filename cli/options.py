@@ -1,6 +1,5 @@
 """Options, types of values and warnings that several commands share."""
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +14,6 @@ if TYPE_CHECKING:
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 LONGEST = 366 * 86_400.0
 """Longest time in seconds; the system's timers have a limit too."""
-
-
-def limit_blas() -> None:
-    """Limit the BLAS to one thread per process, unless the user sets a number. Call this before NumPy is imported."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
 
 
 def warn_rows(grid: "Grid", *, stale: bool = False) -> None:

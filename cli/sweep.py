@@ -56,7 +56,6 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 )
 @click.option("--max-time", type=options.Seconds(), help="Stop after this time: 90 (seconds), 30m, 2h; exit status 75.")
 @click.option("--trial-timeout", type=options.Seconds(), help="End a trial after this time: 90 (seconds), 30m.")
-@click.option("--fail-fast", is_flag=True, hidden=True)
 @click.option(
     "--rerun",
     type=click.Choice(("failed", "changed")),
@@ -142,7 +141,7 @@ def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | No
     if os.access(beside, os.R_OK) and beside.resolve() != out.resolve():
         click.echo(f"trials are stored in {out}, not in {path_text(beside)} beside the config", err=True)
     plan = plan_sweep(sweep, out)
-    more = {name: asked[name] for name in ("shard", "rerun", "keep_changed", "fail_fast")}
+    more = {name: asked[name] for name in ("shard", "rerun", "keep_changed")}
     settings = Options.of(sweep, asked["jobs"], asked["backend"], asked["trial_timeout"], **more)
     if plan.stale and "changed" not in settings.rerun:
         click.echo(stale_words(len(plan.stale), "--rerun changed"), err=True)
@@ -179,18 +178,9 @@ def _analyse(results: Path) -> Interim:
 
 def _content(plan: Plan, summary: Summary) -> dict[str, object]:
     """Return the summary as JSON values."""
-    return {
-        "name": plan.sweep.name,
-        "folder": str(plan.folder.path),
-        "planned": summary.planned,
-        "stored": dict(summary.stored),
-        "ran": dict(summary.ran),
-        "changed": summary.changed,
-        "damaged": [str(path) for path, _ in summary.damaged],
-        "stopped": summary.stopped,
-        "gave_up": summary.gave_up,
-        **({"until": list(summary.interim), "unmet": summary.unmet} if summary.interim else {}),
-    }
+    facts = {**vars(summary), "damaged": [str(path) for path, _ in summary.damaged]}
+    until = {"until": facts.pop("interim"), "unmet": facts.pop("unmet")}
+    return {"name": plan.sweep.name, "folder": str(plan.folder.path), **facts, **(until if summary.interim else {})}
 
 
 def _forecast(plan: Plan, settings: Options) -> str:

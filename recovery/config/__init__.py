@@ -1,6 +1,6 @@
 """From YAML to a validated sweep, and from a sweep to its trials."""
 
-from recovery.config.axes import user_axes as user_axes
+from recovery.config.axes import is_user_axis as is_user_axis
 from recovery.config.components import user_code_in as user_code_in
 from recovery.config.header import ReportSpec as ReportSpec
 from recovery.config.load import find as find, load as load, load_shipped as load_shipped, shipped as shipped

@@ -18,7 +18,7 @@ blocks counts once. An axis overrides a value that the config sets at the same p
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from keyword import kwlist
@@ -75,10 +75,7 @@ def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
 
 def parse(tree: Tree) -> list[Block]:
     """Return the blocks under `axes`, one block without axes if there are none; their errors go to the tree."""
-    spec = tree.value.get("axes", {})
-    if isinstance(spec, list) and spec:
-        return [_BlockReader(tree, ("axes", i), block).block() for i, block in enumerate(spec)]
-    return [_BlockReader(tree, ("axes",), spec).block()]
+    return [_BlockReader(tree, path, spec).block() for path, spec in tree.axis_blocks()]
 
 
 class _BlockReader:
@@ -239,15 +236,9 @@ def is_user_axis(path: str) -> bool:
     return re.fullmatch(r"[A-Za-z_]\w*", path) is not None and path not in COMPONENTS
 
 
-def user_axes(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the user axes among the paths."""
-    return tuple(path for path in paths if is_user_axis(path))
-
-
 def report_user_axes(tree: Tree, blocks: Sequence[Block], columns: Columns) -> None:
     """Add to the tree's problems the user axes that have the name of a measured column."""
-    for i, block in enumerate(blocks):
-        for axis in user_axes(block.paths):
-            if axis in columns:
-                at = ("axes", i, axis) if isinstance(tree.value.get("axes"), list) else ("axes", axis)
-                tree.report(at, "is the name of a measured column; choose another", key=True)
+    for (at, _), block in zip(tree.axis_blocks(), blocks, strict=True):
+        for axis in block.paths:
+            if is_user_axis(axis) and axis in columns:
+                tree.report((*at, axis), "is the name of a measured column; choose another", key=True)

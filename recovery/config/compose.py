@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recovery.config.axes import user_axes
+from recovery.config.axes import is_user_axis
 from recovery.config.checks import Checks
 from recovery.config.components import (
     ABSENT,
@@ -64,7 +64,7 @@ class Composer:
         for block in blocks:
             inside = {name: _inside(name, block.paths) for name in fields_of(self.tree.value, block.paths)}
             computed = {one.path for one in block.computed}
-            if free := [axis for axis in user_axes(block.paths) if axis not in computed]:
+            if free := [axis for axis in block.paths if is_user_axis(axis) and axis not in computed]:
                 # two values of such an axis that give equal fields, such as n after rounding, are two cells
                 inside[AXES] = tuple((axis, (axis,)) for axis in free)
             for number, point in enumerate(block.points(self._report), start):

@@ -153,7 +153,8 @@ def _fault(tree: Tree, path: str) -> str | None:
     if fault and root not in COMPONENTS:
         allowed = (*COMPONENTS, *HEADER)
         return f"is no field; allowed: {', '.join(allowed)}{did_you_mean(path, [*allowed, *all_paths()])}"
-    axes = [axis for _, block in tree.axis_blocks() for group in (block, *zip_groups(block)) for axis in group]
+    blocks = [block for _, block in tree.axis_blocks() if isinstance(block, dict)]
+    axes = [axis for block in blocks for group in (block, *zip_groups(block)) for axis in group]
     if path not in axes and (around := [axis for axis in axes if path.startswith(axis + ".")]):
         return f"lies in the axis {around[0]}, whose values are mappings; fix {around[0]} itself"
     if "." in path and isinstance(tree.value.get(root), list):
@@ -166,7 +167,7 @@ def _fix(tree: Tree, path: str, value: Any, several: bool, place: Place) -> bool
 
     Several values of a field that is no axis make it one.
     """
-    fixed, blocks = False, tree.axis_blocks()
+    fixed, blocks = False, [(at, block) for at, block in tree.axis_blocks() if isinstance(block, dict)]
     for at, block in blocks:
         group = next((group for group in zip_groups(block) if path in group), None)
         if group is not None:

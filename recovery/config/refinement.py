@@ -31,15 +31,10 @@ def refined(document: Mapping[str, Any], added: Sequence[Axes]) -> dict[str, Any
     """
     if not added or document.get("sampling", {}).get("kind") != "until":
         return dict(document)
-    grown = {**document, "axes": [*_blocks_of(document), *added]}
+    grown = {**document, "axes": [*(block for _, block in Tree(dict(document), "").axis_blocks()), *added]}
     if names := user_code_in(grown) - user_code_in(document):
         raise refusal("the stored rounds", f"name user code that the config does not name: {', '.join(sorted(names))}")
     return grown
-
-
-def _blocks_of(document: Mapping[str, Any]) -> list[Axes]:
-    spec = document.get("axes", {})
-    return spec if isinstance(spec, list) else [spec]
 
 
 def divided(
@@ -53,7 +48,8 @@ def divided(
     """
     document, moving = refined(sweep.document, added), sweep.slicing.moving
     assert moving is not None
-    specs, blocks = _blocks_of(document), parse(Tree(plain_document(document), "document"))
+    tree = Tree(plain_document(document), "document")
+    specs, blocks = [spec for _, spec in tree.axis_blocks()], parse(tree)
     starts = list(accumulate((block.count for block in blocks[:-1]), initial=0))
     given: set[Any] = {cell.coordinates[moving] for cell in cells} - {None}
     whole, numbers = all(type(value) is int for value in given), np.sort(np.array(list(given), float))

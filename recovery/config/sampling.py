@@ -6,7 +6,7 @@ Sampling that no trial of a config can end is refused before anything runs.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 from statistics import median
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from pydantic import Field
 from recovery.config.claims import Claim, ThresholdClaim
 from recovery.config.header import Header, ReportSpec
 from recovery.config.names import column_of
-from recovery.config.slicing import Slicing, least_step
+from recovery.config.slicing import Slicing
 from recovery.config.tree import Tree
 from recovery.config.trials import MOST_TRIALS, Cell
 from recovery.errors import ParameterError
@@ -76,11 +76,10 @@ class Until:
         """Return the ceiling; unless it is given, the trials that the rule may take, by those of the first round."""
         if self.ceiling or self.half is None:
             return self.ceiling or DECIDED
-        slices: dict[str, list[float]] = {}
-        for cell in cells:
-            slices.setdefault(slicing.key(cell.coordinates), []).append(slicing.value(cell.coordinates, slicing.what))
+        slices = slicing.groups(cells)
         panels = {slicing.key(cell.coordinates, slicing.by) for cell in cells} if slicing.pool else slices
-        first, reach = replicates * len(cells), median(max(values) - min(values) for values in slices.values())
+        values = [[slicing.value(cell.coordinates, slicing.what) for cell in mine] for mine in slices.values()]
+        first, reach = replicates * len(cells), median(max(some) - min(some) for some in values)
         most = ceil(PLENTY * (reach / self.half) ** 2 * len(panels) / first)
         return max(2, min(most, MOST_TRIALS // first))
 
@@ -120,7 +119,6 @@ def report_endless(tree: Tree, sections: Sections, slicing: Slicing, cells: Sequ
     if event not in truths and ("<" not in event or column_of(event) not in numbers):
         text = f"found {event!r}; allowed {WITH_UNTIL}: {choices([*truths, 'COLUMN<=NUMBER'])}"
         tree.report(("report", "value"), text + did_you_mean(event, truths))
-    before = len(tree.problems)
     if slicing.moving is None:
         text = f"found a threshold along {x}, which has one value here; allowed {WITH_UNTIL}"
         tree.report(("report", "x"), f"{text}: an axis of several numbers")
@@ -128,11 +126,6 @@ def report_endless(tree: Tree, sections: Sections, slicing: Slicing, cells: Sequ
     if words := [value for value in values if isinstance(value, bool | str | None)]:
         text = f"found {x!r}, which has the value {words[0]}; allowed {WITH_UNTIL}: numbers"
         tree.report(("report", "x"), text)
-    least = least_step(cells, slicing) / 2 if slicing.pool is None and len(tree.problems) == before else inf
-    if until.half is not None and not until.refine and until.half < least * (1 - 1e-9) < inf:
-        text = f"the interval of a slice ends at values of {x}, so its half width is at least {least:g}"
-        text += ": allow `refine: true`, or give more values"
-        tree.report(("sampling", "rule"), f"found {until.rule!r}; {text}")
     stated = [claim for claim in sections.claims if isinstance(claim, ThresholdClaim)]
     wanted = (event, report.probability, slicing.what)
     if until.half is None and wanted not in [claim.key for claim in stated]:

@@ -1,9 +1,7 @@
 """The slices of an adaptive sweep: the axis along which the threshold lies, and the axis that moves within a slice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import inf
 
 from recovery.config.header import ReportSpec
 from recovery.config.points import Block, computed_axes
@@ -46,16 +44,12 @@ class Slicing:
         left_out = {self.moving, *self.computed, *but}
         return canonical_json({axis: value for axis, value in coordinates.items() if axis not in left_out})
 
-
-def least_step(cells: Sequence[Cell], slicing: Slicing) -> float:
-    """Return the smallest step of x within a slice, infinite without two numbers in a slice.
-
-    Half of it bounds the half width of the interval of a slice from below, since the interval ends at numbers of x.
-    """
-    slices: dict[str, set[float]] = {}
-    for cell in cells:
-        slices.setdefault(slicing.key(cell.coordinates), set()).add(slicing.value(cell.coordinates))
-    return min((high - low for x in slices.values() for low, high in pairwise(sorted(x))), default=inf)
+    def groups(self, cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+        """Return key -> the grid cells of each slice."""
+        groups: dict[str, list[Cell]] = {}
+        for cell in cells:
+            groups.setdefault(self.key(cell.coordinates), []).append(cell)
+        return groups
 
 
 def slicing(report: ReportSpec, blocks: Sequence[Block]) -> Slicing:

@@ -120,17 +120,19 @@ class Tree:
                 del places[known]
         self.values[path] = self.keys[path] = place
 
-    def axis_blocks(self) -> list[tuple[Path, dict[str, Any]]]:
-        """Return the blocks under `axes`, each with its path."""
-        axes = self.value.get("axes")
-        if isinstance(axes, list):
-            return [(("axes", i), block) for i, block in enumerate(axes) if isinstance(block, dict)]
-        return [(("axes",), axes)] if isinstance(axes, dict) else []
+    def axis_blocks(self) -> list[tuple[Path, Any]]:
+        """Return the blocks under `axes`, each with its path; one empty block without axes."""
+        axes = self.value.get("axes", {})
+        return (
+            [(("axes", i), block) for i, block in enumerate(axes)]
+            if isinstance(axes, list) and axes
+            else [(("axes",), axes)]
+        )
 
 
-def zip_groups(block: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the groups of axes in a block that advance together."""
-    groups = block.get("zip")
+def zip_groups(block: Any) -> list[dict[str, Any]]:
+    """Return the groups of axes in a block that advance together; none if the block or its `zip` is invalid."""
+    groups = block.get("zip") if isinstance(block, dict) else None
     return [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
 
 

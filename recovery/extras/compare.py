@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from recovery.config import ReportSpec, user_axes
+from recovery.config import ReportSpec, is_user_axis
 from recovery.errors import ReportError
 from recovery.extras.comparison import Comparison
 from recovery.interval import LEVEL, Interval
@@ -257,7 +257,7 @@ def _unpaired(first: Diagram, second: Diagram) -> list[str]:
     one, other = first.sweep.seed, second.sweep.seed
     reasons = [] if one == other else [f"seed differs ({one} and {other})"]
     fixed = _fixed(first, second)
-    drawn = [name for name in fixed if name in ("n", "d") or name.startswith("data.") or user_axes([name])]
+    drawn = [name for name in fixed if name in ("n", "d") or name.startswith("data.") or is_user_axis(name)]
     return reasons + [f"{name} differs ({fixed[name][0]} and {fixed[name][1]})" for name in drawn]
 
 

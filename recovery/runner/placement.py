@@ -170,7 +170,12 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
     trials = min(trials, math.ceil((factor - 1) * stored))
     surplus = trials - math.ceil(LEAST * stored)
     first = total = sum(design.spread for design in known.values())
-    queue = [(-design.gain(steps[i]) / steps[i], i) for i, design in known.items()]
+
+    def urgency(i: int) -> tuple[float, int]:
+        """Return the decrease of the variance per trial of a step, negative, so that the largest is first."""
+        return -(known[i].spread - known[i].best(steps[i])[1]) / steps[i], i
+
+    queue = [urgency(i) for i in known]
     heapq.heapify(queue)
     while queue and trials > 0 and (total > first / factor or trials > surplus):
         i = queue[0][1]
@@ -178,7 +183,7 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
         total -= known[i].spread
         added[i][known[i].add(step)] += step
         total += known[i].spread
-        heapq.heapreplace(queue, (-known[i].gain(steps[i]) / steps[i], i))
+        heapq.heapreplace(queue, urgency(i))
         trials -= step
     return list(zip(transitions, added, strict=True))
 
@@ -205,17 +210,16 @@ class _Design:
         self.spread = math.exp(float(_log_variance(self._sum).max()))
         """The variance of n50, the maximum over the points."""
 
-    def gain(self, trials: int) -> float:
-        """Return the decrease of `spread` by this number of further trials at the best n."""
+    def best(self, trials: int) -> tuple[int, float]:
+        """Return the index of the best n for this number of further trials, and `spread` after these."""
         after = _log_variance(self._sum[:, :, None] + trials * self._one)
-        return self.spread - math.exp(float(after[:, int(np.argmin(after.mean(axis=0)))].max()))
+        best = int(np.argmin(after.mean(axis=0)))
+        return best, math.exp(float(after[:, best].max()))
 
     def add(self, trials: int) -> int:
         """Add this number of trials at the best n, and return its index."""
-        after = _log_variance(self._sum[:, :, None] + trials * self._one)
-        best = int(np.argmin(after.mean(axis=0)))
+        best, self.spread = self.best(trials)
         self._sum += trials * self._one[:, :, best]
-        self.spread = math.exp(float(after[:, best].max()))
         return best
 
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recovery.config import Cell, Sweep, Trial, Trials, Until, divided
-from recovery.config.slicing import Slicing
 from recovery.errors import StoreError
 from recovery.runner.placement import Slice, TransitionCurve, sharpen
 from recovery.store.round_files import Round, added, counts
@@ -103,7 +102,9 @@ def slices_of(
     counts = [Counter(one.cell.id for one in trials if outcomes.get(one.id) is wanted) for wanted in (True, False)]
     slicing, every = sweep.slicing, Trials.of(trials).cells
     curve = TransitionCurve(slicing.x == "n", sweep.report.probability)
-    groups, parts = _slices(every, slicing), list[Slice]()
+    slices, parts = slicing.groups(every), list[Slice]()
+    # in the order of x: the order of axes does not matter
+    groups = [sorted(slices[key], key=lambda one: (slicing.value(one.coordinates), one.id)) for key in sorted(slices)]
     first = {cell.id for cell in every[: len(sweep.cells)]}
     for cells in groups:
         x = np.array([slicing.value(cell.coordinates) for cell in cells])
@@ -156,12 +157,3 @@ def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
         stage += trials.replicate >= requested[trials.cell]
         cells = later.get("cells", cells)
     return [np.flatnonzero(stage == number) for number in range(len(rounds) + 1)]
-
-
-def _slices(cells: Sequence[Cell], slicing: Slicing) -> list[list[Cell]]:
-    """Group the grid cells of each slice, in the order of x; the order of axes does not matter."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(slicing.key(cell.coordinates), []).append(cell)
-    order = {key: sorted(groups[key], key=lambda cell: (slicing.value(cell.coordinates), cell.id)) for key in groups}
-    return [order[key] for key in sorted(groups)]

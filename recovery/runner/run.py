@@ -28,7 +28,6 @@ from recovery.runner.trial import TRACEBACK, Row
 from recovery.store.compaction import add_columns, take_out
 from recovery.store.parts import Damaged, running
 from recovery.store.row_schema import FAILURES, FINISHED, coordinate_types
-from recovery.text import many
 from recovery.types import Mask, Scalar
 
 MOST_EQUAL = 50
@@ -57,7 +56,6 @@ class Options:
     shard: tuple[int, int] = (1, 1)
     rerun: Collection[str] = ()
     keep_changed: bool = False
-    fail_fast: bool = False
 
     @classmethod
     def of(cls, sweep: Sweep, jobs: int | None, backend: str | None, timeout: float | None, **more: Any) -> Options:
@@ -89,11 +87,6 @@ class Summary:
     gave_up: str | None = None
     interim: Sequence[str] = ()
     unmet: str = ""
-
-    @property
-    def failures(self) -> int:
-        """The number of trials of this run that failed."""
-        return sum(self.ran[status] for status in FAILURES)
 
     @property
     def failed(self) -> bool:
@@ -177,8 +170,6 @@ def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress
                     if text := failures.first_traceback(trial, row):
                         progress.print(text)
                     summary.gave_up = summary.gave_up or failures.add(trial, row)
-                if options.fail_fast and summary.failures:
-                    summary.gave_up = f"{many(summary.failures, 'trial')} failed"
                 if summary.gave_up:
                     break
     except (StopRequested, StoreError, EngineLostError) as error:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -81,16 +82,11 @@ def sweep_status(path: Path) -> SweepStatus:
     rate = last = None
     if len(rows):
         # integers, because Arrow makes Python's times by pandas, which is slow to import
-        began = rows["started_at"].cast(pa.int64()).to_pylist()
-        last = EPOCH + timedelta(microseconds=max(began))
-        first = max(began) - WINDOW // timedelta(microseconds=1)
-        late = [
-            (start, seconds or 0.0)
-            for start, seconds in zip(began, rows["seconds"].to_pylist(), strict=True)
-            if start >= first
-        ]
-        starts, times = zip(*late, strict=True)
-        rate = len(late) / max((max(starts) - min(starts)) * 1e-6, *times, 1e-6)
+        began = rows["started_at"].cast(pa.int64()).to_numpy()
+        last = EPOCH + timedelta(microseconds=int(began.max()))
+        late = began >= began.max() - WINDOW // timedelta(microseconds=1)
+        longest = float(rows["seconds"].fill_null(0.0).to_numpy()[late].max())
+        rate = int(late.sum()) / max(float(np.ptp(began[late])) * 1e-6, longest, 1e-6)
     planned, current = grid.sweep["trials"], None
     if config.get("sampling", {}).get("kind") == "until":
         first = grid.sweep["cells"] * config.get("replicates", 1)

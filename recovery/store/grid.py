@@ -6,10 +6,9 @@ planned.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -137,11 +136,11 @@ def own_rows(
     trials cannot be composed here and the seeds are equal.
     """
     kept, paths, lost = [], [], 0
+    keys_once = cache(partial(_planned_keys, content["config"], rounds))
     for path, table in parts:
         made_by, own = makers(table.schema), table
         if any(maker.get("digest") != content["digest"] for maker in made_by):
-            planned = _planned_keys(json.dumps([content["config"], added(rounds), dict(counts(rounds))]))
-            if planned is not None:
+            if (planned := keys_once()) is not None:
                 own = table.filter(pa.array(np.isin(keys_of(table["trial_id"]), planned)))
             elif any(maker["config"].get("seed") != content["config"].get("seed") for maker in made_by):
                 own = table.slice(0, 0)
@@ -153,18 +152,13 @@ def own_rows(
     return kept, LeftOut(lost, paths) if lost else None
 
 
-@lru_cache(maxsize=2)
-def _planned_keys(text: str) -> Array | None:
-    """Return the keys of the planned trials, or None if they cannot be composed here.
-
-    text: config, added blocks of axes and counts, as JSON.
-    """
+def _planned_keys(config: dict[str, Any], rounds: Sequence[Round]) -> Array | None:
+    """Return the keys of the planned trials, or None if they cannot be composed here."""
     # imported here, because recovery.config is slow to import and few folders need it
     from recovery.config import from_document, refined
 
-    config, axes, counts = json.loads(text)
     try:
-        return from_document(refined(config, axes)).trials(counts).keys
+        return from_document(refined(config, added(rounds))).trials(counts(rounds)).keys
     except RecoverError:
         return None
 

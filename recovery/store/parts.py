@@ -79,6 +79,21 @@ def document_checksum(document: Mapping[str, Any]) -> str:
     return checksum(json.dumps(document, sort_keys=True).encode())
 
 
+def sealed(document: Mapping[str, Any], indent: int) -> bytes:
+    """Return the bytes of a JSON document with its checksum."""
+    return (json.dumps({**document, "checksum": document_checksum(document)}, indent=indent) + "\n").encode()
+
+
+def unsealed(data: bytes) -> dict[str, Any]:
+    """Return the document in the bytes of `sealed`. Raises `ValueError` with what is wrong with them."""
+    document = json.loads(data)
+    if not isinstance(document, dict):
+        raise ValueError("is not a mapping")
+    if document.pop("checksum", None) != document_checksum(document):
+        raise ValueError("does not match its checksum")
+    return document
+
+
 def write_part(folder: Path, table: pa.Table) -> Path:
     """Store a table as a new part of `folder`. When this returns, the rows survive a crash of the machine."""
     sink = pa.BufferOutputStream()

@@ -4,13 +4,13 @@ A file has the number of trials of each grid cell up to the end of its round, so
 several processes plan a round, the first one writes its file and the others read it.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from recovery.errors import StoreError
-from recovery.store.parts import MOST_ROWS, Damaged, document_checksum, listed, read_regular, refuse, write_atomically
+from recovery.store.parts import MOST_ROWS, Damaged, listed, read_regular, refuse, sealed, unsealed, write_atomically
+from recovery.text import printable
 
 ROUNDS = "rounds"
 Round = Mapping[str, Any]
@@ -23,9 +23,7 @@ FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "counts": di
 def write_round(folder: Path, content: Round) -> None:
     """Write a round's file, unless another process wrote it first."""
     folder.mkdir(exist_ok=True)
-    data = {**content, "checksum": document_checksum(content)}
-    text = f"{json.dumps(data, indent=1)}\n"
-    write_atomically(folder / f"{content['round']:02}.json", text.encode(), replace=False)
+    write_atomically(folder / f"{content['round']:02}.json", sealed(content, 1), replace=False)
 
 
 def _is_round(content: Mapping[str, Any], name: str) -> bool:
@@ -50,17 +48,14 @@ def intact_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
     try:
         for path in listed(folder, "[0-9]*.json"):
             try:
-                content = json.loads(read_regular(path))
-                intact = isinstance(content, dict) and content.pop("checksum", None) == document_checksum(content)
+                content = unsealed(read_regular(path))
+                if not _is_round(content, path.name):
+                    raise ValueError("is not a round that this program wrote")
+                rounds.append(content)
             except FileNotFoundError:  # another process has moved the file to damaged/ since it was listed
                 continue
-            except (ValueError, RecursionError):
-                intact = False
-            if intact and _is_round(content, path.name):
-                rounds.append(content)
-            else:
-                reason = "is not a round that this program wrote" if intact else "does not match its checksum"
-                damaged.append(Damaged(path, reason))
+            except (ValueError, RecursionError) as error:
+                damaged.append(Damaged(path, printable(str(error))))
     # the files may be intact, for example with too many open files or a failing network file system
     except OSError as error:
         raise StoreError(f"{folder}: cannot be read: {error}") from error

@@ -1,6 +1,5 @@
 """sweep.json: the description of a results folder's sweep, with a checksum. Every part has a copy in its metadata."""
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from recovery.errors import ParameterError
 from recovery.methods.columns import columns_from
-from recovery.store.parts import Damaged, document_checksum, list_parts, makers, read_part
+from recovery.store.parts import Damaged, list_parts, makers, read_part, sealed, unsealed
 from recovery.text import FOLDER_NAME, is_plain
 from recovery.user import texts
 
@@ -25,20 +24,14 @@ Content = dict[str, Any]
 
 def encode(content: Mapping[str, Any]) -> bytes:
     """Return the bytes of sweep.json with this content and its checksum."""
-    plain = {**content, "format": FORMAT}
-    return (json.dumps({**plain, "checksum": document_checksum(plain)}, indent=2) + "\n").encode()
+    return sealed({**content, "format": FORMAT}, 2)
 
 
 def decode(data: bytes) -> Content:
     """Return the content in the bytes of sweep.json. Raises ValueError with what is wrong with them."""
-    content = json.loads(data)
-    if not isinstance(content, dict):
-        raise ValueError("is not a mapping")
-    claimed = content.pop("checksum", None)
+    content = unsealed(data)
     if content.get("format") != FORMAT:
         raise ValueError("has a format that this version of the program cannot read")
-    if claimed != document_checksum(content):
-        raise ValueError("does not match its checksum")
     check(content)
     return content
 

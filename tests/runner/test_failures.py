@@ -67,7 +67,7 @@ def test_each_choice_of_own_code_is_tried_first_where_it_is_cheapest(tmp_path: P
         write_method(tmp_path / f"own_{other.lower()}.py", body, name=other, cost=cost)
     method = [{"kind": "own_first:First"}, {"kind": "own_second:Second"}]
     config = write_config(tmp_path, axes={"n": [4, 40], "d": [2], "method": method}, replicates=500)
-    result = recover("sweep", config, "--out", tmp_path / "out", "-j", 1, "--fail-fast")
+    result = recover("sweep", config, "--out", tmp_path / "out", "-j", 1)
     assert result.exit_code == 1
     frame = read(tmp_path / "out").frame
     tried = frame[frame["status"] == "failed"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from recovery.config import ConfigError, load
+from recovery.config import load
 from recovery.extras.compare import compare
 from recovery.methods.columns import TALLIED
 from recovery.report.claims import Analysis
@@ -79,13 +79,6 @@ def test_trials_that_cannot_narrow_the_interval_are_not_spent(tmp_path: Path) ->
     assert summary.unmet.startswith("the spacing of the grid limits the interval, not the trials")
     (found,) = thresholds(tmp_path / "out")
     assert (found.interval.low, found.interval.high) == (1, 3)
-
-
-def test_a_half_width_below_the_spacing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as refused:
-        load(own(tmp_path), ["sampling.refine=false"], "threshold +-0.1")
-    assert "ends at values of delta, so its half width is at least 0.125: allow `refine: true`" in str(refused.value)
-    assert load(own(tmp_path, report={**ALONG, "pool": "delta"}), (), "threshold +-0.1").size
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.config import Sweep, user_axes
+from recovery.config import Sweep, is_user_axis
 from recovery.config.header import IntervalShape
 from recovery.errors import ReportError
 from recovery.expressions import ExpressionError, is_expression, parse
@@ -117,7 +117,7 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         y = next((name for name in free if name not in (x, spec.panel)), None)
     others = [name for name in varying if name not in (x, y)]
     operands = [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names]
-    meant = [*sweep.computed, *operands, *user_axes(sweep.axes)]
+    meant = [*sweep.computed, *operands, *filter(is_user_axis, sweep.axes)]
     if y is not None and not is_number(frame[y]):  # such as the rate of an optimiser, which the words on y stand for
         meant += reversed(others)
     for name in [*meant, *reversed(others)]:

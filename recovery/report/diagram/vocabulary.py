@@ -12,7 +12,7 @@ from unicodedata import lookup
 
 import numpy as np
 
-from recovery.config import user_axes
+from recovery.config import is_user_axis
 from recovery.interval import LEVEL, interval_words
 from recovery.methods.columns import FIXED
 from recovery.report.diagram.layout import ThresholdAxis
@@ -178,7 +178,7 @@ class Script:
 
 def _is_own(name: str | None) -> bool:
     """Return whether a coordinate is a user's axis."""
-    return name is not None and name not in FIXED and bool(user_axes([name]))
+    return name is not None and name not in FIXED and is_user_axis(name)
 
 
 def shared_parts(values: Iterable[Any]) -> frozenset[str]:
