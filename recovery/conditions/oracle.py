@@ -140,7 +140,7 @@ class NeuronValues:
         return branch(*given, floor, TOLERANCE, nodes, stop, record)
 
     def cell_bound(self, on: Mask) -> float:
-        """Bound the function over a cell of the x_i by the norm of z at the numbers of `cell_numbers`."""
+        """Bound the function over a cell of the x_i by the norm that `cell_numbers` minimises."""
         y = self.cell_numbers(on)
         A = np.vstack([self.up, -self.down]).T
         return float(np.linalg.norm(self.c + A @ y)) + 1e-15 * len(y) * float(np.linalg.norm(A, axis=0) @ np.abs(y))
@@ -156,7 +156,7 @@ class NeuronValues:
 
 
 def neuron_values(total: RowSum) -> NeuronValues:
-    """Return c.u + sum_i t_i (x_i.u)_+; the largest rows of `up` are first, so that open rows add least to a bound."""
+    """Return (c.u + sum_i t_i (x_i.u)_+) / scale, the largest rows of `up` first: open rows add least to a bound."""
     weights, sizes, scale = total.weights, total.sizes, total.scale
     rising, falling = (np.flatnonzero((sign * weights > 0) & (sizes > TINY * scale)) for sign in (1, -1))
     rising = rising[np.argsort(-sizes[rising], kind="stable")]

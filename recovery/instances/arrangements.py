@@ -177,8 +177,7 @@ def _points(planes: list[Whole]) -> _Vectors:
         met = [owner[key] for key in _keys(values > 0)]
         keys = [2 * key + int(side) for key, side in zip(keys, _products(row, points)[0] > 0, strict=True)]
         pairs = [
-            # the power is chosen so that 2^power is at most a quarter of the room; the quotient of two bit lengths may
-            # be off by a factor of two
+            # the step is at most half of the room: a quarter, but the quotient of bit lengths may be twice too large
             _either_side(c, x, frexp(min(1.0, least))[1] + c_size.bit_length() - known.sizes[i].bit_length() - 3)
             for c, c_size, least in zip(crossings.whole, crossings.sizes, room.min(axis=0).tolist(), strict=True)
         ]

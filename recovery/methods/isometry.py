@@ -132,7 +132,7 @@ class Isometry:
 
 @dataclass(frozen=True)
 class Limit:
-    """Dual norm ||A_h^T lam|| of a pattern; columns `isometry_value`, and `predicted`, its limit as n grows at fixed d.
+    """Dual norm ||A_h^T lam|| at a hyperplane h; columns `isometry_value`, and `predicted`, its limit for large n.
 
     A_h = D_h X, and D_h = diag(1[X h >= 0]) is the pattern of the hyperplane h; for `relu_norm` A_h is replaced by
     orthonormal columns of the same span. The dual lam has the least norm of all duals of the planted neurons.

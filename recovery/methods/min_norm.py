@@ -263,7 +263,7 @@ def _network(problem: PlantedProgram, evidence: Evidence | None) -> Mapping[str,
 
 @dataclass(frozen=True)
 class Regularized(ConvexMethod):
-    """min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g||; `support_recovered`: only the planted groups are active.
+    """min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g||; `support_recovered`: exactly the planted groups are active.
 
     scaling: `half` is the program above, equivalent to training with weight decay beta (P1, (9)). `printed` omits the
     1/2, as P1 prints (27), (28), (211), (212): the program above at beta / 2.

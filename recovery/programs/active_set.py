@@ -240,7 +240,7 @@ def project(
     R, s, norms = cone.rows, cone.signs, cone.norms
     n, r = R.shape
     size = np.sqrt(_dot(z, z, r))
-    # a (n,): the slack of z, set where a row is tight
+    # a (n,): s_i R_i.z, set where row i is tight
     a, x, held, m, fresh = np.empty(n), np.zeros(r), np.zeros(r), 0, 0
     if known:
         m = count

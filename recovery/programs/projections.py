@@ -97,7 +97,7 @@ class Projections:
         return points, norms
 
     def faces(self, chosen: Index, units: Array, roots: Array) -> Array:
-        """Return base weights (t, r): bases of the faces of the chosen groups, one below the other.
+        """Return base weights (t, r): bases of where the tight rows of each chosen group are 0, one below the other.
 
         A group's basis stays unchanged along its row of `units` (k, r), and is multiplied by its root (k,) across it.
         """

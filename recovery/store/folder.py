@@ -152,7 +152,7 @@ class Folder:
             return write_part(folder, rows)
 
     def write_round(self, content: Round) -> None:
-        """Add a round, unless another process was first. Raises `StoreError`."""
+        """Add a round, or keep the one that is there. Raises `StoreError`."""
         with self._writing():
             write_round(self.rounds, content)
 

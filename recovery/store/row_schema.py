@@ -74,7 +74,7 @@ def record_columns(records: Sequence[Mapping[str, Array]]) -> dict[str, pa.Array
 
 
 def fault_of(schema: pa.Schema, drawn: bool) -> str | None:
-    """Return what a part of this program would not have: a missing column, or one of another type; None if nothing.
+    """Return the first fault that no Parquet part of this program has, such as a missing column; None if none.
 
     drawn: its config draws data, so that every row has n and d.
     """

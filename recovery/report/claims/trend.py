@@ -84,7 +84,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
 
 
 def _trend(x: Array, y: Array, alternative: Literal["less", "greater"]) -> float:
-    """Return the p-value of Kendall's rank correlation; 1 for equal values."""
+    """Return the one-sided p-value of Kendall's rank correlation; 1 if all y are equal."""
     return float(scipy.stats.kendalltau(x, y, alternative=alternative).pvalue) if (y != y[0]).any() else 1.0
 
 

@@ -290,7 +290,7 @@ def _inside(locator: Locator, low: float, high: float) -> list[float]:
 
 
 def numbers(values: Sequence[float]) -> list[str]:
-    """Return numbers in words; if one of them is a power of ten, all outside 0.1 to 1000 are."""
+    """Return numbers in words; if one is written with 10^, all outside 0.1 to 1000 are."""
     words = [MATH.number(value) for value in values]
     return [MATH.number(value, (0.1, 1e3)) for value in values] if any("10^" in word for word in words) else words
 

@@ -86,7 +86,7 @@ class Threshold:
         return tuple(self._estimate(share, more) for share in (0.0, 1.0)) if self.found and some else ()
 
     def _estimate(self, share: float = 0.0, more: Sequence[str] = ()) -> Estimated | None:
-        key = (*map(id, self.parts), self.along, share, more)  # all levels and slices share the estimates
+        key = (*map(id, self.parts), self.along, share, more)  # copies of any level or slice share it
         if key not in self._known:
             counts = self._counts(share, more)
             some = len(counts.v) > 0
@@ -130,7 +130,7 @@ class Threshold:
 
     @cached_property
     def interval(self) -> Interval:
-        """The pooled value, or x; without an estimate where it changes over the slices or success is not monotone."""
+        """Of the pooled value, or of x; unknown if that changes over the slices or success is not monotone."""
         return self._interval(self.level)
 
     def _interval(self, level: float) -> Interval:
