@@ -26,13 +26,18 @@ def is_user_name(name: object) -> bool:
     return isinstance(name, str) and re.fullmatch(USER_NAME, name) is not None
 
 
+def leaves(value: object) -> Iterator[object]:
+    """Yield the texts, numbers and nulls in plain data, keys included."""
+    if isinstance(value, Mapping | list):
+        for item in (*value, *value.values()) if isinstance(value, Mapping) else value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
 def texts(value: object) -> Iterator[str]:
     """Yield the texts in plain data, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for item in (*value, *value.values()) if isinstance(value, Mapping) else value:
-            yield from texts(item)
+    return (leaf for leaf in leaves(value) if isinstance(leaf, str))
 
 
 def user_names(value: object) -> Iterator[str]:

@@ -151,7 +151,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     checked: the cells are checked and have costs, as those of `composed`; otherwise no user code is imported and no
     data file is read. Raises `ConfigError`.
     """
-    tree = Tree(plain_document(document), "document")
+    tree = Tree(plain_document(document), "sweep.json")
     context = Context(Path(document.get("folder", ".")), document.get("files", {}), checked)
     sections, claims = _sections(tree)
     blocks = parse(tree)

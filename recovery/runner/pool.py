@@ -66,15 +66,18 @@ class Worker:
 
     def __init__(self) -> None:
         self._pipe, theirs = Pipe()
+        reason = "the process that starts it has ended"
         with theirs, _LOCK:
             for _ in range(2):  # try twice, because the fork server may have been killed since the last call
-                with suppress(OSError, EOFError):
+                try:
                     self.pid, self._sentinel = start_process(Child(), theirs.fileno())
                     _RUNNING.add(self.pid)
                     return
+                except (OSError, EOFError) as error:  # without a text if the fork server has ended
+                    reason = reason if isinstance(error, ConnectionError) else str(error) or reason
                 stop_server()
         self._pipe.close()
-        raise RecoverError("a worker process cannot start: the process that starts it has ended")
+        raise RecoverError(f"a worker process cannot start: {reason}; check TMPDIR, memory and `ulimit -a`")
 
     def run(self, job: Job, seconds: float | None) -> Iterator[tuple[Any, ...]]:
         """Send a job, and yield its messages.

@@ -129,7 +129,10 @@ class Folder:
             moved += self._set_aside(self.sweep_file, f"{fault}; rebuilt from the parts")
             self.update(content)
         rounds = "a later round contains it, or it is planned again"
-        for files, then in ((damaged, "its trials run again"), (intact_rounds(self.rounds)[1], rounds)):
+        for files, then in (
+            (damaged, "what has no other row runs again"),
+            (intact_rounds(self.rounds)[1], rounds),
+        ):
             for path, reason in files:
                 moved += self._set_aside(path, f"{reason}; {then}")
             if files:
@@ -163,12 +166,15 @@ class Folder:
 
     @contextmanager
     def _writing(self, dataset: str = TRIALS) -> Iterator[None]:
-        for path in (self.path / dataset, self.rounds, self.path / DAMAGED):
+        folders = (self.path / dataset, self.rounds, self.path / DAMAGED)
+        for path in folders:
             if path.is_symlink():  # the folder may be somebody else's
                 raise StoreError(f"{path}: is a symbolic link, which is not followed; replace it by what it points to")
         try:
             yield
         except OSError as error:
+            if files := [path for path in folders if path.exists() and not path.is_dir()]:
+                raise StoreError(f"{files[0]}: a file is in the way; move it away") from error
             kept = "free space or change its permissions, or give another --out. Stored rows are kept, and the same"
             gone = "the folder was moved or deleted, with its rows."
             then = f"{kept} command continues." if self.path.is_dir() else gone

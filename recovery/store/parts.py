@@ -197,6 +197,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
     columns: by default all, without the records. records: also read these.
     """
     name = _NAME.fullmatch(path.name)
+    if path.is_symlink() and not path.exists():
+        raise StoreError(f"{path}: is a symbolic link to no file; restore the file, or delete the link and its rows")
     # only regular files are opened, because opening a pipe could block
     if name is None or not stat.S_ISREG(path.stat().st_mode):
         return Damaged(path, "is not a part that this program wrote")
@@ -236,6 +238,8 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
 
 def read_regular(path: Path) -> bytes:
     """Return the bytes of a file. Raises `ValueError` if it is larger than `MOST_BYTES` or not a regular file."""
+    if path.is_dir():  # which `fdopen` refuses as unreadable
+        raise ValueError("is not a regular file")
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         kind = os.fstat(descriptor)

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from recovery.errors import StoreError
+from recovery.methods.columns import LARGEST_INTEGER
 from recovery.store.parts import MOST_ROWS, Damaged, listed, read_regular, refuse, sealed, unsealed, write_atomically
 from recovery.text import printable
+from recovery.user import leaves
 
 ROUNDS = "rounds"
 Round = Mapping[str, Any]
@@ -32,6 +34,7 @@ def _is_round(content: Mapping[str, Any], name: str) -> bool:
         all(type(content.get(field)) is kind for field, kind in FIELDS.items())
         and name == f"{content['round']:02}.json"
         and all(type(count) is int and 0 < count <= MOST_ROWS for count in content["counts"].values())
+        and all(abs(leaf) <= LARGEST_INTEGER for leaf in leaves(content) if isinstance(leaf, int))
     )
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from recovery.errors import ParameterError
-from recovery.methods.columns import columns_from
+from recovery.methods.columns import LARGEST_INTEGER, columns_from
 from recovery.store.parts import Damaged, list_parts, makers, read_part, sealed, unsealed
 from recovery.text import FOLDER_NAME, is_plain
-from recovery.user import texts
+from recovery.user import leaves
 
 SWEEP_FILE = "sweep.json"
 FORMAT = 2
@@ -47,9 +47,13 @@ def check(content: Mapping[str, Any]) -> None:
     for name in (content["name"], content["config"].get("name")):
         if not isinstance(name, str) or not re.fullmatch(FOLDER_NAME, name):
             raise ValueError(f"{name!a:.60} is not a valid name of a sweep")
-    for text in texts(content):
-        if not is_plain(text):
-            raise ValueError(f"contains control characters: {text!a:.60}")
+    if min(content["trials"], content["cells"]) < 0:
+        raise ValueError("its number of trials or cells is negative")
+    for leaf in leaves(content):
+        if isinstance(leaf, str) and not is_plain(leaf):
+            raise ValueError(f"contains control characters: {leaf!a:.60}")
+        if isinstance(leaf, int) and abs(leaf) > LARGEST_INTEGER:
+            raise ValueError("has an integer of more than 64 bits")
     try:
         columns_from(content["columns"])
     except (KeyError, TypeError, AttributeError, ParameterError) as error:

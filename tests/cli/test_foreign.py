@@ -334,6 +334,7 @@ ROUNDS: dict[str, Callable[[Round], Round]] = {
     "nothing": lambda content: {},
     "a count that is text": lambda content: {**content, "counts": {cell(content): "x"}},
     "a huge count": lambda content: {**content, "counts": {cell(content): 10**30}},
+    "a huge budget": lambda content: {**content, "budget": 10**30},
     "another number": lambda content: {**content, "round": 3},
 }
 
@@ -353,9 +354,21 @@ def test_a_round_that_no_sweep_writes_is_damage(with_rounds: Path, crafted: Path
     assert recover("status", crafted).exit_code == 0
 
 
-@pytest.mark.parametrize("replicates", [10**18, 10**30])
-def test_more_trials_than_a_sweep_can_have_are_refused(crafted: Path, replicates: int) -> None:
-    edit(crafted, replicates=replicates)
+@pytest.mark.parametrize("edited", [{"trials": -1}, {"config": {"name": "fake", "axes": {"n": 10**400}}}])
+def test_numbers_that_no_sweep_has_are_damage(out: Path, edited: dict[str, Any]) -> None:
+    Folder(out).update({**Folder(out).load(), **edited})
+    assert Folder(out).damage()
+    assert "24 trials" in recover("report", out, "--format", "terminal").stdout
+
+
+def test_a_claim_about_patterns_that_no_sweep_has_is_no_traceback(out: Path) -> None:
+    claim = {"kind": "threshold", "of": "holds", "ratio": "n/d", "at_least": 1.0}
+    edit(out, patterns={"kind": "other"}, claims=[{**claim, "patterns": "all"}])
+    assert recover("report", out, "--format", "terminal").exit_code == 0
+
+
+def test_more_trials_than_a_sweep_can_have_are_refused(crafted: Path) -> None:
+    edit(crafted, replicates=10**18)
     for command in (["report", "--format", "json"], ["verify"], ["replay", "0"]):
         assert "10000000" in refused(command[0], crafted, *command[1:])
 

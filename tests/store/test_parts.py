@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,13 @@ def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path) -> N
     for reading in (list_parts, read_parts, read_rounds):
         with pytest.raises(StoreError, match="cannot be read"):
             reading(loop)
+    (tmp_path / f"part-{'0' * 32}.parquet").symlink_to("gone")
+    with pytest.raises(StoreError, match="is a symbolic link to no file"):
+        read_parts(tmp_path)
+    made = folder(tmp_path / "out", rows("a"))
+    (made.path / "more").write_text("mine")
+    with pytest.raises(StoreError, match="more: a file is in the way"):
+        made.write(rows("b"), "more")
 
 
 @pytest.mark.parametrize("kept", [0, 4, 1000])
@@ -164,14 +172,14 @@ def test_a_part_with_a_column_of_another_type_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sweep.json", "rounds/02.json"])
-@pytest.mark.parametrize("kind", ["pipe", "zeros"])
+@pytest.mark.parametrize("kind", ["pipe", "zeros", "folder"])
 def test_what_never_ends_is_no_file(tmp_path: Path, name: str, kind: str) -> None:
     made = folder(tmp_path / "out", rows("a"))
     path = made.path / name
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
-    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
-    with pytest.raises(StoreError, match=path.name):
+    {"pipe": os.mkfifo, "folder": os.mkdir}.get(kind, partial(os.symlink, "/dev/zero"))(path)
+    with pytest.raises(StoreError, match=f"{path.name}: (is not a regular file|does not match)"):
         read(made.path)
 
 

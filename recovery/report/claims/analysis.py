@@ -117,7 +117,8 @@ def patterns_of(diagram: Diagram, rows: Mask) -> str | None:
     given = diagram.sweep.document.get("patterns")
     kind = given.get("kind", "sampled") if isinstance(given, dict) else "sampled"
     kinds = frame.loc[rows, "patterns.kind"].dropna().unique() if "patterns.kind" in frame else [kind]
-    return min(("all" if one == "exhaustive" else str(one) for one in kinds), key=NESTED.index, default=None)
+    names = {"all" if one == "exhaustive" else str(one) for one in kinds}
+    return min(names & {*NESTED}, key=NESTED.index, default=None)  # an edited config may have others
 
 
 @dataclass(frozen=True)
