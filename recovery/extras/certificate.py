@@ -22,6 +22,7 @@ from recovery.programs.program import Program
 from recovery.programs.solution import Multipliers, Solution
 from recovery.runner.rerun import (
     ColumnDifference,
+    Replayed,
     comparison,
     find_trial,
     instance_arrays,
@@ -167,15 +168,9 @@ class TrialCertificate:
         if reason := self.row.get("reason"):
             lines.append(f"reason    {reason}")
         lines += [f"differs   in {difference}" for difference in self.differences]
-        if self.stored is None:
-            lines.append("row       it has no stored row yet")
-        elif not self.differences:
-            lines.append("row       equal to its stored row")
-        elif self.agrees:
-            lines.append("row       the stored row, up to rounding")
-        else:
-            lines.append("row       different from the stored row")
-        return "\n".join(lines)
+        row = "the stored row, up to rounding" if self.agrees else "different from the stored row"
+        row = row if self.differences else "equal to its stored row"
+        return "\n".join([*lines, f"row       {row if self.stored else 'it has no stored row yet'}"])
 
     def _program(self) -> str:
         program, groups = self.program, self.program.groups
@@ -212,9 +207,8 @@ class TrialCertificate:
         if self.row.get("verdict") is None:
             return "none: with noise or a penalty the gap alone says whether W is optimal"
         scope = self.row.get("patterns_proved")
-        return f"{self.row['verdict']}, certificate {self.row.get('certificate')}" + (
-            f", for {scope} patterns" if scope else ""
-        )
+        scope = f", for {scope} patterns" if scope else ""
+        return f"{self.row['verdict']}, certificate {self.row.get('certificate')}{scope}"
 
 
 def certificate(results: str | Path, trial_id: str, *, trust: bool = False) -> TrialCertificate:
@@ -247,12 +241,9 @@ def certificate(results: str | Path, trial_id: str, *, trust: bool = False) -> T
     if found is None:  # the verdict needed no weights, or no dual
         found = solve(program, method.solver)
     row: Row = {"trial_id": trial.id, "status": "ok", **checked(result, method.columns)}
-    stored, agrees = stored_rows(grid, [trial]).get(trial.id), True
-    differences: Sequence[ColumnDifference] = ()
-    if stored is not None:
-        replayed = comparison(grid, [trial])(trial, row)
-        if not replayed.agrees:
-            replayed = next(replay(grid, [trial]))
-        differences, agrees = replayed.differences, replayed.agrees
-    proof = program, evidence.bounds, found.solution, found.certificate
-    return TrialCertificate(trial, instance, architecture, method, *proof, row, stored, differences, agrees)
+    stored = stored_rows(grid, [trial]).get(trial.id)
+    replayed = comparison(grid, [trial])(trial, row) if stored else Replayed(trial, row, [], "same")
+    if not replayed.agrees:
+        replayed = next(replay(grid, [trial]))
+    proof = program, evidence.bounds, found.solution, found.certificate, row, stored
+    return TrialCertificate(trial, instance, architecture, method, *proof, replayed.differences, replayed.agrees)

@@ -15,8 +15,8 @@ import scipy
 from recovery.config import ReportSpec, is_user_axis
 from recovery.errors import ReportError
 from recovery.extras.comparison import Comparison
-from recovery.interval import LEVEL, Interval
-from recovery.report.claims.lines import Line, form_of
+from recovery.interval import LEVEL
+from recovery.report.claims.lines import UNKNOWN, Line, form_of
 from recovery.report.diagram import PLAIN, Cells, Diagram, coordinates, has, is_number, joint_values
 from recovery.report.diagram.quantity import undefined
 from recovery.report.statistics import Estimates
@@ -73,9 +73,8 @@ def compare_grids(grids: Sequence[Grid], by: str | None = None, value: str | Non
     diagrams = [Diagram.of(grid, value) for grid in grids]
     first, *others = diagrams if by is None else sides_of(diagrams[0], by)
     if not others:
-        raise ReportError(
-            f"{first.grid.path}: a comparison needs at least two results folders; add another one, or give --by AXIS"
-        )
+        fault = "a comparison needs at least two results folders; add another one, or give --by AXIS"
+        raise ReportError(f"{first.grid.path}: {fault}")
     names = [diagram.name for diagram in (first, *others)]
     if len(set(names)) < len(names):
         names = [diagram.grid.path.as_posix() for diagram in (first, *others)]
@@ -146,9 +145,8 @@ def summary(rows: pd.DataFrame, names: list[str], proportion: bool, paired: bool
     begins where it does if all of them favour the first side, and ends where it does if all favour the second; `p`
     allows for both. The difference of an event is then the middle, and that of numbers is not known.
     """
-    one, two = rows["value_first"].to_numpy(dtype=float), rows["value_second"].to_numpy(dtype=float)
-    moved = _moved(one, two)
-    groups = rows.assign(difference=moved, gained=two > one, lost=two < one, largest=np.abs(moved))
+    moved = _moved(rows)
+    groups = rows.assign(difference=moved, gained=moved > 0, lost=moved < 0, largest=np.abs(moved))
     groups["unknown"] = np.isnan(moved) if paired else rows["unknown_first"] + rows["unknown_second"]
     value = "mean" if proportion or not paired else "median"
     how = {"value_first": value, "value_second": value, "difference": "median", "trials": "sum"}
@@ -156,9 +154,8 @@ def summary(rows: pd.DataFrame, names: list[str], proportion: bool, paired: bool
     how |= {"gained": "sum", "lost": "sum"} if paired else {}
     how |= {"largest": "max"} if paired and not proportion else {}
     grouped = groups.groupby(names or np.zeros(len(rows)), dropna=False)
-    found = (
-        grouped[list(how)].agg(how).reset_index(drop=not names).assign(low=np.nan, high=np.nan, level=LEVEL, p=np.nan)
-    )
+    found = grouped[list(how)].agg(how).reset_index(drop=not names)
+    found = found.assign(low=np.nan, high=np.nan, level=LEVEL, p=np.nan)
     if not proportion:
         found.loc[found["unknown"] > 0, "difference"] = np.nan
     if paired or proportion:
@@ -183,9 +180,7 @@ class Tested(NamedTuple):
 
 def _of_pairs(rows: pd.DataFrame, group: Index, proportion: bool, first: float, second: float) -> Tested:
     """Test the pairs of each group; first, second: what the unknown values of a side are."""
-    moved = _moved(
-        rows["value_first"].fillna(first).to_numpy(float), rows["value_second"].fillna(second).to_numpy(float)
-    )
+    moved = _moved(rows.fillna({"value_first": first, "value_second": second}))
     gained, lost, pairs = (np.bincount(group, weights) for weights in (moved > 0, moved < 0, np.ones(len(rows))))
     p = np.array([sign_test(*counts) for counts in np.array([gained, lost], dtype=int).T.tolist()])
     if proportion:
@@ -197,9 +192,8 @@ def _of_pairs(rows: pd.DataFrame, group: Index, proportion: bool, first: float, 
 
 def _of_events(rows: pd.DataFrame, group: Index, proportion: bool, first: float, second: float) -> Tested:
     """Test the counts of each group, by Fisher's test where each group is one grid cell; as `_of_pairs`."""
-    yes, total, unknown = (
-        rows[[f"{name}_first", f"{name}_second"]].to_numpy(dtype=float).T for name in ("sum", "size", "unknown")
-    )
+    sides = ([f"{name}_first", f"{name}_second"] for name in ("sum", "size", "unknown"))
+    yes, total, unknown = (rows[columns].to_numpy(dtype=float).T for columns in sides)
     yes = yes + unknown * np.array([[first], [second]])
     found = Tested(*unpaired_difference(yes, total, group))
     if len(found.p) < len(group):
@@ -208,8 +202,9 @@ def _of_events(rows: pd.DataFrame, group: Index, proportion: bool, first: float,
     return found._replace(p=np.array([scipy.stats.fisher_exact(each)[1] for each in tables]))
 
 
-def _moved(one: Array, two: Array) -> Array:
-    """Return two - one; the difference of equal values is 0, also if both are infinite."""
+def _moved(rows: pd.DataFrame) -> Array:
+    """Return the second value minus the first; the difference of equal values is 0, also if both are infinite."""
+    one, two = rows[["value_first", "value_second"]].to_numpy(dtype=float).T
     return np.subtract(two, one, where=one != two, out=np.zeros(len(one)))
 
 
@@ -230,7 +225,7 @@ def _thresholds(first: Diagram, second: Diagram) -> Iterator[dict[str, Any]]:
         here, there = Line.of(one), Line.of(match[0])
         found = threshold_difference(one.interval, match[0].interval)
         if not (one.constant and match[0].constant):
-            found = Interval(np.nan, -np.inf, np.inf, found.level)
+            found = replace(UNKNOWN, level=found.level)
         form = f"+{form_of(one.along)}"
         yield {
             "panel": here.panel,
@@ -248,8 +243,8 @@ def _thresholds(first: Diagram, second: Diagram) -> Iterator[dict[str, Any]]:
 
 def _keys(first: Diagram, second: Diagram) -> list[str]:
     """Return the coordinates over which grid cells are matched."""
-    keys = [name for name in first.layout.keys if name in second.frame]
-    return keys + [name for name in second.layout.keys if name in first.frame and name not in keys]
+    keys = dict.fromkeys([*first.layout.keys, *second.layout.keys])
+    return [name for name in keys if name in first.frame and name in second.frame]
 
 
 def _unpaired(first: Diagram, second: Diagram) -> list[str]:

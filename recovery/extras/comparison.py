@@ -68,9 +68,8 @@ class Comparison:
                 text += f"; largest difference {row['largest']:.3g}"
             if row.get("unknown", 0):
                 sides = " and ".join(f"{row[f'unknown_{side}']:g} in {row[side]}" for side in ("first", "second"))
-                text += (
-                    f"; not known in {row['unknown']:g} of {row['trials']} ({sides}): the interval allows for any value"
-                )
+                text += f"; not known in {row['unknown']:g} of {row['trials']} ({sides})"
+                text += ": the interval allows for any value"
             parts.append(text)
         if "q" in self.cells:
             tested = f"{len(self.different)} of {many(len(self.cells), 'grid cell')}"
@@ -80,9 +79,8 @@ class Comparison:
     def lines(self, most: int = 20) -> list[str]:
         """Return the lines of the terminal. most: limit of the rows of a table."""
         found = [f"{self.label}: {self.notes[0]}", *self.notes[1:]]
-        names = {"overall": "All cells", "slice": "Slices"}
-        parts = {title: self._scope(scope) for scope, title in names.items()}
         hidden = ["where", "level", "difference", "difference_low", "difference_high"]
+        parts = {"All cells": self.overall, "Slices": self._scope("slice")}
         parts |= {"Thresholds": self.thresholds.drop(columns=hidden, errors="ignore")}
         parts |= {"Grid cells that differ": self.different}
         for title, frame in parts.items():

@@ -5,12 +5,14 @@ README.md leads to the pages. All of them are made from the results folders stor
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 
 import numpy as np
+from jinja2 import Environment, PackageLoader
 from tabulate import tabulate
 
 from recovery.config import Even, from_document, load
@@ -26,7 +28,6 @@ from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.row_schema import FINISHED
 from recovery.text import duration
-from recovery.types import Index
 
 PAPERS = {
     "P1": "Overparameterized ReLU neural networks learn the simplest model",
@@ -38,14 +39,6 @@ OURS = "ours"
 """Name of the page of figures that are not from a paper."""
 IN_A_ROW = 4
 """Thumbnails per row."""
-SIZES = (
-    "`full` is the config that ships, which has the paper's numbers where it gives them. `reduced` has fewer "
-    "replicates of every cell, `unfinished` has cells with fewer than others.\n"
-)
-INCONCLUSIVE = (
-    "Claims are those that the configs state, judged on the stored rows. A claim that the rows do not decide is "
-    "`inconclusive`; a statement without a test is `not tested`.\n"
-)
 PICTURES = "pictures"
 DOTS = 220
 THUMBNAIL = 200
@@ -65,23 +58,16 @@ class Extent:
     def of(cls, plan: Plan, replicates: int) -> "Extent":
         """Count the stored trials of a plan for a whole shipped config; rows of other trials do not count."""
         cells = np.bincount(plan.trials.cell[~plan.unstored], minlength=len(plan.trials.cells))
-        finished = sum(plan.counts[status] for status in FINISHED)
-        return cls(plan.sweep.size, int(cells.sum()), finished, _extent_words(plan, cells, replicates))
-
-
-def _extent_words(plan: Plan, cells: Index, replicates: int) -> str:
-    """Describe how much is stored; cells: the number of stored trials of each grid cell."""
-    stored, low, high = int(cells.sum()), int(cells.min()), int(cells.max())
-    if not stored:
-        return "not run"
-    if not plan.unstored.any() and plan.next_round is None:
-        return "full"
-    share = f"unfinished: {100 * stored // plan.sweep.size or 'under 1'} % of its trials"
-    if not isinstance(plan.sweep.sampling, Even):
-        return share
-    if low == high:
-        return f"reduced: {low} of {replicates} replicates"
-    return f"{share}, {low} to {high} of {replicates} replicates"
+        stored, low, high = int(cells.sum()), int(cells.min()), int(cells.max())
+        words = f"unfinished: {100 * stored // plan.sweep.size or 'under 1'} % of its trials"
+        if not stored:
+            words = "not run"
+        elif not plan.unstored.any() and plan.next_round is None:
+            words = "full"
+        elif isinstance(plan.sweep.sampling, Even):
+            share = f"reduced: {low}" if low == high else f"{words}, {low} to {high}"
+            words = f"{share} of {replicates} replicates"
+        return cls(plan.sweep.size, stored, sum(plan.counts[status] for status in FINISHED), words)
 
 
 @dataclass(frozen=True)
@@ -118,11 +104,6 @@ def figure_plan(name: str, out: Path, most: int | None = None) -> Plan:
     return plan(sweep, out)
 
 
-def verdict_counts(*claims: Sequence[ClaimResult]) -> Counter[str]:
-    """Return the number of claims with each verdict."""
-    return Counter(claim.verdict for part in claims for claim in part)
-
-
 def show(name: str, place: Path) -> Shown:
     """Read the results folder `place`/NAME of a shipped config, and draw its pictures into `place`.
 
@@ -131,8 +112,6 @@ def show(name: str, place: Path) -> Shown:
     folder = place / name
     sweep = load(name)
     head, size = (name, sweep.title, sweep.source, folder), Extent(sweep.size)
-    if not folder.is_dir():
-        return Shown(*head, size)
     try:
         size = Extent.of(figure_plan(name, folder), sweep.replicates)
         if not size.stored:
@@ -154,18 +133,11 @@ def show(name: str, place: Path) -> Shown:
 def _numbers(analysis: Analysis) -> str:
     """Return a Markdown table of the shown values in each grid cell, with the ends of their bars."""
     parts = [list(values_of(one)) for one in analysis.diagram.one_by_one]
-    heads = ["", *(part[0].what for part in parts), "trials"]
-    rows = [
-        [
-            ones[0].panel,
-            *(
-                f"{one.estimate} ({one.found.ends('.3g')})" if one.found.low < one.found.high else one.estimate
-                for one in ones
-            ),
-            str(ones[0].trials),
-        ]
-        for ones in zip(*parts, strict=True)
-    ]
+    heads, rows = ["", *(part[0].what for part in parts), "trials"], list[list[str]]()
+    for ones in zip(*parts, strict=True):
+        ends = [f" ({one.found.ends('.3g')})" if one.found.low < one.found.high else "" for one in ones]
+        shown = [f"{one.estimate}{words}" for one, words in zip(ones, ends, strict=True)]
+        rows.append([ones[0].panel, *shown, str(ones[0].trials)])
     return f"{_table(heads, rows)}\nIn brackets: {Bars.of(analysis.diagram, analysis.diagram.table).words}.\n"
 
 
@@ -186,9 +158,26 @@ def write_gallery(names: Sequence[str], place: Path) -> list[Shown]:
 
 def gallery_pages(shown: Sequence[Shown], place: Path) -> dict[str, str]:
     """Return file name -> text: README.md with a line per paper, and a page for each paper."""
-    by_paper = {paper: [one for one in shown if paper_of(one.name) == paper] for paper in (*PAPERS, OURS)}
-    pages = {f"{paper}.md": _page(paper, ones, place) for paper, ones in by_paper.items() if ones}
-    return {"README.md": _front({paper: ones for paper, ones in by_paper.items() if ones}), **pages}
+    env = Environment(loader=PackageLoader("recovery.extras", ""), trim_blocks=True, keep_trailing_newline=True)
+    page = partial(env.get_template("gallery.jinja").render, duration=duration, relpath=os.path.relpath, place=place)
+    pages, papers = dict[str, str](), list[list[str]]()
+    for paper in (*PAPERS, OURS):
+        if not (ones := [one for one in shown if paper_of(one.name) == paper]):
+            continue
+        heads, rows = gallery_table(ones)
+        figures = [one for one in ones if one.pictures or one.numbers]
+        named = {one.name: f"[{one.name}](#{one.name})" for one in figures}
+        pages[f"{paper}.md"] = page(
+            title=(title := f"{paper}: {PAPERS[paper]}" if paper in PAPERS else "Questions of ours"),
+            summary=in_short(ones),
+            thumbnails=_thumbnails([one for one in figures if one.pictures]),
+            figures=figures,
+            table=_table(heads, [[named.get(name, name), *rest] for name, *rest in rows]),
+        )
+        full, time = sum(one.size.words == "full" for one in ones), duration(sum(one.seconds for one in ones))
+        papers.append([f"[{title}]({paper}.md)", str(len(ones)), str(full), time, *_counts(ones)])
+    table = _table(["page", "figures", "full", "one core", *VERDICTS], papers)
+    return {"README.md": page(front=True, title="Figures of the papers", summary=in_short(shown), table=table), **pages}
 
 
 def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
@@ -201,7 +190,7 @@ def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
             one.size.words,
             f"{one.size.stored} of {one.size.full}" if one.size.full else "",
             duration(one.seconds) if one.size.stored else "",
-            *_counts(verdict_counts(one.claims)),
+            *_counts([one]),
             one.remark or (f"failed trials: {failed}" if (failed := one.size.stored - one.size.ok) else ""),
         ]
         for one in shown
@@ -211,8 +200,7 @@ def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
 
 def in_short(shown: Sequence[Shown]) -> str:
     """Summarise in three sentences the verdicts of the claims, the sizes of the figures, and their total run time."""
-    sizes = Counter(one.size.words.split(":")[0] for one in shown)
-    verdicts = verdict_counts(*(one.claims for one in shown))
+    sizes, verdicts = Counter(one.size.words.split(":")[0] for one in shown), _verdicts(shown)
     others = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdict != "supported")
     return (
         f"{verdicts['supported']} of {verdicts.total()} claims agree with the measurement ({others}). "
@@ -221,59 +209,13 @@ def in_short(shown: Sequence[Shown]) -> str:
     )
 
 
-def _counts(verdicts: Counter[str]) -> list[str]:
+def _verdicts(shown: Iterable[Shown]) -> Counter[str]:
+    return Counter(claim.verdict for one in shown for claim in one.claims)
+
+
+def _counts(shown: Iterable[Shown]) -> list[str]:
+    verdicts = _verdicts(shown)
     return [str(verdicts[verdict] or "") for verdict in VERDICTS]
-
-
-def paper_title(paper: str) -> str:
-    """Return the heading of a page."""
-    return f"{paper}: {PAPERS[paper]}" if paper in PAPERS else "Questions of ours"
-
-
-def _front(by_paper: dict[str, list[Shown]]) -> str:
-    """Return the text of README.md: a summary, and a table with a row per page."""
-    rows = [
-        [
-            f"[{paper_title(paper)}]({paper}.md)",
-            str(len(ones)),
-            str(sum(one.size.words == "full" for one in ones)),
-            duration(sum(one.seconds for one in ones)),
-            *_counts(verdict_counts(*(one.claims for one in ones))),
-        ]
-        for paper, ones in by_paper.items()
-    ]
-    heads = ["page", "figures", "full", "one core", *VERDICTS]
-    return "\n".join(
-        [
-            "# Figures of the papers\n",
-            "Made by `recover reproduce` from the grids beside this page; nothing here is typed in.\n",
-            in_short([one for ones in by_paper.values() for one in ones]) + "\n",
-            _table(heads, rows),
-            SIZES,
-            INCONCLUSIVE,
-        ]
-    )
-
-
-def _page(paper: str, shown: Sequence[Shown], place: Path) -> str:
-    """Return the page of a paper: thumbnails, figures with their claims, and a table of all figures."""
-    heads, rows = gallery_table(shown)
-    linked = [
-        [f"[{one.name}](#{one.name})" if one.pictures or one.numbers else one.name, *rest]
-        for one, (_, *rest) in zip(shown, rows, strict=True)
-    ]
-    entries = [one for one in shown if one.pictures or one.numbers]
-    parts = [
-        f"# {paper_title(paper)}\n",
-        in_short(shown) + "\n",
-        _thumbnails([one for one in entries if one.pictures]),
-        *(_entry(one, place) for one in entries),
-        "## All figures in one table\n",
-        _table(heads, linked),
-        SIZES,
-        INCONCLUSIVE,
-    ]
-    return "\n".join(part for part in parts if part)
 
 
 def _thumbnails(drawn: Sequence[Shown]) -> str:
@@ -282,31 +224,12 @@ def _thumbnails(drawn: Sequence[Shown]) -> str:
     for one in drawn:
         (picture, words), *_ = one.pictures
         image = f'<img src="{picture}" width="{THUMBNAIL}" alt="{escape(words)}">'
-        verdicts = verdict_counts(one.claims)
-        counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
+        counted = ", ".join(f"{count} {name}" for name, count in zip(VERDICTS, _counts([one]), strict=True) if count)
         cells.append(f"[{image}](#{one.name})<br>[{one.name}](#{one.name})<br>{counted or 'no claims'}")
     rows = [cells[start : start + IN_A_ROW] for start in range(0, len(cells), IN_A_ROW)]
     return _table([""] * min(IN_A_ROW, len(cells)), rows) if cells else ""
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
     cells = [[" ".join(cell.split()).replace("|", r"\|") for cell in row] for row in rows]
     return tabulate(cells, headers=heads, tablefmt="github", disable_numparse=True) + "\n"
-
-
-def _entry(one: Shown, place: Path) -> str:
-    """Return the section of one figure: pictures, claims with their verdicts, and the command that makes it."""
-    folder = os.path.relpath(one.folder, place)
-    lines = [f"## {one.name}\n", f"{one.title}. {one.source}. Size: {one.size.words}.\n"]
-    lines += [f"![{words}]({file})\n" for file, words in one.pictures]
-    lines += [one.numbers] if one.numbers else []
-    lines += [
-        f"- **{claim.verdict_words}**: {claim.stated.removesuffix('.')}{f' ({claim.source})' if claim.source else ''}."
-        + (f" Measured: {claim.measured}." if claim.verdict != "not tested" else "")
-        for claim in one.claims
-    ]
-    lines += [] if one.claims else ["The config states nothing that could be tested."]
-    took = f"{one.size.stored} trials, {duration(one.seconds)} of one core"
-    lines.append(f"\n`{one.command}`: {took}; the grid is in `{folder}`.\n")
-    return "\n".join(lines)

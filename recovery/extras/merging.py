@@ -23,9 +23,8 @@ def merge_folders(paths: Sequence[Path], out: Path) -> Mapping[Path, int]:
     for grid in grids:
         if grid.left_out:
             text = str(grid.left_out).removesuffix(" are left out")
-            raise StoreError(
-                f"{grid.path} is not merged, because it has rows of another sweep.\n{text}; move them away"
-            )
+            why = "it has rows of another sweep"
+            raise StoreError(f"{grid.path} is not merged, because {why}.\n{text}; move them away")
         # the folder of a config, where its code and files are, differs between machines
         if shown := shown_differences(*({**one.sweep["config"], "folder": ""} for one in (first, grid))):
             text = f"{grid.path} and {first.path} are different sweeps; nothing was merged:"

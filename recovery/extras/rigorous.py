@@ -5,16 +5,16 @@ Approximate duals and interpolants come from the same search and solvers as the 
 in `recovery.extras.proofs` do not rely on their accuracy.
 """
 
-import csv
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from io import StringIO
 from pathlib import Path
+from statistics import median
 
 import numpy as np
+import pandas as pd
 
 from recovery.conditions.balls import Unproved, at_rising_precision
 from recovery.conditions.exact_model import Balls, Model, model_of
@@ -22,8 +22,8 @@ from recovery.config import Trial
 from recovery.errors import RecoverError
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
-from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
-from recovery.extras.proofs.optimum import ProofStart, prove_optimum
+from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate, raw_weights
+from recovery.extras.proofs.optimum import empty_model, proof_start, prove_optimum
 from recovery.extras.proofs.theorems import prove_all_ones, prove_linear_shared, prove_linear_unique, prove_normalised
 from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.arrangements import enumerate_cells
@@ -31,59 +31,20 @@ from recovery.instances.draw import Instance
 from recovery.methods.cascade import descents, duals
 from recovery.methods.convex import PlantedProgram, solve
 from recovery.methods.generation import Generation, grown_program
-from recovery.methods.interpolant import interior_weights, interpolant_near
+from recovery.methods.interpolant import interpolant_near
 from recovery.methods.min_norm import ConvexMethod, MinNorm
 from recovery.methods.representation import planted_neurons
 from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.architecture import Architecture
 from recovery.programs.exact import ExactProgram
-from recovery.programs.program import Program
 from recovery.programs.solution import Solution
+from recovery.report.texts import csv_text
 from recovery.runner.trial import Row, draw_instance
 from recovery.store.parts import write_file, writing
-from recovery.text import many, spreadsheet_text
-from recovery.types import Array, Index
+from recovery.text import many
+from recovery.types import Array
 
 OTHER_NORM = "proofs in ball arithmetic know the l2 norm only"
-
-
-def empty_model(architecture: Architecture, X: Array, program: Program) -> Model:
-    """Return the model of a program's data and patterns, without planted neurons."""
-    F = architecture.features(X)
-    return Model(architecture, F, program.groups.patterns, np.zeros((F.shape[1], 0)), np.zeros(0), ())
-
-
-def proof_start(program: Program, solution: Solution) -> ProofStart:
-    """Return the start of a proof: a solution on the features, and for cones their multipliers and inner points."""
-    groups = program.groups
-    weights = raw_weights(program, solution.W)
-    start = ProofStart(program.y, program.beta, weights, solution.lam)
-    if not isinstance(program, ExactProgram):
-        return start
-    _, known = program.proved_norms(solution)
-    owners, signs = program.group(known.chosen).tolist(), program.sign(known.chosen).astype(int).tolist()
-    raw = np.linalg.pinv(groups.coordinates).T
-    inside = interior_weights(program, np.array(sorted({one.group for one in weights}), dtype=np.intp)) @ raw
-    return ProofStart(
-        program.y,
-        program.beta,
-        weights,
-        solution.lam,
-        frozenset(np.flatnonzero(groups.narrowed).tolist()),
-        dict(zip(zip(owners, signs, strict=True), known.values, strict=True)),
-        {int(g): inside[g] for g in np.flatnonzero(inside.any(axis=1))},
-    )
-
-
-def raw_weights(program: Program, W: Array) -> Sequence[Weight]:
-    """Return the nonzero rows of W as weights on the features."""
-    groups = program.groups
-    chosen: Index = np.flatnonzero(W.any(axis=1))
-    V = W[chosen] if program.has_cones else groups.base_weights(W[chosen], chosen)
-    raw = V @ np.linalg.pinv(groups.coordinates).T
-    return [Weight(int(k) % groups.count, 1 if k < groups.count else -1, w) for k, w in zip(chosen, raw, strict=True)]
-
-
 OPTIMUM = "optimum"
 """Stands for the verdict of a row with noise or a penalty whose gap proves its optimum."""
 WIDEST = 1e-6
@@ -122,16 +83,16 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
     problem = method.problem(instance, architecture)
     decision = decide_by_theorem(problem) if instance.setting.patterns.kind == "all" else None
     if decision is not None and decision.verdict is not None:
-        result = _attempt(_Case(instance, problem), decision.verdict, _proofs_by_theorem)
+        result = _attempt(_Case(problem), decision.verdict, _proofs_by_theorem)
         if decision.verdict == verdict:
             return result
         if result.proved and decision.verdict in EXCLUSIVE[verdict]:
             return _opposite(result, decision.verdict)
     if instance.setting.patterns.kind == "all":
         problem, found = grown_program(problem, method.beam)
-        case = _Case(problem.instance, problem)
-        return _attempt(case, verdict, partial(_proofs_over_all_patterns, found) if verdict == "recovered" else None)
-    case = _Case(problem.instance, problem)
+        proofs = partial(_proofs_over_all_patterns, found) if verdict == "recovered" else None
+        return _attempt(_Case(problem), verdict, proofs)
+    case = _Case(problem)
     result = _attempt(case, verdict)
     if not result.proved:
         for other in EXCLUSIVE[verdict]:
@@ -146,15 +107,15 @@ def _opposite(result: Verified, verdict: str) -> Verified:
 
 def _attempt(case: "_Case", verdict: str, proofs: "Proofs | None" = None) -> Verified:
     """Return the first proof of a verdict that succeeds, otherwise the reason why the last proof fails."""
-    error, reason = None, "no weights are known that might prove it"
+    instance, error, reason = case.problem.instance, None, "no weights are known that might prove it"
     try:
-        if case.instance.all_ones is not None:
-            prove_all_ones(case.model, case.instance.all_ones)
+        if instance.all_ones is not None:
+            prove_all_ones(case.model, instance.all_ones)
         at_rising_precision(lambda: Balls(case.model).check_confined(case.narrowed))
-        error = Balls(case.model).label_error(case.instance.signal)
+        error = Balls(case.model).label_error(instance.signal)
         for attempt in (proofs or ATTEMPTS[verdict])(case):
             try:
-                return Verified(True, bound=attempt(), label_error=error, given=_taken_as_given(case.instance))
+                return Verified(True, bound=attempt(), label_error=error, given=_taken_as_given(instance))
             except Unproved as unproved:
                 reason = str(unproved)
     except (Unproved, RecoverError) as no_proof:
@@ -176,15 +137,14 @@ def _taken_as_given(instance: Instance) -> str:
 
 @dataclass(frozen=True)
 class _Case:
-    """A trial's instance and program, and the candidates for proofs of its verdict."""
+    """A trial's program, and the candidates for proofs of its verdict."""
 
-    instance: Instance
     problem: PlantedProgram
 
     @cached_property
     def model(self) -> Model:
         """The instance in ball arithmetic."""
-        return model_of(self.instance, self.problem.architecture)
+        return model_of(self.problem.instance, self.problem.architecture)
 
     @property
     def cones(self) -> ExactProgram | None:
@@ -226,16 +186,16 @@ def _proofs_over_all_patterns(found: Generation, case: _Case) -> Iterator[Callab
     if found.lam is not None:
         lam = found.lam / case.problem.program.groups.scales
         prove = prove_unique_everywhere if case.cones else prove_unique_in_every_cell
-        yield partial(prove, case.model, lam, case.instance.setting.patterns.nodes)
+        yield partial(prove, case.model, lam, case.problem.instance.setting.patterns.nodes)
 
 
 def _proofs_by_theorem(case: _Case) -> Iterator[Callable[[], float]]:
     decision = decide_by_theorem(case.problem)
     assert decision is not None
     unique = decision.verdict == "recovered"
-    if planted_neurons(case.instance).linear:
+    if planted_neurons(case.problem.instance).linear:
         prove = prove_linear_unique if unique else prove_linear_shared
-        yield partial(prove, case.model, None if case.cones else case.instance.all_ones)
+        yield partial(prove, case.model, None if case.cones else case.problem.instance.all_ones)
     else:
         yield partial(prove_normalised, case.model, unique=unique)
 
@@ -307,9 +267,8 @@ def check(trial: Trial, row: Row) -> Checked:
     return Checked(trial.id, verdict, result, time.perf_counter() - clock)
 
 
-def summary(checked: Iterable[Checked]) -> list[str]:
+def summary(rows: Sequence[Checked]) -> list[str]:
     """Return lines with the share of proved verdicts, counts for each verdict, and reasons for unproved ones."""
-    rows = list(checked)
     claims = [row for row in rows if row.outcome != "no verdict"]
     proved = [row for row in claims if row.result.proved]
     share = f" ({100 * len(proved) / len(claims):.3g} %)" if claims else ""
@@ -324,23 +283,14 @@ def summary(checked: Iterable[Checked]) -> list[str]:
     for given, count in Counter(row.result.given for row in proved if row.result.given).most_common():
         lines.append(f"  taken as given, {count}: {given}")
     if rows:
-        seconds = sorted(row.seconds for row in rows)
-        lines.append(f"  {seconds[len(seconds) // 2]:.2g} s per row (median), at most {seconds[-1]:.2g} s")
+        seconds = [row.seconds for row in rows]
+        lines.append(f"  {median(seconds):.2g} s per row (median), at most {max(seconds):.2g} s")
     return lines
 
 
 def write(path: Path, checked: Iterable[Checked]) -> None:
-    """Write a CSV file with one line per row: trial_id, verdict, outcome, reason, bound, label_error, given,
-    seconds.
-
-    Raises `StoreError` if it cannot be written.
-    """
-    file = StringIO()
-    out = csv.writer(file)
-    out.writerow(["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "given", "seconds"])
-    for row in checked:
-        result, reason = row.result, spreadsheet_text(row.result.reason)
-        proof = result.bound, result.label_error, result.given, row.seconds
-        out.writerow([row.trial_id, row.verdict, row.outcome, reason, *proof])
+    """Write a CSV file with one line per row. Raises `StoreError` if it cannot be written."""
+    names = ["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "given", "seconds"]
+    table = pd.DataFrame([vars(one) | vars(one.result) | {"outcome": one.outcome} for one in checked], columns=names)
     with writing(path):
-        write_file(path, file.getvalue().encode())
+        write_file(path, csv_text(table).encode())

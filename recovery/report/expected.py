@@ -61,9 +61,8 @@ def expected(sweep: Sweep, out: Path) -> str:
             summary = run(plan(sweep, Path(folder) / "simulated"), Options(engine), Progress(), stop, interim_analysis)
         trials, met = [*trials, summary.planned], met + (not summary.unmet)
     low, middle, high = np.quantile(trials, (0, 0.5, 1)).astype(int)
-    return (
-        f"about {middle} trials ({low} to {high} in {SWEEPS} simulated sweeps, {met} of which meet the rule; {words})"
-    )
+    sweeps = f"{low} to {high} in {SWEEPS} simulated sweeps, {met} of which meet the rule"
+    return f"about {middle} trials ({sweeps}; {words})"
 
 
 def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:

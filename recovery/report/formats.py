@@ -7,8 +7,7 @@ from recovery.errors import ReportError
 from recovery.store.parts import write_file
 
 PICTURES = ("png", "svg", "pdf")
-TABLES = ("csv", "json", "latex")
-REPORT = ("terminal", "html", *PICTURES, *TABLES)
+REPORT = ("terminal", "html", *PICTURES, "csv", "json", "latex")
 COMPARISON = ("csv", "json")
 ENDINGS = {"txt": "terminal", "html": "html", "htm": "html", "tex": "latex"}
 ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json")}
@@ -39,9 +38,8 @@ def write(path: Path, data: bytes, inside: Path | None = None) -> Path:
     come from somebody else. Raises `ReportError` with the reason for a failure.
     """
     if inside is not None and path.resolve() != inside.resolve() / path.relative_to(inside):
-        raise ReportError(
-            f"{path} is a symbolic link or is behind one; remove the link, or give another place with --out"
-        )
+        remedy = "remove the link, or give another place with --out"
+        raise ReportError(f"{path} is a symbolic link or is behind one; {remedy}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, data)

@@ -41,9 +41,8 @@ def interim_analysis(path: Path) -> Interim:
     stated = [one["until"] for one in grid.rounds if "until" in one]
     same = bool(stated) and (stated[-1]["rule"], stated[-1].get("refine", False)) == (until.rule, until.refine)
     ids = diagram.frame["trial_id"].to_numpy()
-    of_cell = dict(
-        zip(diagram.cells.code[diagram.frame["replicate"] == 0], ids[diagram.frame["replicate"] == 0], strict=True)
-    )
+    first_trials = diagram.frame["replicate"] == 0
+    of_cell = dict(zip(diagram.cells.code[first_trials], ids[first_trials], strict=True))
     panels, words = [], []
     places = until.quarters or (diagram.probability,)
     shown = [Estimates(diagram).showing(str(diagram.quantity), probability) for probability in places]
@@ -149,11 +148,8 @@ def record_of(
     """
     trials = int(found.panel.cells["trials"].sum())
     before = history[-1] if history else None
-    if (
-        before is not None
-        and same
-        and (before["known"] or (before["trials"] == trials and (before["left"] > 0 or left <= 0)))
-    ):
+    unchanged = before is not None and before["trials"] == trials and (before["left"] > 0 or left <= 0)
+    if before is not None and same and (before["known"] or unchanged):
         # keep the earlier record: the target is met, or no trials were added because they cannot help or none are left
         return dict(before), 1.0
     tested = bool(before is None or before["aimed"] or left <= 0)
@@ -161,6 +157,7 @@ def record_of(
     known = not len(found.panel.cells) or (tested and goal.met(found))
     wanted = 1.0 if known else SPARE * goal.wanted(replace(found, level=interim_level(tests + 1)))
     limit = None if known else _limit(found, goal, bool(before and before.get("changes")))
+    ends = {name: float(getattr(found.interval, name)) for name in ("estimate", "low", "high")}
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -171,7 +168,7 @@ def record_of(
         "aimed": not known and wanted <= STEP,
         **({"limit": limit} if limit else {}),
         **({"changes": True} if found.changes else {}),
-        **{name: _number(getattr(found.interval, name)) for name in ("estimate", "low", "high")},
+        **{name: end if np.isfinite(end) else None for name, end in ends.items()},
     }
     return record, 1.0 if known or limit else float(np.clip(wanted, LEAST, STEP))
 
@@ -192,10 +189,6 @@ def _limit(found: Threshold, goal: Goal, changed: bool) -> str | None:
         if low <= found.found.estimate <= high
     ]
     return "spacing" if min(inside, default=0.0) / 2 > goal.allowed(found) else None
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _words(found: Threshold, goal: Goal, record: dict[str, Any]) -> str:

@@ -11,19 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.conditions.balls import (
-    Unproved,
-    beside,
-    column,
-    largest,
-    length,
-    middle,
-    nearest_solution,
-)
+from recovery.conditions.balls import Unproved, beside, column, largest, length, middle, nearest_solution
 from recovery.conditions.exact_model import Balls, Model, proved
 from recovery.conditions.ties import exact_signs, reaches, twins
 from recovery.programs.integers import gated_integers, independent_columns_of
-from recovery.types import Array
+from recovery.programs.program import Program
+from recovery.types import Array, Index
 
 Parts = dict[tuple[int, int], list[arb]]
 """(group, sign) -> weight on the features."""
@@ -36,6 +29,15 @@ class Weight:
     group: int
     sign: int
     w: Array
+
+
+def raw_weights(program: Program, W: Array) -> Sequence[Weight]:
+    """Return the nonzero rows of W as weights on the features."""
+    groups = program.groups
+    chosen: Index = np.flatnonzero(W.any(axis=1))
+    V = W[chosen] if program.has_cones else groups.base_weights(W[chosen], chosen)
+    raw = V @ np.linalg.pinv(groups.coordinates).T
+    return [Weight(int(k) % groups.count, 1 if k < groups.count else -1, w) for k, w in zip(chosen, raw, strict=True)]
 
 
 @proved

@@ -11,13 +11,19 @@ Any weights, lam and mu give a true interval; good ones give a narrow one.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 from flint import arb, arb_mat
 
 from recovery.conditions.balls import Unproved, column, dot, largest, length, solve
-from recovery.conditions.exact_model import Balls, proved
-from recovery.extras.proofs.interpolants import Parts, Weight, interpolating, missing_labels
+from recovery.conditions.exact_model import Balls, Model, proved
+from recovery.extras.proofs.interpolants import Parts, Weight, interpolating, missing_labels, raw_weights
+from recovery.methods.interpolant import interior_weights
+from recovery.programs.architecture import Architecture
+from recovery.programs.exact import ExactProgram
+from recovery.programs.program import Program
+from recovery.programs.solution import Solution
 from recovery.types import Array
 
 OUTSIDE = "a weight leaves the cone of its pattern"
@@ -55,10 +61,30 @@ class ProofStart:
     multipliers: Mapping[tuple[int, int], Array] | None = None
     inside: Mapping[int, Array] | None = None
 
-    @property
-    def penalty(self) -> float:
-        """The bound on the dual norms: beta, or 1 for interpolation."""
-        return 1.0 if self.beta is None else self.beta
+
+def empty_model(architecture: Architecture, X: Array, program: Program) -> Model:
+    """Return the model of a program's data and patterns, without planted neurons."""
+    F = architecture.features(X)
+    return Model(architecture, F, program.groups.patterns, np.zeros((F.shape[1], 0)), np.zeros(0), ())
+
+
+def proof_start(program: Program, solution: Solution) -> ProofStart:
+    """Return the start of a proof: a solution on the features, and for cones their multipliers and inner points."""
+    groups = program.groups
+    weights = raw_weights(program, solution.W)
+    start = ProofStart(program.y, program.beta, weights, solution.lam)
+    if not isinstance(program, ExactProgram):
+        return start
+    _, known = program.proved_norms(solution)
+    owners, signs = program.group(known.chosen).tolist(), program.sign(known.chosen).astype(int).tolist()
+    raw = np.linalg.pinv(groups.coordinates).T
+    inside = interior_weights(program, np.array(sorted({one.group for one in weights}), dtype=np.intp)) @ raw
+    return replace(
+        start,
+        confined=frozenset(np.flatnonzero(groups.narrowed).tolist()),
+        multipliers=dict(zip(zip(owners, signs, strict=True), known.values, strict=True)),
+        inside={int(g): inside[g] for g in np.flatnonzero(inside.any(axis=1))},
+    )
 
 
 @proved
@@ -120,7 +146,7 @@ def _low(balls: Balls, given: ProofStart) -> float:
     worst = balls.dual_squares(rest, [balls.gated(g, lam) for g in rest])
     worst += [square for (g, _), square in signed.items() if square is not None and g not in rest]
     norm, value, square = largest(length(one) for one in worst), dot(y, lam), dot(lam, lam)
-    limit = math.inf if norm == 0 else given.penalty / norm * (1 - 2.0**-50)
+    limit = math.inf if norm == 0 else (1.0 if given.beta is None else given.beta) / norm * (1 - 2.0**-50)
     if given.beta is None:
         factor = arb(1.0 if norm <= 1 else limit)
         low = factor * value

@@ -4,7 +4,6 @@
 """
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,54 +11,22 @@ from typing import Any
 import numpy as np
 
 from recovery.config import Until
-from recovery.config.claims import (
-    BinomialClaim,
-    BoundClaim,
-    Claim,
-    MonotoneClaim,
-    OrderClaim,
-    PowerClaim,
-    ScalingClaim,
-    Statement,
-    TableClaim,
-    ThresholdClaim,
-    ValueClaim,
-)
+from recovery.config.claims import BoundClaim, Claim, Statement, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval, interval_words
-from recovery.report.claims.cell_claims import (
-    judge_bound,
-    judge_table,
-    judge_value,
-    state_binomial,
-    state_table,
-    state_value,
-)
+from recovery.report.claims.cell_claims import NUMBERS
 from recovery.report.claims.lines import OUTSIDE, Line, form_of
-from recovery.report.claims.order import judge_order, state_order
-from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
-from recovery.report.claims.scale import judge_scaling, limit_line, state_scaling, width_line
-from recovery.report.claims.threshold import judge_threshold, lines, state_threshold
-from recovery.report.claims.trend import judge_monotone, judge_power, state_monotone, state_power
+from recovery.report.claims.order import ORDERS
+from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, Kinds, undecided
+from recovery.report.claims.scale import SCALING, limit_line, width_line
+from recovery.report.claims.threshold import THRESHOLDS, judge_threshold, lines
+from recovery.report.claims.trend import TRENDS
 from recovery.report.diagram import PLAIN, Axis, Diagram, rows_where
 from recovery.report.statistics import Estimates, Threshold
 from recovery.text import many
 from recovery.types import Array, Mask
 
-Judge = Callable[[Estimates, Mask, Any], tuple[str, Judgement]]
-KINDS: dict[type[Any], tuple[Callable[[Any], str], Judge]] = {
-    ThresholdClaim: (state_threshold, judge_threshold),
-    ValueClaim: (state_value, judge_value),
-    BoundClaim: (state_value, judge_bound),
-    BinomialClaim: (state_binomial, judge_value),
-    TableClaim: (state_table, judge_table),
-    MonotoneClaim: (state_monotone, judge_monotone),
-    PowerClaim: (state_power, judge_power),
-    ScalingClaim: (state_scaling, judge_scaling),
-    OrderClaim: (state_order, judge_order),
-}
-"""Kind of claim -> functions that state it, and that judge it from the estimates of its value and a mask of the rows
-that it is about: what was measured, and the verdict."""
+KINDS: Kinds = THRESHOLDS | NUMBERS | TRENDS | SCALING | ORDERS
 NESTED = ("sampled", "searched", "all")
 """Pattern sets from the smallest to the largest: what holds for one may fail for a later one."""
 
@@ -69,9 +36,8 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
         return ClaimResult(claim.text, "left to the reader", "not tested", claim.source)
     state, judge = KINDS[type(claim)]
     about = getattr(claim, "patterns", None)
-    where = [PLAIN.where(claim.where)] if claim.where else []
-    where += [f"{about} patterns"] if about else []
-    stated = state(claim) + (f" ({', '.join(where)})" if where else "")
+    where = ", ".join(filter(None, [PLAIN.where(claim.where), about and f"{about} patterns"]))
+    stated = f"{state(claim)} ({where})" if where else state(claim)
     try:
         shown = estimates.showing(claim.of)
         rows = rows_where(shown.diagram.frame, claim.where)
@@ -138,8 +104,7 @@ class Analysis(Estimates):
     @cached_property
     def limits(self) -> list[Line]:
         """A line per pooled threshold with the limit for large sizes, where three or more sizes bound it."""
-        found = (limit_line(one, str(self.diagram.quantity)) for one in self.pooled)
-        return [line for line in found if line is not None]
+        return [line for one in self.pooled if (line := limit_line(one, str(self.diagram.quantity)))]
 
     @cached_property
     def widths(self) -> list[Line]:
@@ -148,8 +113,7 @@ class Analysis(Estimates):
         if not (isinstance(sampling, Until) and sampling.quarters):
             return []
         low, high = (self.showing(value, end).all_thresholds for end in sampling.quarters)
-        found = (width_line(*pair, value) for pair in zip(low, high, strict=True))
-        return [line for line in found if line is not None]
+        return [line for pair in zip(low, high, strict=True) if (line := width_line(*pair, value))]
 
     @cached_property
     def slice_lines(self) -> list[Line]:
@@ -217,10 +181,8 @@ def lone_crossings(analysis: Analysis, i: int) -> list[tuple[int, float]]:
 def crossing_label(analysis: Analysis, i: int) -> str:
     """Return the legend text of the crossings of panel i."""
     along = analysis.diagram.along
-    what = along.percent
-    if analysis.pooled and along.by:
-        what += f" at each {along.by}"
-    return f"{what}, with {interval_words(analysis.levels)}"
+    each = f" at each {along.by}" if analysis.pooled and along.by else ""
+    return f"{along.percent}{each}, with {interval_words(analysis.levels)}"
 
 
 def lone_label(analysis: Analysis) -> str:

@@ -12,7 +12,7 @@ from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.methods.columns import implied
 from recovery.report.claims.mean_tables import claimed_table
-from recovery.report.claims.result import AGREE, Judgement, concluded, replicates, results_of, undecided
+from recovery.report.claims.result import AGREE, Judgement, Kinds, concluded, replicates, results_of, undecided
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, unknown_words
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.samples import SAMPLES, Sample
@@ -126,27 +126,25 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim | BinomialCl
     supported by its tolerance. Undecided trials may have ended either way.
     """
     diagram, cells = estimates.diagram, list[Test]()
+    sample = Sample.of(diagram, diagram.quantity, rows)
     if isinstance(claim, ValueClaim):
-        whole = Test("", Sample.of(diagram, diagram.quantity, rows), claim.statistic, claim.limits, claim.level)
-        within = claim.limits
+        whole, within = Test("", sample, claim.statistic, claim.limits, claim.level), claim.limits
     else:
         if not diagram.proportion:
             raise ReportError(f"{diagram.quantity} is not a proportion")
-        p = claim.probability
-        every = np.full(len(rows), p)
+        p, every = claim.probability, np.full(len(rows), claim.probability)
         cells = Test.of_cells(diagram, rows, (every, every), "mean", claim.level / 2)
         cells = cells if len(cells) > 1 else []
         level = claim.level / 2 if cells else claim.level
-        whole = Test("", Sample.of(diagram, diagram.quantity, rows), "mean", (p, p), level)
-        within = p - claim.tolerance, p + claim.tolerance
-    found, caveat = whole.found, whole.sample.caveat if whole.statistic == "mean" else ""
+        whole, within = Test("", sample, "mean", (p, p), level), (p - claim.tolerance, p + claim.tolerance)
+    found, caveat = whole.found, sample.caveat if whole.statistic == "mean" else ""
     text = "; ".join(filter(None, [whole.words, caveat]))
     for test in [whole, *cells]:
         if len(test.sample.values) and test.outside:
             return text + (f"; contradicted at {test.place}" if test.place else ""), "contradicted"
     inside = within[0] <= found.low and found.high <= within[1]
     if whole.statistic == "every":
-        inside = len(whole.sample.values) > 0 and not whole.sample.unknown
+        inside = len(sample.values) > 0 and not sample.unknown
     # outside the tolerance of a probability, an interval without the probability decides
     decides = within if within[0] <= found.estimate <= within[1] else whole.limits
     return concluded(text, "supported" if inside else "inconclusive", whole.needed(decides))
@@ -169,9 +167,8 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
     lacking += [one.sample for one, least in zip(known, worst, strict=True) if one.sample.unknown and least.outside]
     empty = sum(not len(one.sample.values) and not one.sample.unknown for one in tests)
     able = sum(_able(one, upper, ends) for one in known)
-    caveats = [one.sample.caveat for one in known] if claim.statistic == "mean" else []
-    several = list(dict.fromkeys(filter(None, caveats)))
-    text = "; ".join([f"{len(known)} cells, {able} with enough trials to contradict it", *several])
+    caveats = dict.fromkeys(one.sample.caveat for one in known if claim.statistic == "mean")
+    text = "; ".join(filter(None, [f"{len(known)} cells, {able} with enough trials to contradict it", *caveats]))
     against = [f"{_worst(one, upper):.4g} against {one.limits[upper]:.4g}" for one in known]
     if beyond := [f"{one.place}: {words}" for one, words in zip(known, against, strict=True) if one.outside]:
         shown = "; ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if len(beyond) > 3 else "")
@@ -283,3 +280,11 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
         return float(np.exp(min(least.fun, 0.0)))
 
     return bounded(float(wrong)), bounded(float(total.sum()))
+
+
+NUMBERS: Kinds = {
+    ValueClaim: (state_value, judge_value),
+    BoundClaim: (state_value, judge_bound),
+    BinomialClaim: (state_binomial, judge_value),
+    TableClaim: (state_table, judge_table),
+}

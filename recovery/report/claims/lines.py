@@ -64,11 +64,15 @@ class Line:
         )
         if in_x:
             return line
-        falling = f"falling with {found.along.x}" if found.falling else ""
+        falling = f"falling with {along.x}" if found.falling else ""
         if found.changes:
-            remark = "; ".join(filter(None, [_change(found), falling]))
-            ends = [one.interval.estimate for one in _ends(found)]
+            # the slices that differ most, and the factor between them
+            low, high = (end(found.each, key=lambda one: one.interval.estimate) for end in (min, max))
+            change = f"changes with {along.by}: from {along.by} = {low.y:g} to {high.y:g} by a factor of "
+            change += str(found.factor_between(low, high))
+            ends = low.interval.estimate, high.interval.estimate
             line = replace(line, estimate=" to ".join(f"{end:{form}}" for end in ends), interval="", method="")
+            remark = "; ".join(filter(None, [change, falling]))
             return replace(line, found=Interval(np.nan, *ends), changes=True, remark=remark)
         if not found.interval.known:
             estimate = UNDETERMINED if found.extremes else line.estimate
@@ -148,13 +152,6 @@ def _passed(found: Threshold) -> str:
     return f": {along.percent} is passed at {along.x} = {'; '.join(parts)}" if parts else ""
 
 
-def _change(found: Threshold) -> str:
-    """Describe how the value changes over the slices: the slices that differ most, and the factor between them."""
-    one, other = _ends(found)
-    factor = found.factor_between(one, other)
-    return f"changes with {found.along.by}: from {found.along.by} = {one.y:g} to {other.y:g} by a factor of {factor}"
-
-
 def _possible_change(found: Threshold) -> str:
     """Describe the change of a slice that is not excluded, if it may be large; empty otherwise."""
     low, high = found.factors
@@ -174,9 +171,3 @@ def _unmeasured(found: Threshold) -> str:
     if not found.extremes:
         return ""
     return f"{many(int(found.panel.cells['unmeasured'].sum()), 'trial')} did not measure it, and may be either"
-
-
-def _ends(found: Threshold) -> tuple[Threshold, Threshold]:
-    """Return the slices with the smallest and with the largest value."""
-    low, high = (end(found.each, key=lambda one: one.interval.estimate) for end in (min, max))
-    return low, high

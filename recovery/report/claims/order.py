@@ -15,7 +15,7 @@ import pandas as pd
 from recovery.config import ReportSpec
 from recovery.config.claims import OrderClaim
 from recovery.errors import ReportError
-from recovery.report.claims.result import MOST, Judged, Judgement, decided, p_value
+from recovery.report.claims.result import MOST, Judged, Judgement, Kinds, decided, p_value
 from recovery.report.diagram import PLAIN, Diagram, has, unknown_words
 from recovery.report.statistics import Estimates
 from recovery.report.statistics.differences import sign_test
@@ -38,13 +38,12 @@ def judge_order(estimates: Estimates, rows: Mask, claim: OrderClaim) -> tuple[st
     if claim.axis not in layout.panels:
         x = layout.y if claim.axis == layout.x else layout.x
         diagram = diagram.laid_out(ReportSpec(x=x, panel=claim.axis))
-    side_of = {
-        value: rows & has(diagram.frame, claim.axis, value) for value in (value for g in _groups(claim) for value in g)
-    }
+    groups = _groups(claim)
+    side_of = {value: rows & has(diagram.frame, claim.axis, value) for group in groups for value in group}
     if absent := [value for value, side in side_of.items() if not side.any()]:
         raise ReportError(f"no trials with {claim.axis} = {absent[0]}; `values` names values of this grid")
     named = dict(zip(side_of, _short([str(value) for value in side_of]), strict=True))
-    compared = [pair for a, b in pairwise(_groups(claim)) for pair in product(a, b)]
+    compared = [pair for a, b in pairwise(groups) for pair in product(a, b)]
     sign = -1.0 if claim.direction == "rises" else 1.0
     tests = []
     for first, second in compared:
@@ -78,9 +77,8 @@ def _judge_pair(where: str, pairs: pd.DataFrame, alone: int, unknown: str, level
     if in_favour[1] > in_favour[0] and _tail(in_favour[1], in_favour[0]) < level:
         return Judged(where, text, "contradicted")
     supported = against[0] > against[1] and _tail(*against) < level
-    return Judged(
-        where, text, "supported" if supported else "inconclusive", _needed(*known, level, unknown), -_tail(*against)
-    )
+    verdict: Judgement = "supported" if supported else "inconclusive"
+    return Judged(where, text, verdict, _needed(*known, level, unknown), -_tail(*against))
 
 
 def _needed(first: int, second: int, level: float, unknown: str) -> str:
@@ -134,3 +132,6 @@ def _short(labels: list[str]) -> list[str]:
     """Remove the words that all labels share; a label that would be empty is kept."""
     common = set.intersection(*(set(label.split()) for label in labels))
     return [" ".join(word for word in label.split() if word not in common) or label for label in labels]
+
+
+ORDERS: Kinds = {OrderClaim: (state_order, judge_order)}

@@ -1,18 +1,22 @@
 """The result of a claim, how verdicts are combined, and what would decide an inconclusive claim."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from recovery.interval import Interval
 from recovery.report.diagram import unknown_words
+from recovery.types import Mask
 
 Judgement = Literal["supported", "contradicted", "inconclusive", "not tested"]
 VERDICTS: tuple[Judgement, ...] = get_args(Judgement)
+Kinds = dict[type[Any], tuple[Callable[[Any], str], Callable[[Any, Mask, Any], tuple[str, Judgement]]]]
+"""Kind of claim -> functions that state it, and that judge it from the estimates of its value and a mask of the rows
+that it is about: what was measured, and the verdict."""
 AGREE = "numbers agree"
 """Words after the count of numbers with which the measured text of a table begins."""
 MOST = 1000
@@ -58,12 +62,11 @@ class Judged:
         cls, where: str, text: str, inner: Interval, outer: Interval, limits: tuple[float, float], otherwise: str
     ) -> "Judged":
         """Judge an interval: supported if it lies within the limits, contradicted if the outer one lies outside."""
-        sides = [inner.low - limits[0], limits[1] - inner.high]
-        room = min(side for side, limit in zip(sides, limits, strict=True) if np.isfinite(limit))
-        length = inner.high - inner.low
+        (least, most), length = limits, inner.high - inner.low
+        # the distance from an infinite limit is infinite, or NaN without a bound
+        room = float(np.fmin(inner.low - least, most - inner.high))
         clearance = room / length if length > 0 and np.isfinite(room) and np.isfinite(length) else room
         needed = replicates(inner, outer, *limits, otherwise)
-        least, most = limits
         inside, outside = least <= inner.low and inner.high <= most, outer.high < least or outer.low > most
         verdict: Judgement = "supported" if inside else "contradicted" if outside else "inconclusive"
         return cls(where, text, verdict, needed, clearance)
@@ -74,22 +77,16 @@ def decided(tests: Sequence[Judged]) -> tuple[str, Judgement]:
 
     The line is about the test that decides: of those with this verdict, the one with the least clearance.
     """
-    verdict = worst([one.verdict for one in tests])
+    order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
+    verdict = min((one.verdict for one in tests), key=order.index)
     one = min((one for one in tests if one.verdict == verdict), key=lambda one: one.clearance)
     text = f"{one.where}: {one.text}" if one.where and len(tests) > 1 else one.text
     if len(tests) > 1:
         counts = Counter(test.verdict for test in tests)
         text += f"; the deciding one of {len(tests)}"
-        text += (
-            f" ({', '.join(f'{counts[name]} {name}' for name in VERDICTS if counts[name])})" if len(counts) > 1 else ""
-        )
+        listed = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+        text += f" ({listed})" if len(counts) > 1 else ""
     return concluded(text, verdict, one.needed)
-
-
-def worst(verdicts: Sequence[Judgement]) -> Judgement:
-    """Return contradicted if some verdict is, otherwise inconclusive if some verdict is, otherwise supported."""
-    order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
-    return min(verdicts, key=order.index)
 
 
 def undecided(text: str, needed: str) -> tuple[str, Judgement]:

@@ -9,7 +9,7 @@ from recovery.config.claims import ScalingClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL
 from recovery.report.claims.lines import Line, form_of, name_of
-from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided, undecided
+from recovery.report.claims.result import NO_CELLS, Judged, Judgement, Kinds, decided, undecided
 from recovery.report.claims.threshold import stated_limits
 from recovery.report.claims.trend import without_measuring
 from recovery.report.diagram import PLAIN
@@ -86,3 +86,6 @@ def width_line(first: Threshold, second: Threshold, value: str) -> Line | None:
     what = f"{name_of(along)} from {along.percent} to {second.along.percent}"
     form = form_of(along)
     return Line(value, first.panel.title, what, f"{found.estimate:{form}}", found.entry(form), found=found)
+
+
+SCALING: Kinds = {ScalingClaim: (state_scaling, judge_scaling)}

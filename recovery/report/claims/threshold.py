@@ -7,7 +7,7 @@ import numpy as np
 from recovery.config.claims import Limited, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.lines import Line, lacking
-from recovery.report.claims.result import NO_CELLS, Judged, Judgement, decided
+from recovery.report.claims.result import NO_CELLS, Judged, Judgement, Kinds, decided
 from recovery.report.statistics import Estimates, Threshold
 from recovery.types import Mask
 
@@ -83,3 +83,6 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
             test = replace(test, needed=finer, clearance=-np.inf)
         tests.append(test)
     return tests
+
+
+THRESHOLDS: Kinds = {ThresholdClaim: (state_threshold, judge_threshold)}

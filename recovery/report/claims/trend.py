@@ -11,7 +11,7 @@ from recovery.config import ReportSpec
 from recovery.config.claims import MonotoneClaim, PowerClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
-from recovery.report.claims.result import Judged, Judgement, decided, p_value, results_of, undecided
+from recovery.report.claims.result import Judged, Judgement, Kinds, decided, p_value, results_of, undecided
 from recovery.report.claims.threshold import stated_limits
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number, unknown_words
 from recovery.report.statistics import Estimates
@@ -19,9 +19,6 @@ from recovery.report.statistics.growth import growth, power
 from recovery.report.statistics.samples import Sample
 from recovery.text import many
 from recovery.types import Array, Mask
-
-OFTEN = 1 - LEVEL
-"""Error rate of the test that shows a trend in one line of cells."""
 
 
 def state_monotone(claim: MonotoneClaim) -> str:
@@ -66,9 +63,8 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     p = float(each.min())
     name = claim.along.split(".")[-1]
     words = min(f"{name} = {a:g} and {b:g}{where}" for one, (a, b, where) in zip(each, places, strict=True) if one == p)
-    together, opposite = (
-        float(scipy.stats.combine_pvalues(np.maximum(ends, 1e-300)).pvalue) for ends in (trends, opposite_trends)
-    )
+    positive = (np.maximum(some, 1e-300) for some in (trends, opposite_trends))
+    together, opposite = (float(scipy.stats.combine_pvalues(some).pvalue) for some in positive)
     text = f"{len(trends)} lines, trend p {p_value(together)}"
     if unknown := Sample.of(diagram, diagram.quantity, rows).unknown:
         text += f", {unknown_words(unknown)} trials"
@@ -76,7 +72,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
         return f"{text}; in the opposite direction between {words}, p {p_value(p)}", "contradicted"
     if opposite < claim.level / 2:
         return f"{text}; in the opposite direction in all lines together, p {p_value(opposite)}", "contradicted"
-    shown = sum(trend < OFTEN for trend in trends)
+    shown = sum(trend < 1 - LEVEL for trend in trends)
     if together < claim.level and shown == len(trends):
         return text, "supported"
     needed = results_of(unknown) if unknown else "more replicates, or more cells per line"
@@ -166,9 +162,8 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
         for low, high in [(fits[0].interval(level), fits[-1].interval(level))]
     )
     points = f"{sum(line.shape[1] for line in found.lines)} points in {many(len(found.lines), 'line')}"
-    text = (
-        f"exponent{'' if diagram.proportion else ' of the median'} {inner.estimate:.2f}, {inner.words('.2f')}, {points}"
-    )
+    name = "exponent" if diagram.proportion else "exponent of the median"
+    text = f"{name} {inner.estimate:.2f}, {inner.words('.2f')}, {points}"
     if diagram.proportion and len(found.lines) == 1:
         text += "; " + " to ".join(f"{value:.3g} at {claim.along} = {y:g}" for y, value in found.lines[0].T[[0, -1]])
     if found.missing:
@@ -207,3 +202,6 @@ def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[list[Array
             made.append(np.array([line[claim.along], np.where(y > 0, y, np.nan), np.ones(len(line))], dtype=float))
         sides.append(made)
     return sides
+
+
+TRENDS: Kinds = {MonotoneClaim: (state_monotone, judge_monotone), PowerClaim: (state_power, judge_power)}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recovery.report.diagram import PLAIN, Axis, Scale, shared_parts
-from recovery.report.figures.style import CURVES, LINES, ORDERED, ordered, shades, theory_looks, ticks_of
+from recovery.report.figures.style import CURVES, LINES, ORDERED, ordered, shades, ticks_of
 from recovery.types import Array
 
 Json = dict[str, Any]
@@ -77,21 +77,15 @@ def series(words: list[str], values: Sequence[Any]) -> Json:
     """Return the colours of measured lines: shades if they have an order or are more than the colours."""
     shaded = ordered(values) or len(words) > len(LINES)
     colours = shades(len(words), *ORDERED) if shaded else list(LINES[: len(words)])
-    legend = (
-        {"title": None, "orient": "top", "columns": 6, "symbolLimit": 24, "labelLimit": 380} if len(words) > 1 else None
-    )
     scale = {"domain": words, "range": colours}
-    return {"color": {"field": "series", "type": "nominal", "scale": scale, "legend": legend}}
+    legend = {"title": None, "orient": "top", "columns": 6, "symbolLimit": 24, "labelLimit": 380}
+    named = legend if len(words) > 1 else None
+    return {"color": {"field": "series", "type": "nominal", "scale": scale, "legend": named}}
 
 
 def dark_colours(count: int) -> dict[str, str]:
     """Return the colours of the light theme with those of the dark one. count: the number of lines that have shades."""
     return DARK | dict(zip(shades(count, *ORDERED), shades(count, *DARK_SHADES), strict=True))
-
-
-def strokes(lines: Sequence[tuple[str, bool]]) -> Json:
-    """Return colour and dash of theory curves, given as (label, whether it brackets another curve)."""
-    return stroked(theory_looks(lines))
 
 
 def stroked(found: Mapping[str, Json]) -> Json:

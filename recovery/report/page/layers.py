@@ -13,7 +13,8 @@ from recovery.report.claims import Analysis, contour, crossing_label, half_cross
 from recovery.report.claims.mean_tables import printed_numbers
 from recovery.report.diagram import PLAIN, PRINTED, Axis, Diagram, Panel, pooled_words, theory_along
 from recovery.report.figures.line_plots import theory_style
-from recovery.report.page.encodings import HALO, INK, KEY, POINT_KEY, SOFT, Json, rounded, stroked, strokes
+from recovery.report.figures.style import theory_looks
+from recovery.report.page.encodings import HALO, INK, KEY, POINT_KEY, SOFT, Json, rounded, stroked
 
 SYMBOLS = {"stroke": "M-0.7,0.7L0.7,-0.7", "cross": "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7", "diamond": "diamond"}
 PATH: Json = {"detail": {"field": "part"}, "order": {"field": "k"}}
@@ -52,12 +53,12 @@ def map_layers(
     cells = _stored("cells", {"filter": f"datum.panel === {i}"})
     result = [_layer(cells, "rect", {**_span(look), "fill": look["fill"], "tooltip": look["tooltip"]}, invalid="show")]
     if theory:
-        strokes_, path = strokes(theory), {**_at(look), **PATH}
+        strokes, path = stroked(theory_looks(theory)), {**_at(look), **PATH}
         # the halo has the dashes of its line, because a solid one would show between the dashes
-        dashed, in_panel = {**path, "strokeDash": strokes_["strokeDash"]}, {"filter": f"datum.panel === {i}"}
+        dashed, in_panel = {**path, "strokeDash": strokes["strokeDash"]}, {"filter": f"datum.panel === {i}"}
         main = _stored("lines", in_panel, {"filter": "!datum.secondary"})
         result.append(_layer(main, "line", dashed, stroke=HALO, strokeWidth=4))
-        result.append(_layer(_stored("lines", in_panel), "line", {**path, **strokes_}, strokeWidth=2))
+        result.append(_layer(_stored("lines", in_panel), "line", {**path, **strokes}, strokeWidth=2))
     points, shapes = list[Json](), {mark.words: SYMBOLS[mark.shape] for mark in shown.marks}
     for mark in shown.marks:
         here = panel.cells[mark.cells.loc[panel.cells.index]]

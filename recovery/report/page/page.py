@@ -13,14 +13,13 @@ import shlex
 from collections.abc import Iterator
 from functools import partial
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
 from recovery.config.sweep import plain_document
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
-from recovery.report.diagram import Diagram, summary
+from recovery.report.diagram import summary
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
 from recovery.report.figures.style import ordered
 from recovery.report.page.encodings import CONFIG, Json, dark_colours
@@ -30,8 +29,6 @@ from recovery.report.texts.tables import shown
 LARGE = 20_000
 """Diagrams with more grid cells than this are shown as a picture, because a page would be large and slow."""
 MOST_FAILURES = 200
-MOST_PICTURES = 700_000
-"""Bytes of pictures that a page embeds, so that it stays below 1.5 MB."""
 SCREEN = 130
 """Dots per inch of pictures on the page."""
 
@@ -82,34 +79,25 @@ def _data(chart: Chart) -> Json:
 
 def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Json]:
     """Yield what the template states about each grid."""
-    room = MOST_PICTURES
     for analysis, chart in zip(analyses, charts, strict=True):
-        diagram, pictures = analysis.diagram, list[tuple[str, str]]()
-        kind, figure = main_figure(analysis)
-        main = [figure] if chart is None or kind != chart.form else []
-        for figure in [*main, *figures_beside(analysis).values()]:
-            picture = render(figure.draw(), "png", SCREEN)
-            room -= len(picture)
-            pictures.append((figure.words, _packed(picture) if room >= 0 else ""))
+        diagram, (kind, main) = analysis.diagram, main_figure(analysis)
+        beside = figures_beside(analysis).values()
+        figures = [main, *beside] if chart is None or kind != chart.form else beside
+        # of unfinished trials with the same message the first is listed, with their count
+        failed, same = diagram.frame[~diagram.cells.finished], ["status", "error_type", "error_message"]
+        count = failed.groupby(same, dropna=False)["status"].transform("size")
         yield {
             "diagram": diagram,
             "analysis": analysis,
             "summary": summary(diagram),
             "chart": chart and _chart_words(chart),
             "left_out": ", ".join(chart.left_out) if chart else "",
-            "pictures": pictures,
+            "pictures": [(figure.words, _packed(render(figure.draw(), "png", SCREEN))) for figure in figures],
             "thresholds": columns([*analysis.lines, *analysis.widths, *analysis.limits]),
             "slices": columns(analysis.slice_lines),
-            "failures": _failures(diagram),
+            "failures": failed.assign(count=count).drop_duplicates(same).to_dict("records"),
             "config": plain_document(diagram.sweep.document),
         }
-
-
-def _failures(diagram: Diagram) -> list[Any]:
-    """Return the first trial of each kind of unfinished trials with its coordinates and the `count` of its kind."""
-    rows, same = diagram.frame[~diagram.cells.finished], ["status", "error_type", "error_message"]
-    count = rows.groupby(same, dropna=False)["status"].transform("size")
-    return rows.assign(count=count).drop_duplicates(same).to_dict("records")
 
 
 def _chart_words(chart: Chart) -> str:

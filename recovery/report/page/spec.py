@@ -107,9 +107,8 @@ class Chart:
         if self.form == "map":
             y, up = Axis(values, by), script.axis(by) if by else ""
             return {"x": position(x, script.axis(across), x.edges[[0, -1]]), "y": position(y, up, y.edges[[0, -1]])}
-        return {"x": position(x, script.axis(across), x.reach)} | series(
-            [script.pair(by, value) if by else "" for value in values], values
-        )
+        words = [script.pair(by, value) if by else "" for value in values]
+        return {"x": position(x, script.axis(across), x.reach)} | series(words, values)
 
     def views(self, every: bool = True) -> list[Json]:
         """Return a view of each measured value, the report's first; otherwise only this view.
@@ -154,10 +153,9 @@ class Chart:
             joined, pooled = len(x) > 2 and not isinstance(x[0], str), own if self.form == "ratios" else None
             lines_of = shown if own else None
             layers = [line_layers(lines_of, pooled, i, look, bars.words, joined) for i in range(len(panels))]
-        spec = {"concat": [self._panel(shown, own, i, layers[i]) for i in range(len(panels))]}
-        return {"label": quantity.label, "columns": columns, "facts": facts} | {
-            "spec": spec | {"resolve": {"scale": SHARED}}
-        }
+        concat = [self._panel(shown, own, i, layers[i]) for i in range(len(panels))]
+        spec = {"concat": concat, "resolve": {"scale": SHARED}}
+        return {"label": quantity.label, "columns": columns, "facts": facts, "spec": spec}
 
     def _panel(self, shown: Diagram, own: Analysis | None, i: int, layers: list[Json]) -> Json:
         """Return the chart of a panel: its title with its letter, its threshold, and its layers."""

@@ -63,13 +63,12 @@ def as_csv(analyses: list[Analysis], columns: Sequence[str] = ()) -> str:
 
     Cells have the shown values and `columns`; `all` adds every measured column.
     """
-    tables = []
-    for analysis in analyses:
-        table = cell_table(analysis.diagram, quantities(analysis.diagram, columns))
-        if len(analyses) > 1:
-            table.insert(0, "sweep", analysis.diagram.name)
-        tables.append(table)
-    return csv_text(pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables.pop())
+    diagrams = [analysis.diagram for analysis in analyses]
+    tables = [cell_table(diagram, quantities(diagram, columns)) for diagram in diagrams]
+    if len(diagrams) > 1:
+        for diagram, table in zip(diagrams, tables, strict=True):
+            table.insert(0, "sweep", diagram.name)
+    return csv_text(pd.concat(tables, ignore_index=True))
 
 
 def quantities(diagram: Diagram, columns: Sequence[str]) -> list[Quantity]:
@@ -144,7 +143,7 @@ def _document(analysis: Analysis) -> dict[str, Any]:
         "y": layout.y,
         "panels": list(layout.panels),
         "totals": diagram.totals,
-        "thresholds": records(pd.DataFrame(analysis.thresholds())),
+        "thresholds": [_plain(one) for one in analysis.thresholds()],
         "claims": [asdict(claim) for claim in analysis.claims],
         "sweep_json": dict(diagram.grid.sweep),
         "cells": columns_of(cell_table(diagram, diagram.measured)),
@@ -153,21 +152,19 @@ def _document(analysis: Analysis) -> dict[str, Any]:
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows as values that JSON can hold."""
-    columns = columns_of(table)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [_plain(row) for row in table.to_dict("records")]
 
 
 def columns_of(table: pd.DataFrame) -> dict[str, list[Any]]:
     """Return one list per column, of values that JSON can hold."""
-    plain = table.astype(object).where(table.notna(), None)
-    return {str(name): [_plain(value) for value in plain[name]] for name in plain}
+    return {str(name): [_plain(value) for value in table[name]] for name in table}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value, or those in a mapping, as JSON can hold it: NaN becomes None, and infinities text."""
+    """Return a value, or those in a mapping, as JSON can hold it: NaN and NA become None, and infinities text."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
-    value = value.item() if isinstance(value, np.generic) else value
+    value = None if value is pd.NA else value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
         return None if np.isnan(value) else str(value)
     return value

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from math import ceil
+from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -68,9 +69,8 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     if often := chosen_rows(diagram):
         console.print(_table(often))
     for claim in analysis.claims:
-        console.print(
-            Text.assemble((claim.verdict_words, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}")
-        )
+        verdict = claim.verdict_words, STYLES[claim.verdict]
+        console.print(Text.assemble(verdict, f": {claim.stated}: {claim.measured}"))
 
 
 def maps(diagram: Diagram, console: Console) -> list[Text]:
@@ -108,9 +108,7 @@ def _many_thresholds(analysis: Analysis) -> bool:
 
 def _table(rows: list[dict[str, str]]) -> Table:
     """Return rows of words as a table."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in rows[0]:
-        table.add_column(name)
+    table = Table(*rows[0], box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         table.add_row(*map(Text, row.values()))
     return table
@@ -128,18 +126,14 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
     longest = max(map(len, names)) + 1
     if across == 1 and len(panel.x) <= FEW and longest * len(panel.x) <= room:
         wide = max(wide, longest)
-    value = _blocks(panel.matrix("value"), up, across, "mean")
+    unit = scale.unit(_blocks(panel.matrix("value"), up, across).mean(axis=2).filled(np.nan))
     failed, missing = panel.matrix("failed"), panel.matrix("missing")
     marks = np.where(np.isnan(failed), np.nan, np.where(failed > 0, 2.0, missing > 0))  # as in `MARKS`
-    marks = _blocks(marks, up, across, "max")
-    present = _blocks(np.where(np.isnan(panel.matrix("trials")), np.nan, 1.0), up, across, "max")
-    unit = scale.unit(value)
+    marks = _blocks(marks, up, across).max(axis=2).filled(np.nan)
     result = []
-    for i in reversed(range(len(value))):
-        line = Text(f"{labels[i * up]:>{margin - 1}} ")
-        for j in range(value.shape[1]):
-            line.append_text(_cell(unit[i, j], marks[i, j], present[i, j] == 1.0, wide, console, scale.colours))
-        result.append(line)
+    for i in reversed(range(len(unit))):
+        cells = [_cell(*one, wide, console, scale.colours) for one in zip(unit[i], marks[i], strict=True)]
+        result.append(Text.assemble(f"{labels[i * up]:>{margin - 1}} ", *cells))
     ticks = _ticks(names, across, wide)
     labels_of = diagram.sweep.report.labels
     name, up_name = (unmarked(labels_of.get(one, one)) for one in (diagram.layout.x, diagram.layout.y or ""))
@@ -153,24 +147,19 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
     return result
 
 
-def _blocks(values: Array, up: int, across: int, how: str) -> Array:
-    """Summarise blocks of up x across entries by the mean or maximum of the entries that are not NaN."""
+def _blocks(values: Array, up: int, across: int) -> "np.ma.MaskedArray[Any, Any]":
+    """Return blocks of up x across entries along a third axis, with NaN masked."""
     rows, columns = ceil(values.shape[0] / up), ceil(values.shape[1] / across)
     padded = np.full((rows * up, columns * across), np.nan)
     padded[: values.shape[0], : values.shape[1]] = values
-    stacked = padded.reshape(rows, up, columns, across).transpose(0, 2, 1, 3).reshape(rows, columns, -1)
-    known = ~np.isnan(stacked)
-    if how == "max":
-        result = np.where(known, stacked, -np.inf).max(axis=2)
-    else:
-        result = np.where(known, stacked, 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1)
-    return np.where(known.any(axis=2), result, np.nan)
+    stacked = padded.reshape(rows, up, columns, across).swapaxes(1, 2).reshape(rows, columns, -1)
+    return np.ma.masked_invalid(stacked)
 
 
-def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, colours: str) -> Text:
+def _cell(unit: float, mark: float, wide: int, console: Console, colours: str) -> Text:
     """Return a coloured block or a ramp character: `!` with failed trials, `~` with missing ones, `x` without a known
-    value."""
-    if not present:
+    value. mark: NaN without a grid cell."""
+    if np.isnan(mark):
         return Text(" " * wide)
     if np.isnan(unit):
         return Text("x" + " " * (wide - 1))
@@ -199,10 +188,8 @@ def _ticks(names: Sequence[str], across: int, wide: int) -> str:
 def _key(scale: Scale, console: Console) -> list[Text]:
     """Return the lines of the key: one, or two if one is wider than the console."""
     low, high = (f"{limit:.3g}" for limit in scale.limits)
-    key = Text(f"{scale.label}: {low} ")
-    for step in range(11):
-        key.append_text(_cell(step / 10, 0.0, True, 1, console, scale.colours))
-    key.append(f" {high}")
+    colours = [_cell(step / 10, 0.0, 1, console, scale.colours) for step in range(11)]
+    key = Text.assemble(f"{scale.label}: {low} ", *colours, f" {high}")
     marks = f"{MARKS[2]} failed trials   {MARKS[1]} missing trials   x no known value"
     whole = Text.assemble(key, "   ", marks)
     return [Text(), *([whole] if whole.cell_len <= console.width else [key, Text(marks)])]
