@@ -192,13 +192,7 @@ def _limit(found: Threshold, goal: Goal, changed: bool) -> str | None:
 
 
 def _words(found: Threshold, goal: Goal, record: dict[str, Any]) -> str:
-    """Describe a threshold after a round.
-
-    For example, `n/d at 50 % = 2.010, 1.930 to 2.090 (99.5 %); 3400 of at most 40000 trials; target: half width 0.05`.
-    Without a half width, the target is a verdict on the claims.
-
-    record: see `record_of`.
-    """
+    """Describe a threshold after a round, with its trials and its target: a half width, or a verdict on the claims."""
     if goal.until.half is not None:
         wanted = f"half width {goal.until.half:g}"
     else:

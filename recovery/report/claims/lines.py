@@ -68,8 +68,8 @@ class Line:
         if found.changes:
             # the slices that differ most, and the factor between them
             low, high = (end(found.each, key=lambda one: one.interval.estimate) for end in (min, max))
-            change = f"changes with {along.by}: from {along.by} = {low.y:g} to {high.y:g} by a factor of "
-            change += str(found.factor_between(low, high))
+            factor = found.factor_between(low, high)
+            change = f"changes with {along.by}: from {along.by} = {low.y:g} to {high.y:g} by a factor of {factor}"
             ends = low.interval.estimate, high.interval.estimate
             line = replace(line, estimate=" to ".join(f"{end:{form}}" for end in ends), interval="", method="")
             remark = "; ".join(filter(None, [change, falling]))

@@ -77,8 +77,7 @@ def decided(tests: Sequence[Judged]) -> tuple[str, Judgement]:
 
     The line is about the test that decides: of those with this verdict, the one with the least clearance.
     """
-    order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
-    verdict = min((one.verdict for one in tests), key=order.index)
+    verdict = worst([one.verdict for one in tests])
     one = min((one for one in tests if one.verdict == verdict), key=lambda one: one.clearance)
     text = f"{one.where}: {one.text}" if one.where and len(tests) > 1 else one.text
     if len(tests) > 1:
@@ -87,6 +86,12 @@ def decided(tests: Sequence[Judged]) -> tuple[str, Judgement]:
         listed = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
         text += f" ({listed})" if len(counts) > 1 else ""
     return concluded(text, verdict, one.needed)
+
+
+def worst(verdicts: Sequence[Judgement]) -> Judgement:
+    """Return contradicted if some verdict is, otherwise inconclusive if some verdict is, otherwise supported."""
+    order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
+    return min(verdicts, key=order.index)
 
 
 def undecided(text: str, needed: str) -> tuple[str, Judgement]:

@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 import scipy
 
 from recovery.config import ReportSpec
@@ -193,15 +194,13 @@ def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[list[Array
     medians = grouped[["low", "high"]].median().reset_index()
     positive = medians[(medians["high"] > 0) & (medians[claim.along] > 0)]
     lines = positive.groupby(others, dropna=False) if others else [((), positive)]
-    sides = list[list[Array]]()
-    for first, second in (("low", "high"), ("high", "low")):
-        made = []
-        for _, line in lines:
-            x = np.log(line[claim.along])
-            y = np.where(x > x.mean(), line[first], line[second])
-            made.append(np.array([line[claim.along], np.where(y > 0, y, np.nan), np.ones(len(line))], dtype=float))
-        sides.append(made)
-    return sides
+
+    def points(line: pd.DataFrame, first: str, second: str) -> Array:
+        x = np.log(line[claim.along])
+        y = np.where(x > x.mean(), line[first], line[second])
+        return np.array([line[claim.along], np.where(y > 0, y, np.nan), np.ones(len(line))], dtype=float)
+
+    return [[points(line, *ends) for _, line in lines] for ends in (("low", "high"), ("high", "low"))]
 
 
 TRENDS: Kinds = {MonotoneClaim: (state_monotone, judge_monotone), PowerClaim: (state_power, judge_power)}
