@@ -29,6 +29,8 @@ from recovery.report.texts.tables import shown
 LARGE = 20_000
 """Diagrams with more grid cells than this are shown as a picture, because a page would be large and slow."""
 MOST_FAILURES = 200
+MOST_PICTURES = 700_000
+"""Bytes of pictures that a page embeds, so that it stays below 1.5 MB."""
 SCREEN = 130
 """Dots per inch of pictures on the page."""
 
@@ -79,10 +81,15 @@ def _data(chart: Chart) -> Json:
 
 def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Json]:
     """Yield what the template states about each grid."""
+    room = MOST_PICTURES
     for analysis, chart in zip(analyses, charts, strict=True):
         diagram, (kind, main) = analysis.diagram, main_figure(analysis)
         beside = figures_beside(analysis).values()
-        figures = [main, *beside] if chart is None or kind != chart.form else beside
+        pictures = list[tuple[str, str]]()
+        for figure in [main, *beside] if chart is None or kind != chart.form else beside:
+            picture = render(figure.draw(), "png", SCREEN)
+            room -= len(picture)
+            pictures.append((figure.words, _packed(picture) if room >= 0 else ""))
         # of unfinished trials with the same message the first is listed, with their count
         failed, same = diagram.frame[~diagram.cells.finished], ["status", "error_type", "error_message"]
         count = failed.groupby(same, dropna=False)["status"].transform("size")
@@ -92,7 +99,7 @@ def _grids(analyses: list[Analysis], charts: list[Chart | None]) -> Iterator[Jso
             "summary": summary(diagram),
             "chart": chart and _chart_words(chart),
             "left_out": ", ".join(chart.left_out) if chart else "",
-            "pictures": [(figure.words, _packed(render(figure.draw(), "png", SCREEN))) for figure in figures],
+            "pictures": pictures,
             "thresholds": columns([*analysis.lines, *analysis.widths, *analysis.limits]),
             "slices": columns(analysis.slice_lines),
             "failures": failed.assign(count=count).drop_duplicates(same).to_dict("records"),
