@@ -49,7 +49,7 @@ class Certificate:
 
     @property
     def error(self) -> float:
-        """The largest of residual, gap and cone violation, which a solver reduces to its tolerance."""
+        """The largest of residual, gap and cone violation."""
         return max(abs(self.gap), self.primal_residual, self.cone_violation)
 
     @property

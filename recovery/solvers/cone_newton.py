@@ -1,8 +1,8 @@
 """Exact programs by the proximal-point Newton method: signed groups in the cones of their patterns.
 
 A projection on a cone is linear as long as the same rows are tight. With a basis Z_g of the face, phi has the Hessian
-of the gated program with Z_g^T A_g^T instead of A_g^T, over active groups only. Faces are small, so it is one product
-with a few columns per group. Projections: `recovery.programs.projections`.
+of the gated program with Z_g^T A_g^T instead of A_g^T, over active groups only: where faces are small, one product with
+a few columns per group. Projections: `recovery.programs.projections`.
 """
 
 import numpy as np

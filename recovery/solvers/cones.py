@@ -21,7 +21,7 @@ from recovery.types import Array
 def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance: float = CONES.tolerance) -> Solution:
     """Solve an exact program to relative gap and residual `tolerance`, from the gated solution `start` if given.
 
-    `Solution.solver` is `gated` if the gated solution lies in the cones, otherwise `newton`.
+    `Solution.solver` is `gated` if the gated solution lies in the cones or is infeasible, otherwise `newton`.
     """
     gated = solve_newton(program.gated, tolerance=CONES.roughly) if start is None else start
     if start is None and gated.outcome is Outcome.SOLVED and leaves_cones(program, gated.W):
@@ -50,7 +50,7 @@ def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solu
     if groups.confined or groups.dimensions(np.arange(groups.count)).all():
         return solution
     certificate = certify(program, solution)
-    # no value of UNSEEN, the weight of null-space directions, suits all programs. The smaller value is less accurate,
+    # no value of UNSEEN, the weight of null-space directions, suits all programs. The smaller value loses more digits,
     # so try it second
     for unseen in UNSEEN[1:]:
         if certificate.proves_optimal:

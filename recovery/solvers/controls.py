@@ -13,15 +13,15 @@ class Controls:
     (of 192 gated programs with columns of 0.01 to 100, 141 are solved without it and 183 with it).
     inexactness, tighter: an inner problem is solved to this fraction of the error; multiplied by `tighter` if the start
     already satisfies it. 0.01 takes 20 % more steps, from 0.5 on some problems take many. strict: below this error, a
-    misfit may not add more to a regularised objective. digits: rounding error of a gradient, relative to the labels.
-    weight, decay, least_weight: the proximal weight as a fraction of what one group adds to the Hessian, its divisor in
-    each step, and its least fraction of the first value. longest: largest s over its first value.
-    reach, least_reach, few: a group without weight takes part in a step if its norm may pass the bound when it rises by
-    this multiple of the largest rise in the last step, at least `least_reach` of the bound; all do if they are more
-    than the fraction `few`. With cones and a least reach of 0, steps over a few groups send the dual far outside the
+    misfit may not add more to a regularised objective. digits: relative rounding error of a gradient, phi or norm.
+    weight, decay, least_weight: the proximal weight as a fraction of what one group adds to the Hessian, its divisor
+    once a step is solved, and its least fraction of the first value. longest: largest s over its first value.
+    reach, least_reach, few: a group without weight takes part in a step if its norm is within this multiple of the last
+    step's largest rise (cones: excess) of the bound, at least `least_reach` of the bound; all do if they are more than
+    the fraction `few`. With cones and a least reach of 0, steps over a few groups send the dual far outside the
     bounds of the others, and return in turn (at (370, 10), 3 000 steps without a solution instead of 210).
     first_share, smallest: the largest fraction of signed groups in the first step with cones, and the least number.
-    slack: dual norms count as bounded if they exceed the bound by less than this fraction of the last error.
+    slack: norms known to exceed the bound by less than this fraction of the last error are not projected.
     rough, rough_steps, rough_rank: above this error, the first steps of an inner problem use a rough Hessian, if groups
     have at least `rough_rank` variables (with faces of fewer, rough Hessians take twice the steps).
     damping, damped, eased: a step shortened below `damped` adds this multiple of the mean of H's diagonal to it, four

@@ -2,7 +2,7 @@
 
 A family has rows g with images A_g^T lam (k, r), and projects z_g on all of R^r, or on the cone K_g. Projections longer
 than s b are active; with p their norms, u their unit vectors and P_g the projection on the face of u (all of R^r, for
-gated groups), the Hessian of phi = (1/2s) sum (p - s b)_+^2 is
+gated groups), the Hessian of (1/2s) sum (p - s b)_+^2 is
     H = s sum_g A_g [(1 - s b/p) P_g + (s b/p) u u^T] A_g^T.
 """
 
@@ -43,7 +43,7 @@ class Family(Protocol):
         ...
 
     def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
-        """Return t -> the derivative of (1/2s) sum (p - s b)_+^2 at Z + t turn, or a lower bound on it."""
+        """Return t -> the derivative at Z + t turn of (1/2s) sum (p - s b)_+^2, or of a lower bound."""
         ...
 
     def hessian(self, active: Active, s: float, rough: bool) -> Array:
@@ -73,7 +73,7 @@ class GatedFamily:
     def slopes(self, Z: Array, turn: Array, s: float) -> Callable[[float], float]:
         squares, rates, turns = (np.einsum("gr,gr->g", a, b) for a, b in ((Z, Z), (Z, turn), (turn, turn)))
         threshold = s * self.bound
-        # ||z_g||^2 is convex in the length, so a group that is active nowhere is inactive at both ends
+        # ||z_g||^2 is convex in the length, so a group inactive at both ends is active nowhere
         above = np.maximum(squares, squares + 2 * rates + turns) > threshold**2
         squares, rates, turns = squares[above], rates[above], turns[above]
 

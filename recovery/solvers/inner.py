@@ -4,7 +4,7 @@ With weights W, a step s > 0 and z_g = w_g + s A_g^T lam, it is to minimise over
     phi(lam) = delta/2 ||lam||^2 - y.lam + (1/2s) sum_g (||P_g z_g|| - s b)_+^2 + weight/2 ||lam - anchor||^2,
 with P_g the projections of a `Family`. The new weights are the proximal points (1 - s b/||P_g z_g||)_+ P_g z_g, and
 grad phi = sum_g A_g w_g - y + delta lam + weight (lam - anchor). Each step lowers phi by Armijo's rule, or brings the
-gradient clearly below the smallest so far, so no point recurs.
+gradient clearly below the smallest so far, so it cannot cycle.
 """
 
 import math
@@ -75,7 +75,7 @@ class Inner:
         return Iterate(lam, At, value, gradient, Z, active, excess)
 
     def minimise(self, lam: Array, At: Array, tolerance: float) -> Iterate | None:
-        """Return the point at which ||grad phi|| <= tolerance, or no step descends; None if a system fails."""
+        """Return the last point: ||grad phi|| <= tolerance, no descent, or the limit; None if a system fails."""
         controls, least = self.controls, np.inf
         point = self.at(lam, At)
         while point.size > tolerance and self.steps < controls.inner_limit:
@@ -95,7 +95,7 @@ class Inner:
         return point
 
     def direction(self, point: Iterate) -> Array | None:
-        """Return -H^{-1} grad phi; H is shifted if singular."""
+        """Return -(H + shift I)^{-1} grad phi, see `descent`; None if that fails."""
         H = self.family.hessian(point.active, self.s, self.rough and self.steps < self.controls.rough_steps)
         if self.frame is not None:
             return descent_across(H, self.controls.damping, point.gradient, self.frame)

@@ -41,7 +41,7 @@ class GatedProblem(DualProblem):
     def infeasible(self) -> bool:
         """Return whether y has a component outside the range of all groups, which is the range of K = sum_g A_g A_g^T.
 
-        False for a regularised program, and where the residual is as small as that of a solution.
+        False for a regularised program, and where that component is as small as a solution's residual.
         """
         groups, y = self.program.groups, self.y
         if self.delta:
@@ -58,7 +58,7 @@ def solve_newton(
 ) -> Solution:
     """Solve a gated program to relative gap and residual `tolerance`, with a warm start from `start` if given.
 
-    The outcome follows from the residuals: SOLVED, NEARLY_SOLVED (gap within 1e-6), INFEASIBLE (y is not in
+    The outcome follows from the residuals: SOLVED, NEARLY_SOLVED (error within 1e-6), INFEASIBLE (y is not in
     the range of the groups), NUMERICAL_TROUBLE or ITERATION_LIMIT. Ill-conditioned data raise nothing.
     """
     groups, y = program.groups, program.y
@@ -72,8 +72,8 @@ def solve_newton(
 def gated_start(program: GatedProgram, start: Solution | None) -> Start:
     """Return the start of a given solution.
 
-    Without it, lam is y scaled to the boundary of the dual, and weights are zero. A regularised program with a linear
-    group starts from the optimum over this group, which is often the whole optimum if beta is large.
+    Without it, lam is y scaled to near the boundary of the dual, and weights are zero. A regularised program with a
+    linear group starts from the optimum over this group, which is often the whole optimum if beta is large.
     """
     groups, y, bound, everyone = program.groups, program.y, program.penalty, np.arange(program.groups.count)
     column = (float(np.sqrt(np.mean(np.square(groups.base).sum(axis=0)))) if groups.rank else 0.0) or 1.0

@@ -3,9 +3,9 @@
 A step minimises phi (`recovery.solvers.inner`) roughly, which moves the weights W and the dual lam; s grows from one
 step to the next and the proximal weight decays, as in augmented-Lagrangian methods, so that late steps are nearly exact
 dual steps. Only groups whose dual norm may pass its bound take part in a step (`near_rows`). An inner problem that
-fails makes s fall (`StepControl`). The loop ends once the gap and the residual of W, lam are small: at any W and lam
-these are proved, so a rough step costs time but no truth. One Newton step costs a product with the groups that take
-part, their projections, and a factor of an n x n matrix. Source: Li, Sun and Toh (SIAM J. Optim. 28, 2018), applied to
+fails makes s fall (`StepControl`). The loop ends once the gap and the residual of W, lam are small: both are measured
+anew, so a rough step costs time but no truth. One Newton step costs a product with the groups that take part, their
+projections, and an n x n Hessian and factor. Source: Li, Sun and Toh (SIAM J. Optim. 28, 2018), applied to
 group norms; by projections on cones also to exact programs.
 """
 
@@ -105,7 +105,7 @@ class StepControl:
 def near_rows(controls: Controls, norms: Array, always: Mask, rise: float, share: float = 1.0) -> Index:
     """Return the rows that take part in a step: all of `always` (k,), and those whose norm (k,) may pass its bound.
 
-    In all at most this share of the rows, those of the largest norms, unless `always` has more. rise: how much a norm,
+    At most this share of the rows (or `smallest`), of the largest norms, unless `always` has more. rise: how much a norm,
     relative to its bound, may rise within the step.
     """
     keys = np.where(always, np.inf, norms)
@@ -121,9 +121,9 @@ def near_rows(controls: Controls, norms: Array, always: Mask, rise: float, share
 def accuracy(
     error: float, objective: float, size: float, problem: DualProblem, controls: Controls, least: float
 ) -> float:
-    """Return the ||grad phi|| to reach, over the size of the labels, where the fraction `error` of it would do.
+    """Return the ||grad phi|| / ||y|| to reach, about `error`.
 
-    In a regularised program the square of the gradient is added to the objective: this may add no more than the
+    In a regularised program half the square of the gradient is added to the objective: this may add no more than the
     fraction `error`, and unless the error counts the misfit, need add no less than half of the fraction `least`.
     """
     wanted = error
