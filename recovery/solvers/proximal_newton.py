@@ -105,7 +105,7 @@ class StepControl:
 def near_rows(controls: Controls, norms: Array, always: Mask, rise: float, share: float = 1.0) -> Index:
     """Return the rows that take part in a step: all of `always` (k,), and those whose norm (k,) may pass its bound.
 
-    At most this share of the rows (or `smallest`), of the largest norms, unless `always` has more. rise: how much a norm,
+    At most this share of the rows (or `smallest`), of largest norm, unless `always` has more. rise: how much a norm,
     relative to its bound, may rise within the step.
     """
     keys = np.where(always, np.inf, norms)
