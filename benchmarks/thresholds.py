@@ -89,7 +89,7 @@ def measured(part: str, number: int, sizes: int, replicates: int, seed: int) -> 
     row |= {"changes": not found.constant, "folded": not found.monotone, "ideal": np.nan}
     if law.change is not None:
         level = 1 - (1 - LEVEL) / counts.slices
-        each = [estimate(counts.slice(i)).interval(level) for i in range(counts.slices)]
+        each = [estimate(one).interval(level) for one in counts.each]
         row["covers"] = all(one.low <= own <= one.high for one, own in zip(each, grid.thresholds, strict=True))
     elif not law.monotone:
         row["covers"] = not found.monotone

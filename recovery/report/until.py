@@ -115,9 +115,9 @@ def steps_to_divide(found: Threshold, goal: Goal, record: Mapping[str, Any]) -> 
         return []
     reach = found.found.interval(found.level) if found.found else found.interval
     steps, most = list[tuple[Any, Any]](), (WIDEST if by_cells else CURVED) * goal.allowed(found) * (1 + 1e-9)
-    for part in found.parts:
-        order = np.argsort(part.places, kind="stable")
-        places, index = part.places[order], part.panel.cells.index[order]
+    for one in found.slices:
+        order = np.argsort(one.places, kind="stable")
+        places, index = one.places[order], one.panel.cells.index[order]
         low, high = places[:-1], places[1:]
         wide = (high > reach.low) & (low < reach.high) & (found.lengths(low, high) > most)
         steps += list(zip(index[:-1][wide], index[1:][wide], strict=True))
@@ -184,8 +184,8 @@ def _limit(found: Threshold, goal: Goal, changed: bool) -> str | None:
         return None
     inside = [
         found.lengths(low, high)
-        for part in found.parts
-        for low, high in pairwise(np.sort(part.places))
+        for one in found.slices
+        for low, high in pairwise(np.sort(one.places))
         if low <= found.found.estimate <= high
     ]
     return "spacing" if min(inside, default=0.0) / 2 > goal.allowed(found) else None

@@ -148,7 +148,7 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
 @pytest.mark.parametrize(("trend", "x"), [([0, 0, 10, 10], 15), ([10, 10, 0, 0], 35)])
 def test_crossings_along_the_trend_without_an_interval_are_diamonds(trend: list[int], x: float) -> None:
     found = drawn({0: [0, 10, 10, 0], 1: trend}, [10, 20, 30, 40])
-    assert next(places for _, places in found.by_panel[0].crossings) == (pytest.approx(15), pytest.approx(35))
+    assert found.by_panel[0].slices[0].crossings == (pytest.approx(15), pytest.approx(35))
     (line,) = [line for line in MAP.draw(found).axes[0].lines if line.get_marker() == "d"]
     at = [{"x": x, "y": y} for x, y in line.get_xydata().tolist()]
     assert at == [{"x": pytest.approx(x), "y": 0}]

@@ -181,7 +181,7 @@ def test_success_that_is_not_monotone_has_crossings_and_no_threshold() -> None:
     (found,) = analysis.pooled
     assert not found.monotone
     assert not found.interval.known
-    assert [len(places) for _, places in found.crossings] == [3, 3]
+    assert [len(one.crossings) for one in found.slices] == [3, 3]
     assert "success is not monotone in n: 50 % is passed at n = " in analysis.lines[0].remark
     assert analysis.claims[0].verdict == "inconclusive"
 

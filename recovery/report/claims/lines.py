@@ -145,10 +145,10 @@ def lacking(found: Threshold) -> tuple[str, str]:
 def _passed(found: Threshold) -> str:
     """Return `: 50 % is passed at n = 12, 40 and 61 (d = 10)` for the slices that pass it more than once."""
     along, parts = found.along, list[str]()
-    for y, places in found.crossings:
-        if len(places) > 1:
-            where = f" ({PLAIN.pair(along.by, y)})" if along.by else ""
-            parts.append(f"{', '.join(f'{x:.4g}' for x in places)}{where}")
+    for one in found.slices:
+        if len(one.crossings) > 1:
+            where = f" ({PLAIN.pair(along.by, one.y)})" if along.by else ""
+            parts.append(f"{', '.join(f'{x:.4g}' for x in one.crossings)}{where}")
     return f": {along.percent} is passed at {along.x} = {'; '.join(parts)}" if parts else ""
 
 

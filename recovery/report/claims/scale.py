@@ -68,8 +68,7 @@ def limit_line(one: Threshold, value: str) -> Line | None:
     if not one.changes or one.extremes:
         return None
     found = scale_of(one, one.interval.level)
-    places = np.concatenate([part.places for part in one.parts])
-    if found is None or found.limit.low < places.min() or found.limit.high > places.max():
+    if found is None or found.limit.low < one.places.min() or found.limit.high > one.places.max():
         return None
     form, name = form_of(one.along), f"{PLAIN.axis(one.along.by)} grows"
     what = f"{one.along.what} at {one.along.percent} as {name}"

@@ -19,10 +19,8 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class Bracket:
-    """The ends of all gaps between cells, and in each gap twice the log likelihood lost against the best gap.
-
-    lost: divided by the dispersion of the trials.
-    """
+    """The ends of all gaps between cells, and twice the log likelihood that each gap loses against the best, divided
+    by the dispersion of the trials."""
 
     ends: Array
     lost: Array
@@ -30,14 +28,10 @@ class Bracket:
 
     @classmethod
     def of(cls, counts: Counts, probability: float, dispersion: float = 1.0) -> "Bracket":
-        """Compare the monotone fits of all slices that cross the probability in the same gap.
-
-        dispersion: infinite if it is not known.
-        """
+        """Compare the monotone fits of all slices that cross the probability in one gap. dispersion: inf if unknown."""
         ends = np.concatenate([[-np.inf], np.unique(counts.v), [np.inf]])
         value = np.zeros(len(ends) - 1)
-        for i in range(counts.slices):
-            one = counts.slice(i)
+        for one in counts.each:
             if np.isinf(dispersion):
                 each = -_evidence(one, probability)
             else:
@@ -78,7 +72,7 @@ def equal_crossings(counts: Counts, probability: float, dispersion: float) -> fl
     """
     if np.isinf(dispersion):
         return float(np.exp(Bracket.of(counts, probability, dispersion).best / 2))
-    alone = sum(Bracket.of(counts.slice(i), probability).best for i in range(counts.slices))
+    alone = sum(Bracket.of(one, probability).best for one in counts.each)
     lost = max(alone - Bracket.of(counts, probability).best, 0.0) / dispersion
     return float(scipy.special.chdtrc(counts.slices - 1, lost)) if counts.slices > 1 else 1.0
 

@@ -1,6 +1,7 @@
 """The counts of a threshold: successes and trials of every grid cell of every slice, and which trials share a draw."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,13 +42,12 @@ class Counts:
     def make(cls, y: Array, v: Array, k: Array, n: Array, draws: Draws | None = None) -> "Counts":
         """Return the counts of these cells: those without trials are left out, those of equal y and v are merged."""
         used = n > 0
-        sizes = np.unique(y[used])
         pairs, which = np.unique(np.column_stack([y, v])[used], axis=0, return_inverse=True)
         which = which.ravel()
         new = np.full(len(n), -1)
         new[used] = which
         won, total = (np.bincount(which, counts[used]).astype(float) for counts in (k, n))
-        of = np.searchsorted(sizes, pairs[:, 0])
+        sizes, of = np.unique(pairs[:, 0], return_inverse=True)
         if draws is not None:
             draws = draws.numbered(new)
             in_slice = np.unique(np.column_stack([of[draws.cell], draws.draw]), axis=0, return_inverse=True)[1]
@@ -58,10 +58,11 @@ class Counts:
     def slices(self) -> int:
         return len(self.y)
 
-    def slice(self, i: int) -> "Counts":
-        """Return the counts of slice i alone."""
-        found = self.where(self.of == i)
-        return replace(found, y=self.y[[i]], of=0 * found.of)
+    @cached_property
+    def each(self) -> "list[Counts]":
+        """The counts of each slice alone."""
+        cells = (self.where(self.of == i) for i in range(self.slices))
+        return [replace(one, y=self.y[[i]], of=0 * one.of) for i, one in enumerate(cells)]
 
     @property
     def mirrored(self) -> "Counts":

@@ -65,29 +65,21 @@ class SmoothCurve:
     probit: float
     bent: bool
 
-    def u(self, t: float) -> Array:
-        return self.factor * (self.counts.v - t)
+    def fit(self, t: float, extra: Array | None = None) -> CurveFit:
+        """Maximise the penalised likelihood at t by damped Newton steps; it is log concave, so they converge.
 
-    def _columns(self, t: float) -> tuple[Array, Array]:
-        """Return the functions of u that the coefficients multiply, shape (cells, coefficients), and their slopes."""
-        u = self.u(t)
-        one, along = np.ones(len(u)), self.along[:, None]
+        extra: further columns, whose coefficients have the prior N(0, 1); their slopes are left out.
+        """
+        u, along, one = self.factor * (self.counts.v - t), self.along[:, None], np.ones(len(self.along))
+        # functions of u, shape (cells, coefficients), and their slopes
         parts: list[tuple[Array, Array]] = [(u[:, None], one[:, None])]
         if self.counts.slices > 1:
             parts.append((np.column_stack([u, u**2 / 2]) * along, np.column_stack([one, u]) * along))
         if self.bent:
             parts.append(bends(u))
-        columns, slopes = map(np.hstack, zip(*parts, strict=True))
-        return columns, slopes
-
-    def fit(self, t: float, extra: Array | None = None) -> CurveFit:
-        """Maximise the penalised likelihood at t by damped Newton steps; it is log concave, so they converge.
-
-        extra: further columns, whose coefficients have the prior N(0, 1).
-        """
-        columns, slopes = self._columns(t)
         if extra is not None:
-            columns = np.hstack([columns, extra])
+            parts.append((extra, 0 * extra))
+        columns, slopes = map(np.hstack, zip(*parts, strict=True))
         prior = np.eye(columns.shape[1])
         mean = prior[0]
         now, won, lost = mean, self.counts.k, self.counts.n - self.counts.k
@@ -104,17 +96,15 @@ class SmoothCurve:
             curvature = won * up * (up + eta) + lost * down * (down - eta)
             step = np.linalg.solve((columns.T * curvature) @ columns + prior, score)
             promised, least = float(score @ step), CONVERGED * (1 + abs(best))
-            found = value(now + step)
-            while promised > least and found[0] < best + promised / 10:
+            while (found := value(now + step))[0] < best + promised / 10 and promised > least:
                 step, promised = step / 2, promised / 2
-                found = value(now + step)
             now, (best, eta) = now + step, found
             up, down = rates(eta)
             if promised <= least:
                 break
         weight = self.counts.n * up * down
         information = (columns.T * weight) @ columns + prior
-        slope, integrated = slopes @ now[: slopes.shape[1]], best - float(np.linalg.slogdet(information)[1]) / 2
+        slope, integrated = slopes @ now, best - float(np.linalg.slogdet(information)[1]) / 2
         return CurveFit(integrated, now, columns, information, eta, self.factor * slope, weight)
 
     def top(self, t: float) -> float:
@@ -147,8 +137,8 @@ class SmoothCurve:
 
 def rates(eta: Array) -> tuple[Array, Array]:
     """Return phi/Phi(eta) and phi/Phi(-eta)."""
-    scaled = scipy.special.erfcx(eta * np.sqrt(0.5)), scipy.special.erfcx(-eta * np.sqrt(0.5))
-    return np.sqrt(2 / np.pi) / scaled[1], np.sqrt(2 / np.pi) / scaled[0]
+    up, down = (np.sqrt(2 / np.pi) / scipy.special.erfcx(side * np.sqrt(0.5)) for side in (-eta, eta))
+    return up, down
 
 
 def bends(u: Array, knots: Array = KNOTS, spacing: float = SPACING) -> tuple[Array, Array]:
@@ -169,8 +159,8 @@ def near_threshold(counts: Counts, first: Array, probability: float, bent: bool)
     first: places where t may be. The scale and the power are means over a likelihood of straight lines, because the
     likeliest scale is too steep; then the window follows the curve.
     """
-    y = counts.y if (counts.y > 0).all() else np.exp(counts.y * 0)
-    along = (np.log(y) - np.log(y).mean())[counts.of]
+    size = np.log(counts.y) if (counts.y > 0).all() else 0 * counts.y
+    along = (size - size.mean())[counts.of]
     v, probit = counts.v, float(scipy.special.ndtri(probability))
     gaps = np.diff(v)[np.diff(counts.of) == 0]
     if not len(gaps):
@@ -200,9 +190,8 @@ def near_threshold(counts: Counts, first: Array, probability: float, bent: bool)
 
 def seen(curve: SmoothCurve, t: float) -> bool:
     """Return whether the cells show the transition: the curve rises by at most `STEEPEST` to the cells beside t."""
-    eta = curve.fit(t).eta
     v, which = np.unique(curve.counts.v, return_inverse=True)
-    mean = np.bincount(which, eta) / np.bincount(which)
+    mean = np.bincount(which, curve.fit(t).eta) / np.bincount(which)
     nearest = int(np.abs(v - t).argmin())
     beside = mean[max(nearest - 1, 0) : nearest + 2]
     return bool(len(beside) == 3 and np.diff(beside).max() <= STEEPEST)

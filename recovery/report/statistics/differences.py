@@ -28,12 +28,10 @@ def exact_interval(yes: ArrayLike, no: ArrayLike, unknown: ArrayLike = 0, level:
     Unknown outcomes count as failures for the lower end and as successes for the upper one. This interval is used
     everywhere, because claims need its guarantee: at the level 99.9 %, Wilson's misses rare outcomes too often.
     """
-    counts = np.broadcast_arrays(yes, no, unknown)
-    least, failed, either = (np.asarray(count, dtype=float) for count in counts)
+    least, failed, either = (np.asarray(counts, float) for counts in np.broadcast_arrays(yes, no, unknown))
     most, total = least + either, least + failed + either
     known = total > 0
-    # the lower end is the p at which as many successes or more have probability (1 - level) / 2, a quantile of a beta
-    # law, and 0 without a success
+    # the lower end is the p at which as many successes or more have probability (1 - level) / 2: a beta quantile
     some, left = np.where(least > 0, least, 1.0), np.where(most < total, total - most, 1.0)
     low = np.where(least > 0, scipy.special.betaincinv(some, total - least + 1, (1 - level) / 2), 0.0)
     high = np.where(most < total, scipy.special.betaincinv(most + 1, left, (1 + level) / 2), 1.0)

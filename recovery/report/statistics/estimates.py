@@ -77,10 +77,7 @@ class Estimates:
         return {self.key: self}
 
     def showing(self, value: str, probability: float | None = None, along: str | None = None) -> "Estimates":
-        """Return the estimates of the same grid for another value, probability or axis, computed once.
-
-        Raises `ReportError` for an unknown value.
-        """
+        """Return the estimates for another value, probability or axis, computed once; may raise `ReportError`."""
         diagram = self.diagram
         quantity = default_quantity(diagram.frame, value, diagram.grid.columns)
         key = (str(quantity), probability or diagram.probability, along or diagram.along.what)

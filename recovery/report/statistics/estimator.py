@@ -4,7 +4,6 @@ A smooth curve is used if the cells show a transition, and if no test prefers a 
 which interval is shorter.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,14 +15,7 @@ from recovery.interval import LEVEL, Interval
 from recovery.report.statistics.bracket import Bracket, equal_crossings
 from recovery.report.statistics.counts import Counts
 from recovery.report.statistics.curve import SmoothCurve, near_threshold, seen
-from recovery.report.statistics.shape import (
-    REJECTED,
-    Dispersion,
-    constant,
-    dispersion,
-    is_smooth,
-    monotone,
-)
+from recovery.report.statistics.shape import REJECTED, Dispersion, constant, dispersion, is_smooth, monotone
 
 Method = Literal["probit", "smooth curve", "bracket by the cells"]
 FEWEST = 3.0
@@ -49,26 +41,18 @@ class Estimated:
     def interval(self, level: float = LEVEL) -> Interval:
         """Return the estimate with its interval, whatever the tests say."""
         if self.curve is None:
-            low, high = self.bracket.reach(level)
-            return Interval(self.estimate, low, high, level)
-        reach, inner = self._quantile(level), self.bracket.ends[[1, -2]]
+            return Interval(self.estimate, *self.bracket.reach(level), level)
+        # A probit is a normal variable of which the sign alone is seen, so the trials hold as much information as a
+        # number of normal observations. What the curve and its place take is subtracted, as in any regression.
+        fit, inner = self.curve.fit(self.estimate), self.bracket.ends[[1, -2]]
+        spent = 1 + float(np.trace(np.linalg.solve(fit.information, (fit.columns.T * fit.weight) @ fit.columns)))
+        freedom = min(max(float(fit.weight.sum()) - spent, FEWEST), self.dispersion.freedom)
+        reach = float(scipy.special.stdtrit(freedom, (1 + level) / 2))
         low, high = (
             self.curve.end(self.estimate, side, reach, abs(float(last) - self.estimate))
             for side, last in zip((-1, 1), inner, strict=True)
         )
         return Interval(self.estimate, low, high, level)
-
-    def _quantile(self, level: float) -> float:
-        """Return Student's quantile, with the degrees of freedom of the trials or of the dispersion.
-
-        A probit is a normal variable of which the sign alone is seen, so the trials hold as much information as a
-        number of normal observations. What the curve and its place take is subtracted, as in any regression.
-        """
-        assert self.curve is not None
-        fit = self.curve.fit(self.estimate)
-        spent = 1 + float(np.trace(np.linalg.solve(fit.information, (fit.columns.T * fit.weight) @ fit.columns)))
-        freedom = min(max(float(fit.weight.sum()) - spent, FEWEST), self.dispersion.freedom)
-        return float(scipy.special.stdtrit(freedom, (1 + level) / 2))
 
 
 def estimate(counts: Counts, probability: float = 0.5, shape: IntervalShape = "smooth") -> Estimated:
@@ -86,21 +70,21 @@ def estimate(counts: Counts, probability: float = 0.5, shape: IntervalShape = "s
     bracket = Bracket.of(counts, probability, spread.factor)
     some = np.isfinite(bracket.reach(LEVEL)).any()
     middle = bracket.middle if some and np.isfinite(bracket.gap).all() else np.nan
-    equal = equal and _overlap([counts.slice(i) for i in range(counts.slices)], probability, shape)
+    equal = equal and _overlap(counts, probability, shape)
     return Estimated("bracket by the cells", middle, bracket, spread, rises, equal)
 
 
-def _overlap(slices: Sequence[Counts], probability: float, shape: IntervalShape) -> bool:
+def _overlap(counts: Counts, probability: float, shape: IntervalShape) -> bool:
     """Return whether some place is in the intervals of all slices, which together cover with probability 1 - REJECTED.
 
     A bracket does not assume a shape. Where slices differ too much in width for one curve, the curve of each still
     tells its threshold better than the bracket.
     """
-    if len(slices) < 2:
+    if counts.slices < 2:
         return True
-    found = [estimate(one, probability, shape).interval(1 - REJECTED / len(slices)) for one in slices]
-    ends = [one for one in found if not np.isnan([one.low, one.high]).any()]
-    return not ends or max(one.low for one in ends) <= min(one.high for one in ends)
+    level = 1 - REJECTED / counts.slices
+    found = [estimate(one, probability, shape).interval(level) for one in counts.each]
+    return max(one.low for one in found) <= min(one.high for one in found)
 
 
 def _curve(
@@ -109,9 +93,9 @@ def _curve(
     """Return the curve with counts divided by their dispersion, its threshold, and the dispersion."""
     inner, fitted = bracket.ends[1:-1], None
     if shape != "free" and len(inner) > 2:
-        low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1])
-        starts = np.linspace(float(low), float(high), 24)
-        fitted = near_threshold(counts, np.unique(np.append(starts, bracket.middle)), probability, shape == "smooth")
+        low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1]).tolist()
+        places = np.unique([*np.linspace(low, high, 24), bracket.middle])
+        fitted = near_threshold(counts, places, probability, shape == "smooth")
     if fitted is None:
         return None, np.nan, Dispersion(np.inf if counts.draws else 1.0)
     curve, t = fitted
@@ -122,6 +106,5 @@ def _curve(
         spread = found._replace(factor=max(found.factor / spread.factor, 1.0))
         if not np.isfinite(spread.factor):
             return None, np.nan, spread
-        fewer = replace(first, k=first.k / spread.factor, n=first.n / spread.factor)
-        curve = replace(curve, counts=fewer)
+        curve = replace(curve, counts=replace(first, k=first.k / spread.factor, n=first.n / spread.factor))
     return curve, curve.top(t), spread

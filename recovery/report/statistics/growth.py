@@ -43,14 +43,12 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
     Each panel has a factor of its own, and all have one exponent. Panels with one value are left out; None if no panel
     has two. Panels are taken to be independent: if they share draws, the interval is too short.
     """
-    found, missing = list[Array](), list[str]()
-    for panel in panels:
-        whole = threshold_of(panel, along)
-        if along.by and whole.parts and not any(is_number(part.y) and part.y > 0 for part in whole.parts):
+    wholes = [threshold_of(panel, along) for panel in panels]
+    for whole in wholes:
+        if along.by and whole.parts and not any(is_number(one.y) and one.y > 0 for one in whole.slices):
             raise ReportError(f"a power of {along.by} needs positive numbers")
-        points, without = places_of(whole, probabilities)
-        found, missing = [*found, points], [*missing, *without]
-    return power(found, missing)
+    found = [places_of(whole, probabilities) for whole in wholes]
+    return power([points for points, _ in found], [text for _, missing in found for text in missing])
 
 
 def places_of(whole: Threshold, probabilities: Sequence[float], level: float = LEVEL) -> tuple[Array, list[str]]:
@@ -72,10 +70,8 @@ def power(lines: Sequence[Array], missing: Sequence[str] = ()) -> Growth | None:
     if not lines:
         return None
     weights = [error**-2 for *_, error in lines]
-    centred = [
-        [np.log(part) - w @ np.log(part) / w.sum() for part in line[:2]] for line, w in zip(lines, weights, strict=True)
-    ]
-    x, z = (np.concatenate([pair[k] for pair in centred]) for k in (0, 1))
+    logs = [np.log(line[:2]) for line in lines]
+    x, z = np.hstack([one - (one @ w / w.sum())[:, None] for one, w in zip(logs, weights, strict=True)])
     weight = np.concatenate(weights)
     information = float(weight @ x**2)
     slope = float((weight * x) @ z) / information
@@ -86,17 +82,14 @@ def power(lines: Sequence[Array], missing: Sequence[str] = ()) -> Growth | None:
 
 
 def place(one: Threshold, probabilities: Sequence[float]) -> tuple[float, float] | str:
-    """Return the x of a slice at one probability, or the distance between two, and the standard error of its logarithm.
-
-    Where an interval is missing or open, the text says which probability the cells do not show.
-    """
+    """Return the x of a slice at one probability, or the distance between two, and the standard error of its logarithm;
+    or the reason why there is none, such as the probability that the cells do not show."""
     found = [replace(one, along=replace(one.along, probability=p)) for p in probabilities]
-    for p, at in zip(probabilities, found, strict=True):
-        if not at.monotone:
-            return "success is not monotone"
-        if not (at.interval.known and at.interval.bounded):
-            return f"{100 * p:g} % is outside its cells"
+    if not found[0].monotone:
+        return "success is not monotone"
     ends = [at.interval for at in found]
+    if outside := [p for p, end in zip(probabilities, ends, strict=True) if not end.bounded]:
+        return f"{100 * outside[0]:g} % is outside its cells"
     value = ends[0].estimate if len(ends) == 1 else abs(ends[1].estimate - ends[0].estimate)
     reach = float(np.hypot.reduce([(end.high - end.low) / 2 for end in ends])) / normal_reach(ends[0].level)
     return (value, max(reach / value, 1e-9)) if value > 0 else "both ends are in one step of its cells"

@@ -26,39 +26,19 @@ UNMEASURED, UNFINISHED = ("unmeasured",), ("failed", "undecided")
 
 
 @dataclass(frozen=True)
-class Part:
-    """The cells of one slice: places along the threshold (logarithms on a log axis), x, successes and trials."""
-
-    panel: Panel
-    y: Any
-    places: Array
-    x: Array
-    rising: Array
-    total: Array
-
-    def at(self, place: float) -> float:
-        """Return the x of a place, along straight lines between the cells and beyond them."""
-        if not np.isfinite(place) or len(self.x) < 2:
-            return place
-        order = np.argsort(self.places)
-        return float(scipy.interpolate.make_interp_spline(self.places[order], self.x[order], k=1)(place))
-
-
-@dataclass(frozen=True)
 class Threshold:
     """The threshold of a panel, pooled over its slices, or of a single slice, whose panel then holds its cells only.
 
-    level: of `interval`. falling: success becomes rarer with x. found: the estimate of all cells together, along the
-    pooled value or x; None if success shows no trend along x. extremes: the same, had all unmeasured trials failed, and
-    had all succeeded. draws: the single trials, if some share draws; their `cell` is a label of the index of the
-    panel's cells. trending: whether a trend is known to exist, which a slice of a pooled threshold need not show.
+    level: of `interval`. falling: success becomes rarer with x. parts: the panel of each slice. draws: the single
+    trials, if some share draws; their `cell` is a label of the index of the panel's cells. trending: whether a trend is
+    known to exist, which a slice of a pooled threshold need not show.
     """
 
     panel: Panel
     along: ThresholdAxis
     level: float
     falling: bool
-    parts: tuple[Part, ...]
+    parts: tuple[Panel, ...]
     log: bool = False
     draws: Draws | None = None
     trending: bool = False
@@ -67,49 +47,51 @@ class Threshold:
     @property
     def probability(self) -> float:
         """The probability of the outcome that becomes more frequent with x."""
-        chance = self.along.probability
-        return round(1 - chance, 12) if self.falling else chance
+        return round(1 - self.along.probability, 12) if self.falling else self.along.probability
 
     @cached_property
     def found(self) -> Estimated | None:
-        rising, total = (sum(float(getattr(one, name).sum()) for one in self.parts) for name in ("rising", "total"))
-        clear = self.trending or rising in (0, total) or abs(trend_along(self.parts)) >= normal_reach(LEVEL)
-        return self._estimate() if self.parts and clear else None
+        """The estimate of all cells together, along the pooled value or x; None if success shows no trend along x."""
+        counts = self._counts()
+        clear = self.trending or counts.k.sum() in (0, counts.n.sum()) or abs(trend(counts)) >= normal_reach(LEVEL)
+        return self._estimate() if clear else None
 
     @cached_property
     def extremes(self) -> tuple[Estimated | None, ...]:
+        """The estimates, had all unmeasured trials failed, and had all succeeded; empty without such trials."""
         return self._had_all(UNMEASURED)
 
     def _had_all(self, more: Sequence[str]) -> tuple[Estimated | None, ...]:
-        """Return the estimates, had all of these trials failed, and had all succeeded; empty without such trials."""
-        some = any(one.panel.cells[name].any() for one in self.parts for name in more)
-        return tuple(self._estimate(share, more) for share in (0.0, 1.0)) if self.found and some else ()
+        some = self.found and self.panel.cells[[*more]].any(axis=None)
+        return tuple(self._estimate(share, more) for share in (0.0, 1.0)) if some else ()
 
     def _estimate(self, share: float = 0.0, more: Sequence[str] = ()) -> Estimated | None:
         key = (*map(id, self.parts), self.along, share, more)  # copies of any level or slice share it
         if key not in self._known:
             counts = self._counts(share, more)
-            some = len(counts.v) > 0
-            self._known[key] = estimate(counts, self.probability, self.along.interval) if some else None
+            self._known[key] = estimate(counts, self.probability, self.along.interval) if len(counts.v) else None
         return self._known[key]
 
     def _counts(self, share: float = 0.0, more: Sequence[str] = ()) -> Counts:
         """Return the counts of all cells. more: columns with further trials, of which this share succeeds."""
-        parts = self.parts
-        y = np.repeat([float(one.y) if is_number(one.y) else 0.0 for one in parts], [len(one.x) for one in parts])
-        places, rising, total = (
-            np.concatenate([getattr(one, name) for one in parts]) for name in ("places", "rising", "total")
-        )
-        count = np.concatenate([one.panel.cells[[*more]].to_numpy(float).sum(axis=1) for one in parts])
-        rising, total = rising + share * count, total + count
-        draws = self.draws if more != UNFINISHED else None
+        cells, draws = self.panel.cells, self.draws if more != UNFINISHED else None
+        y = cells[self.along.by] if self.along.by else pd.Series(0.0, cells.index)
+        if not all(map(is_number, y)):
+            y = pd.Series(y.factorize()[0])
+        count = cells[[*more]].sum(axis=1)
+        rising, total = cells["no" if self.falling else "yes"] + share * count, cells["yes"] + cells["no"] + count
         if draws is not None:
-            at = pd.Index(np.concatenate([one.panel.cells.index for one in parts])).get_indexer(draws.cell)
+            at = cells.index.get_indexer(pd.Index(draws.cell))
             known = (at >= 0) & (bool(more) | ~np.isnan(draws.outcome))
-            outcome = 1 - draws.outcome if self.falling else draws.outcome
-            outcome = np.where(np.isnan(outcome), share, outcome)
+            outcome = np.nan_to_num(np.abs(draws.outcome - self.falling), nan=share)
             draws = Draws(at[known], outcome[known], draws.draw[known])
-        return Counts.make(y, places, rising, total, draws)
+        return Counts.make(np.asarray(y, float), self.places, rising.to_numpy(float), total.to_numpy(float), draws)
+
+    @cached_property
+    def places(self) -> Array:
+        """The place of each cell along the threshold: the pooled value or x, and its logarithm on a log axis."""
+        values = self.along.values(self.panel.cells)
+        return np.log(values) if self.log else values
 
     @property
     def method(self) -> Method | None:
@@ -118,8 +100,8 @@ class Threshold:
     @cached_property
     def monotone(self) -> bool:
         """Whether success that only rises, or only falls, along x is not rejected."""
-        if self.found is not None or not self.parts:
-            return self.found is None or self.found.monotone
+        if self.found is not None:
+            return self.found.monotone
         counts = self._counts()
         return max(monotone(counts), monotone(counts.mirrored)) >= REJECTED
 
@@ -138,10 +120,9 @@ class Threshold:
         if self.found is None or not self.monotone or self.changes:
             return unknown
         # the interval holds those of the extremes, too
-        found = self.found, *self.extremes
-        each = [one.interval(level) if one is not None and one.monotone else unknown for one in found]
+        each = [one.interval(level) if one and one.monotone else unknown for one in (self.found, *self.extremes)]
         middle = each[0].estimate if len(each) == 1 else (each[1].estimate + each[2].estimate) / 2
-        least = 0.0 if not self.log and all((part.x >= 0).all() for part in self.parts) else -np.inf
+        least = 0.0 if not self.log and (self.panel.cells[self.along.x] >= 0).all() else -np.inf
         low, high = min(one.low for one in each), max(one.high for one in each)
         ends = middle, max(low, least) if np.isfinite(low) else low, high
         middle, low, high = (float(np.exp(one)) if self.log and one != -np.inf else float(one) for one in ends)
@@ -153,7 +134,7 @@ class Threshold:
 
     def alone(self, level: float = LEVEL, *, trending: bool = False) -> tuple["Threshold", ...]:
         """Return the threshold of each slice from its own trials."""
-        return tuple(replace(self, panel=one.panel, parts=(one,), level=level, trending=trending) for one in self.parts)
+        return tuple(replace(self, panel=one, parts=(one,), level=level, trending=trending) for one in self.parts)
 
     @cached_property
     def slices(self) -> tuple["Threshold", ...]:
@@ -163,15 +144,23 @@ class Threshold:
     @property
     def y(self) -> Any:
         """The value of y of a single slice; None without a y axis."""
-        return self.parts[0].y
+        return self.panel.where.get(str(self.along.by))
 
     @property
     def along_x(self) -> Interval:
         """The interval of a single slice in units of x."""
-        at, part = self.interval, self.parts[0]
+        at = self.interval
         if self.along.pool is None:
             return at
-        return Interval(part.at(at.estimate), part.at(at.low), part.at(at.high), at.level)
+        return Interval(self._x(at.estimate), self._x(at.low), self._x(at.high), at.level)
+
+    def _x(self, place: float) -> float:
+        """Return the x of a place in a single slice, along straight lines between the cells and beyond them."""
+        if not np.isfinite(place) or len(self.places) < 2:
+            return place
+        order = np.argsort(self.places)
+        x = self.panel.cells[self.along.x].to_numpy(float)
+        return float(scipy.interpolate.make_interp_spline(self.places[order], x[order], k=1)(place))
 
     @property
     def each(self) -> tuple["Threshold", ...]:
@@ -192,8 +181,7 @@ class Threshold:
 
     def factor_between(self, one: "Threshold", other: "Threshold") -> Interval:
         """Return the value of the other slice by that of one slice; the interval holds for all pairs at once."""
-        outer = {id(slice_): interval for slice_, _, interval in self.tested}
-        ends = [outer[id(at)] for at in (one, other)]
+        ends = [outer for at in (one, other) for tested, _, outer in self.tested if tested is at]
         if not all(at.low > 0 for at in ends):
             return Interval(other.interval.estimate / one.interval.estimate, 0.0, np.inf, self.level)
         found = threshold_difference(*(Interval(*np.log([at.estimate, at.low, at.high]).tolist()) for at in ends))
@@ -222,49 +210,39 @@ class Threshold:
         return min(known), max(known)
 
     @cached_property
-    def crossings(self) -> tuple[tuple[Any, tuple[float, ...]], ...]:
-        """For each slice, every x at which success passes the probability, also where it is not monotone."""
-        walks = [walk_crossings(one._counts(), one.probability) for one in self.slices]
-        return tuple((part.y, tuple(map(part.at, walk))) for part, walk in zip(self.parts, walks, strict=True))
+    def crossings(self) -> tuple[float, ...]:
+        """Every x at which success of a single slice passes the probability, also where it is not monotone."""
+        return tuple(map(self._x, walk_crossings(self._counts(), self.probability)))
 
     @property
     def along_trend(self) -> tuple[float, ...]:
         """The crossings of a single slice at which success changes as the trend says; between them it changes back."""
-        part, ((_, places),) = self.parts[0], self.crossings
-        before = part.x < min(places, default=-np.inf)
-        first = bool(part.rising[before].sum() > self.probability * part.total[before].sum())
-        return places[first::2]
+        cells = self.panel.cells
+        before = cells.loc[cells[self.along.x] < min(self.crossings, default=-np.inf), ["yes", "no"]].sum()
+        first = bool(before["no" if self.falling else "yes"] > self.probability * before.sum())
+        return self.crossings[first::2]
 
     @property
     def crosses_once(self) -> bool:
         """Whether a single slice has one crossing, with an estimate and an interval that ends on at least one side."""
-        at, ((_, places),) = self.along_x, self.crossings
-        return len(places) < 2 and at.known and bool(np.isfinite([at.low, at.high]).any())
+        at = self.along_x
+        return len(self.crossings) < 2 and at.known and bool(np.isfinite([at.low, at.high]).any())
 
 
 def threshold_of(panel: Panel, along: ThresholdAxis, level: float = LEVEL, draws: Draws | None = None) -> Threshold:
     """Return the threshold of a panel, pooled over its slices if `along` pools them. draws: see `Threshold`."""
-    parts = slices_of(panel, along)
-    strange = [part.where[str(along.by)] for part in parts if along.by and not is_number(part.where[along.by])]
-    if along.pool is not None and len(parts) > 1 and strange:
-        raise ReportError(f"report.pool: slices are pooled along numbers, found {strange[0]}; leave out report.pool")
     log = along.pool is None and Axis(panel.y if along.transposed else panel.x).kind == "log"
-    made = tuple(_part(part, along, log) for part in parts)
-    falling = trend_along(made) < 0
-    if falling:
-        made = tuple(replace(one, rising=one.total - one.rising) for one in made)
-    return Threshold(panel, along, level, falling, made, log, draws)
-
-
-def _part(part: Panel, along: ThresholdAxis, log: bool) -> Part:
-    cells = part.cells
-    x, yes, no = (cells[name].to_numpy(float) for name in (along.x, "yes", "no"))
-    places = along.values(cells)
-    if along.pool is not None and (np.diff(places[np.argsort(x, kind="stable")]) <= 0).any():
-        where = f" where {part.title}" if part.title else ""
-        raise ReportError(f"report.pool: {along.pool} does not increase with {along.x}{where}; choose one that does")
-    y = part.where[str(along.by)] if along.by else None
-    return Part(part, y, np.log(places) if log else places, x, yes, yes + no)
+    found = Threshold(panel, along, level, False, tuple(slices_of(panel, along)), log, draws)
+    if along.pool is not None:
+        strange = [one.y for one in found.slices if not is_number(one.y)]
+        if strange and len(found.parts) > 1:
+            fault = f"slices are pooled along numbers, found {strange[0]}"
+            raise ReportError(f"report.pool: {fault}; leave out report.pool")
+        for one in found.parts:
+            if (np.diff(along.values(one.cells.sort_values(along.x))) <= 0).any():
+                fault = f"does not increase with {along.x}{f' where {one.title}' if one.title else ''}"
+                raise ReportError(f"report.pool: {along.pool} {fault}; choose one that does")
+    return replace(found, falling=trend(found._counts()) < 0)
 
 
 def slices_of(panel: Panel, along: ThresholdAxis) -> list[Panel]:
@@ -280,17 +258,15 @@ def slices_of(panel: Panel, along: ThresholdAxis) -> list[Panel]:
     return found
 
 
-def trend_along(parts: Sequence[Part]) -> float:
-    """Return the Cochran-Armitage statistic of success along x, summed over the slices, as a z-score."""
+def trend(counts: Counts) -> float:
+    """Return the Cochran-Armitage statistic of success along v, summed over the slices, as a z-score."""
     score = variance = 0.0
-    for one in parts:
-        if not one.total.sum():
-            continue
-        share = float(one.rising.sum() / one.total.sum())
-        # x is centred in each slice, so that a difference between slices does not count as a trend along x
-        centred = one.places - one.total @ one.places / one.total.sum()
-        score += float(centred @ one.rising)
-        variance += share * (1 - share) * float(one.total @ centred**2)
+    for one in counts.each:
+        share = one.k.sum() / one.n.sum()
+        # v is centred in each slice, so that a difference between slices does not count as a trend along v
+        centred = one.v - one.n @ one.v / one.n.sum()
+        score += float(centred @ one.k)
+        variance += share * (1 - share) * float(one.n @ centred**2)
     return score / float(np.sqrt(variance)) if variance > 0 else 0.0
 
 

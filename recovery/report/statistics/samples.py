@@ -67,8 +67,7 @@ def median_interval(values: Array, level: float = LEVEL, unknown: int = 0) -> In
 
 @dataclass(frozen=True)
 class Sample:
-    """Numbers, or 1 and 0 for a proportion. unknown: how many trials are `undecided`, `unmeasured` or `failed`, so that
-    their value is not known."""
+    """Numbers, or 1 and 0 for a proportion. unknown: how many more trials are `undecided`, `unmeasured` or `failed`."""
 
     values: Array
     proportion: bool

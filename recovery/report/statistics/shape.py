@@ -1,5 +1,4 @@
-"""Tests of what a threshold assumes: success that is monotone, one threshold for all slices, a smooth curve, and
-independent trials."""
+"""Tests of a threshold's assumptions: monotone success, one threshold for all slices, a smooth curve, independence."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -30,17 +29,15 @@ def monotone(counts: Counts) -> float:
     largest value has Kuiper's law (Vervaat 1979). Where trials share draws, the largest t of their bridges is tested.
     """
     if counts.draws is not None:
-        drops = [p for i in range(counts.slices) for p in _drops_of_draws(counts.slice(i))]
+        drops = [p for one in counts.each for p in _drops_of_draws(one)]
         return min(max(len(drops), 1) * min(drops, default=1.0), 1.0)
     away, j = [0.0], np.arange(1, 30)
-    for i in range(counts.slices):
-        one = counts.slice(i)
+    for one in counts.each:
         for block in isotonic(one.k, one.n)[0]:
             k, n = one.k[block], one.n[block]
             p = k.sum() / n.sum()
-            if len(k) < 2 or not 0 < p < 1:
-                continue
-            away.append(float(np.cumsum(k - n * p).max() / np.sqrt(n.sum() * p * (1 - p))))
+            if len(k) > 1 and 0 < p < 1:
+                away.append(float(np.cumsum(k - n * p).max() / np.sqrt(n.sum() * p * (1 - p))))
     at = max(away)
     law = float((2 * (4 * (j * at) ** 2 - 1) * np.exp(-2 * (j * at) ** 2)).sum()) if at > 0.6 else 1.0
     return float(1 - (1 - np.clip(law, 0, 1)) ** max(len(away) - 1, 1))
@@ -79,8 +76,7 @@ def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
     nothing.
     """
     counts, fit = curve.counts, curve.fit(t)
-    if counts.draws is None:
-        return Dispersion()
+    assert counts.draws is not None
     lever, information = fit.efficient()
     # the curve follows the draws, which makes their residuals smaller by their leverage (MacKinnon and White 1985)
     leverage = (fit.columns @ np.linalg.inv(fit.information) * fit.columns).sum(axis=1) + lever**2 / information
@@ -99,7 +95,8 @@ def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
 
 def is_smooth(curve: SmoothCurve, t: float) -> bool:
     """Return whether the curve rises at the threshold, and no jump or finer bend there improves the fit."""
-    fit, u = curve.fit(t), curve.u(t)
+    fit = curve.fit(t)
+    u = fit.columns[:, 0]
     if (fit.slope[np.abs(u) < 0.5] <= 0).any():
         return False
     finer = bends(u, np.array([-0.5, 0.0, 0.5]) * SPACING, SPACING / 2)[0]
@@ -173,17 +170,14 @@ def walk_crossings(counts: Counts, probability: float) -> list[float]:
 
     The walk S_j = sum_{i <= j} (k_i - p n_i) turns there. A turn counts if chance explains neither of its legs.
     """
-    walk = np.concatenate([[0.0], np.cumsum(counts.k - probability * counts.n)])
-    seen = np.concatenate([[0.0], np.cumsum(counts.n)])
+    walk, seen = np.cumsum([[0.0, *(counts.k - probability * counts.n)], [0.0, *counts.n]], axis=1)
     least = scipy.special.ndtri((1 + LEVEL) / 2) * np.sqrt(probability * (1 - probability))
     turns, corner, side = list[int](), 0, 0
     for j in range(1, len(walk)):
         leg = walk[j] - walk[corner]
-        if side == 0 and abs(leg) > least * np.sqrt(seen[j]):
-            side, corner = int(np.sign(leg)), j
-        elif side and leg * side >= 0:
+        if side and leg * side >= 0:
             corner = j
-        elif side and abs(leg) > least * np.sqrt(seen[j] - seen[corner]):
-            turns.append(corner)
-            side, corner = -side, j
-    return [float(counts.v[max(j - 1, 0)] + counts.v[min(j, len(counts.v) - 1)]) / 2 for j in turns]
+        elif abs(leg) > least * np.sqrt(seen[j] - seen[corner]):
+            turns += [corner] if side else []
+            side, corner = int(np.sign(leg)), j
+    return [float(counts.v[j - 1] + counts.v[j]) / 2 for j in turns]
