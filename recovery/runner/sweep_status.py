@@ -81,11 +81,11 @@ def sweep_status(path: Path) -> SweepStatus:
     config, rows = grid.sweep["config"], grid.table
     rate = last = None
     if len(rows):
-        # integers, because Arrow makes Python's times by pandas, which is slow to import
-        began = rows["started_at"].cast(pa.int64()).to_numpy()
+        # lists of integers, because Arrow makes arrays of columns and Python's times by pandas, which is slow to import
+        began = np.array(rows["started_at"].cast(pa.int64()).to_pylist())
         last = EPOCH + timedelta(microseconds=int(began.max()))
         late = began >= began.max() - WINDOW // timedelta(microseconds=1)
-        longest = float(rows["seconds"].fill_null(0.0).to_numpy()[late].max())
+        longest = max(np.array([seconds or 0.0 for seconds in rows["seconds"].to_pylist()])[late].tolist())
         rate = int(late.sum()) / max(float(np.ptp(began[late])) * 1e-6, longest, 1e-6)
     planned, current = grid.sweep["trials"], None
     if config.get("sampling", {}).get("kind") == "until":
