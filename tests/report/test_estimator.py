@@ -15,6 +15,7 @@ from recovery.report.statistics.bracket import Bracket
 from recovery.report.statistics.counts import Counts, Draws
 from recovery.report.statistics.curve import SmoothCurve, near_threshold, rates
 from recovery.report.statistics.estimator import Estimated, estimate
+from recovery.report.statistics.panels import trend
 from recovery.report.statistics.scaling import scaling
 from recovery.types import Array
 from tests.suites import first
@@ -253,3 +254,10 @@ def test_slices_whose_own_curves_exclude_one_another_have_no_common_threshold() 
     assert (found.method, found.constant) == ("bracket by the cells", False)
     one = estimate(Counts.make(*np.array(cells[7:13], dtype=float).T))
     assert one.constant
+
+
+@pytest.mark.parametrize("n", [[83], [20], [83, 83]])
+def test_cells_at_one_place_show_no_trend(n: list[int]) -> None:
+    # the centred place of 83/60 is 2e-16 unless it is computed from a place of the slice
+    same = np.full(len(n), 60.0)
+    assert trend(Counts(np.array([60.0]), np.zeros(len(n), int), n / same, same + 10, same + 40)) == 0

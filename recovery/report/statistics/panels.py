@@ -264,7 +264,8 @@ def trend(counts: Counts) -> float:
     for one in counts.each:
         share = one.k.sum() / one.n.sum()
         # v is centred in each slice, so that a difference between slices does not count as a trend along v
-        centred = one.v - one.n @ one.v / one.n.sum()
+        v = one.v - one.v[0]  # exactly 0 in a slice of one place, which shows no trend
+        centred = v - one.n @ v / one.n.sum()
         score += float(centred @ one.k)
         variance += share * (1 - share) * float(one.n @ centred**2)
     return score / float(np.sqrt(variance)) if variance > 0 else 0.0
