@@ -87,12 +87,10 @@ def _trials(sweep: "Sweep") -> str:
 def _axes(sweep: "Sweep") -> Iterator[str]:
     """Yield a line such as `n: 10 .. 400 (40 values)` for each axis."""
     for axis in sweep.axes:
-        values = dict.fromkeys(cell.coordinates[axis] for cell in sweep.cells)
-        shown = [str(value) for value in values if value is not None]
-        if len(shown) > 6:
-            known = [value for value in values if value is not None]
+        known = [value for value in dict.fromkeys(cell.coordinates[axis] for cell in sweep.cells) if value is not None]
+        text = ", ".join(map(str, known))
+        if len(known) > 6:
             if all(isinstance(value, int | float) for value in known):
-                known = sorted(known)  # the values of a computed axis are in the order of its cells
-            shown = [f"{known[0]} .. {known[-1]} ({len(shown)} values)"]
-        text = ", ".join(shown)
+                known.sort()  # the values of a computed axis are in the order of its cells
+            text = f"{known[0]} .. {known[-1]} ({len(known)} values)"
         yield f"{axis}: {text}"

@@ -18,14 +18,13 @@ LONGEST = 366 * 86_400.0
 
 def warn_rows(grid: "Grid", *, stale: bool = False) -> None:
     """Warn on stderr of rows that are not the sweep's or of other versions, and optionally of stale rows."""
-    for text in (grid.left_out, grid.version_words()):
-        if text:
-            click.echo(text, err=True)
+    texts = [grid.left_out, grid.version_words()]
     if stale:
         from recovery.runner.sweep_status import stale_rows
 
-        if text := stale_rows(grid):
-            click.echo(text, err=True)
+        texts.append(stale_rows(grid))
+    for text in filter(None, texts):
+        click.echo(text, err=True)
 
 
 class FolderPath(click.Path):

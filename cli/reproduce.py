@@ -12,7 +12,6 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from recovery.runner.plan import Plan
     from recovery.runner.run import Options
     from recovery.runner.stop import Stop
 
@@ -61,9 +60,7 @@ def command(
     if not gallery_only:
         try:
             with Stop(max_time) as stop:
-                plans, failed = planned(names, out, replicates, stop)
-                some_failed, early = run_all(plans, settings, stop, quiet)
-                failed |= some_failed
+                failed, early = run_all(names, out, replicates, settings, stop, quiet)
         except StopRequested as request:
             click.echo(f"stopped by {request} before the first trial; run the same command to continue", err=True)
             sys.exit(RESUMABLE)
@@ -104,24 +101,15 @@ def chosen(papers: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def planned(names: Sequence[str], out: Path, replicates: int | None, stop: Stop) -> tuple[list[Plan], bool]:
-    """Return the plans of the figures that can run, and whether others cannot."""
+def run_all(
+    names: Sequence[str], out: Path, replicates: int | None, settings: Options, stop: Stop, quiet: bool
+) -> tuple[bool, str]:
+    """Run the figures in turn; return whether a figure or a trial failed, and why trials are missing, or ''.
+
+    Raises `StopRequested` before the first trial.
+    """
     from recovery.errors import RecoverError
     from recovery.extras.gallery import figure_plan
-
-    plans: list[Plan] = []
-    for name in names:
-        try:
-            with stop.held():
-                plans.append(figure_plan(name, out / name, replicates))
-        except RecoverError as error:
-            click.echo(f"{name}: {error}", err=True)
-    return plans, len(plans) < len(names)
-
-
-def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -> tuple[bool, str]:
-    """Run the figures in turn; return whether a figure or a trial failed, and why trials are missing, or ''."""
-    from recovery.errors import RecoverError
     from recovery.report.until import interim_analysis
     from recovery.runner.progress import display
     from recovery.runner.run import run
@@ -130,12 +118,15 @@ def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -
     from recovery.text import command_text
 
     failed, unfinished = False, ""
-    for plan in plans:
-        name, folder = plan.sweep.name, plan.folder
+    for name in names:
         try:
+            with stop.held():
+                plan = figure_plan(name, out / name, replicates)
             summary = run(plan, settings, display(name, quiet=quiet), stop, interim_analysis)
-            compact(folder)
+            compact(plan.folder)
         except StopRequested as request:
+            if name == names[0]:
+                raise
             return failed, str(request)
         except RecoverError as error:
             click.echo(f"{name}: {error}", err=True)
@@ -143,7 +134,7 @@ def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -
             continue
         failed |= summary.failed
         if summary.gave_up:
-            click.echo(f"{name}: {summary.gave_up}; `{command_text('status', folder.path)}` says why", err=True)
+            click.echo(f"{name}: {summary.gave_up}; `{command_text('status', plan.folder.path)}` says why", err=True)
         elif summary.stopped:
             unfinished = summary.stopped
             click.echo(f"{name}: {summary.stopped}", err=True)

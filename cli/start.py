@@ -1,18 +1,27 @@
 """Entry point of `recover`: an interrupt while modules are imported ends it with a message and exit status 75."""
 
 import gc
+import os
 import signal
 import sys
 from io import TextIOWrapper
+from types import FrameType
 
-from . import leave
+INTERRUPTED = 75
+"""Exit status, as for a sweep that stopped early."""
+MESSAGE = b"stopped by SIGINT before the command started; run it again\n"
 
-# collect garbage rarely: imports leave none, and collecting takes a tenth of the start-up time
-gc.set_threshold(300_000, 20, 20)
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """End the process at once on a signal: compiled modules replace an exception during their import by another one."""
+    os.write(2, MESSAGE)
+    os._exit(INTERRUPTED)
 
 
 def main() -> None:
     """Run the program. A command installs its own handler of SIGINT when it starts."""
+    # collect garbage rarely: imports leave none, and collecting takes a tenth of the start-up time
+    gc.set_threshold(300_000, 20, 20)
     # a shell that runs the program with & has SIGINT ignored: leave it ignored
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)

@@ -31,10 +31,8 @@ class Checks:
 
     tree: Tree
     measures: frozenset[str]
-    known: dict[tuple[Component | None, ...], Callable[[Coordinates], Any] | BaseException] = field(
-        default_factory=dict
-    )
-    """The laws of a cell -> its cost at coordinates, or the reason why there is none."""
+    known: dict[tuple[Component | None, ...], Callable[[Coordinates], Any]] = field(default_factory=dict)
+    """The laws of a cell -> its cost at coordinates."""
 
     def cost(self, parts: Parts, point: Point, at: Coordinates) -> float:
         """Return the estimated seconds per trial of a cell. A cell that cannot run is a problem."""
@@ -83,14 +81,8 @@ class Checks:
         """Return the cost at coordinates, for cells with the same laws as this one. User code may raise anything."""
         laws = tuple([parts.get(name) for name in _LAWS])
         if laws not in self.known:
-            try:
-                self.known[laws] = _cost_function(parts, self.measures)
-            except (Exception, SystemExit) as error:
-                self.known[laws] = error
-        found = self.known[laws]
-        if isinstance(found, BaseException):
-            raise found
-        return found
+            self.known[laws] = _cost_function(parts, self.measures)
+        return self.known[laws]
 
 
 def _source(point: Point, name: str) -> Path:

@@ -12,13 +12,13 @@ from recovery.config.components import COMPONENTS, Context, Single, user_code_in
 from recovery.config.compose import overlaid
 from recovery.config.header import HEADER
 from recovery.config.names import claim_uses, report_unknown_names
-from recovery.config.reader import as_overrides, as_text, read, read_text, read_value
-from recovery.config.sweep import Sweep, allow_imports, composed
+from recovery.config.reader import as_text, read, read_text, read_value
+from recovery.config.sweep import Sweep, composed
 from recovery.config.tree import ConfigError, Place, Problem, Tree, as_shown, refusal, zip_groups
 from recovery.config.values import is_range
 from recovery.methods.columns import Columns
 from recovery.text import choices, did_you_mean
-from recovery.user import user_names
+from recovery.user import add_folders, user_names
 
 
 def shipped() -> dict[str, Path]:
@@ -33,12 +33,10 @@ def load(
     until: str | None = None,
     elsewhere: Callable[[Callable[[], Sweep]], Sweep] | None = None,
 ) -> Sweep:
-    """Return the sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
+    """Return the sweep of a config, as `recovery.load`; every cell is composed and validated.
 
-    overrides: one or several `PATH=VALUE`, or a mapping. until: the rule of `sampling: {kind: until}`, which replaces
-    the config's `sampling`. Every cell is composed and validated, and user code is imported for it. Relative paths
-    start in the config's folder, or in the current folder. elsewhere: calls the function that composes a sweep with
-    user code, in another process. Raises `ConfigError` with every problem of the config and the overrides.
+    elsewhere: calls the function that composes a sweep with user code, in another process; by default user code is
+    imported here. Raises `ConfigError` with every problem of the config and the overrides.
     """
     folder = Path.cwd()
     if isinstance(config, Mapping):
@@ -54,11 +52,13 @@ def load(
         kept = given if isinstance(given, dict) and given.get("kind") == "until" else {}
         rule = {"refine": True, **kept, "kind": "until", "rule": until}
         tree.put(("sampling",), rule, Place(1, 0, 0, f"--until {until!r}"))
-    for rank, text in enumerate(as_overrides(overrides), start=1):
+    if isinstance(overrides, Mapping):
+        overrides = [f"{path}={as_text(value)}" for path, value in overrides.items()]
+    for rank, text in enumerate([overrides] if isinstance(overrides, str) else overrides, start=1):
         override(tree, text, rank)
     compose = partial(composed, tree, Context(folder))
     if elsewhere and (user_code_in(tree.value) or any(user_names(tree.value.get("report")))):
-        allow_imports(folder)
+        add_folders([folder, Path.cwd()])
         return elsewhere(compose)
     return compose()
 

@@ -4,7 +4,7 @@ No object is ever constructed from YAML, and every key and value keeps its line 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -178,13 +178,6 @@ def as_text(value: object, indent: int | None = None) -> str:
         return json.dumps(value, default=_plain, indent=indent, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise refusal("config", f"cannot be a config: {error}; use plain text, numbers, lists and mappings") from error
-
-
-def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Return overrides as a list of `PATH=VALUE`. Raises `ConfigError`."""
-    if isinstance(overrides, Mapping):
-        return [f"{path}={as_text(value)}" for path, value in overrides.items()]
-    return [overrides] if isinstance(overrides, str) else list(overrides)
 
 
 def _plain(value: Any) -> Any:

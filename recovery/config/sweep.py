@@ -29,7 +29,7 @@ from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
 from recovery.text import did_you_mean, printable
 from recovery.types import Index, Scalar
-from recovery.user import add_folders
+from recovery.user import add_folders, folders_of
 
 STORED = ("folder", "files")
 """Keys of a document that no config has: the folder where relative paths start, and the digests of data files."""
@@ -58,17 +58,13 @@ class Sweep(Sections):
         return [replace(cell, measures=cell.measures | self.also) for cell in cells] if self.also else cells
 
     def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
-        """Return the values that the coordinates of these names take together, in the order of the config."""
-        known = [one for one in self._coordinates if one.keys() >= set(names)]
-        return list(dict.fromkeys(tuple(one[name] for name in names) for one in known))
-
-    @cached_property
-    def _coordinates(self) -> "list[Mapping[str, Scalar]]":
-        """The coordinates of all cells; none if those of a stored config cannot be composed: only rows have values."""
+        """Return the values that the coordinates of these names take together, in the order of the config; none if the
+        cells of a stored config cannot be composed."""
         try:
-            return [cell.coordinates for cell in self.cells]
+            known = [cell.coordinates for cell in self.cells if cell.coordinates.keys() >= set(names)]
         except ConfigError:
             return []
+        return list(dict.fromkeys(tuple(one[name] for name in names) for one in known))
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Trials:
         """Return every trial, cell by cell. An adaptive sweep has the trials of its first round and those of `counts`.
@@ -117,7 +113,7 @@ def composed(tree: Tree, context: Context) -> Sweep:
 
     Raises `ConfigError` with all problems, also those that were found when the tree was read.
     """
-    allow_imports(context.folder)
+    add_folders([context.folder, Path.cwd()])
     sections, claims = _sections(tree)
     blocks = parse(tree)
     axes = axes_of(blocks)
@@ -160,7 +156,7 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
 
     def compose() -> list[Cell]:
         if checked:
-            allow_imports(context.folder)
+            add_folders(folders_of(document))
         cells = Composer(tree, sections.seed, context, measures).cells(blocks)
         tree.refuse()
         return cells
@@ -171,11 +167,6 @@ def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
 def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config of a document, as `load` reads it from a file."""
     return {key: value for key, value in document.items() if key not in STORED}
-
-
-def allow_imports(folder: Path) -> None:
-    """Let this process and its children import user code of a config, from its folder or the current folder."""
-    add_folders([folder, Path.cwd()])
 
 
 def _sections(tree: Tree) -> tuple[Sections, dict[int, Claim]]:

@@ -51,10 +51,7 @@ class Cell:
 
     @cached_property
     def setting(self) -> Setting:
-        """The sizes and laws that instances are drawn from; `UserValue` stands for values of user code.
-
-        Raises `ParameterError` if nothing is drawn.
-        """
+        """Sizes and laws of instances, with `UserValue` for user code. Raises `ParameterError` if nothing is drawn."""
         if not self.is_drawn:
             raise ParameterError("with `data: none` a trial has no instance")
         value = {name: part.value for name, part in self.parts.items()}
@@ -150,10 +147,7 @@ class Trials(Sequence[Trial]):
 
     @classmethod
     def first(cls, cells: Sequence[Cell], count: Index) -> Trials:
-        """Return the first `count` trials of each cell, cell by cell.
-
-        Raises `ParameterError` if there are too many to hold in memory.
-        """
+        """Return the first `count` trials of each cell, by cell. Raises `ParameterError` for too many for memory."""
         if count.sum() > MOST_TRIALS:
             raise ParameterError(f"the sweep has {count.sum()} trials; at most {MOST_TRIALS} are allowed")
         cell = np.repeat(np.arange(len(cells)), count)

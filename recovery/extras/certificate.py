@@ -32,7 +32,7 @@ from recovery.runner.rerun import (
 )
 from recovery.runner.trial import Row, draw_instance
 from recovery.store import read
-from recovery.store.parts import write_file, writing
+from recovery.store.parts import write_file
 from recovery.text import many
 from recovery.types import Array, Mask
 
@@ -150,8 +150,7 @@ class TrialCertificate:
         program, check = files("recovery.extras").joinpath("check.txt").read_bytes(), path.with_name(CHECK)
         if check.exists() and check.read_bytes() != program:
             raise StoreError(f"{check}: exists, and is another program; give --out in another folder, or move it")
-        with writing(check):
-            write_file(check, program)
+        write_file(check, program)
         save_arrays(self.trial, self.arrays(), path)
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Solution
 from recovery.report.texts import csv_text
 from recovery.runner.trial import Row, draw_instance
-from recovery.store.parts import write_file, writing
+from recovery.store.parts import write_file
 from recovery.text import many
 from recovery.types import Array
 
@@ -292,5 +292,4 @@ def write(path: Path, checked: Iterable[Checked]) -> None:
     """Write a CSV file with one line per row. Raises `StoreError` if it cannot be written."""
     names = ["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "given", "seconds"]
     table = pd.DataFrame([vars(one) | vars(one.result) | {"outcome": one.outcome} for one in checked], columns=names)
-    with writing(path):
-        write_file(path, csv_text(table).encode())
+    write_file(path, csv_text(table).encode())

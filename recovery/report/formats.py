@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recovery.errors import ReportError
-from recovery.store.parts import write_file
+from recovery.store.parts import write_file, writing
 
 PICTURES = ("png", "svg", "pdf")
 REPORT = ("terminal", "html", *PICTURES, "csv", "json", "latex")
@@ -35,15 +35,12 @@ def write(path: Path, data: bytes, inside: Path | None = None) -> Path:
     """Write a file completely or not at all, and create its folders.
 
     inside: the folder of a path that the program chose; a symbolic link in it is not followed, because the folder may
-    come from somebody else. Raises `ReportError` with the reason for a failure.
+    come from somebody else. Raises `ReportError` for such a link, and `StoreError` with the reason for a failure.
     """
     if inside is not None and path.resolve() != inside.resolve() / path.relative_to(inside):
         remedy = "remove the link, or give another place with --out"
         raise ReportError(f"{path} is a symbolic link or is behind one; {remedy}")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, data)
-    except OSError as error:
-        message = f"cannot write {path}: {error.strerror or error}; give another place with --out"
-        raise ReportError(message) from error
+    write_file(path, data)
     return path

@@ -70,17 +70,13 @@ class Batches:
                 batch.append(self._again.popleft())
                 room -= batch[-1].cell.cost
             if not self._again:
-                batch += self._fresh(room, most - len(batch), not batch)
+                costs = self._costs[self._next : self._next + most - len(batch)]
+                count = max(int(np.searchsorted(np.cumsum(costs), room, side="right")), int(not batch))
+                begin, self._next = self._next, self._next + min(count, len(costs))
+                batch += self._trials.take(self._order[begin : self._next])
             self._left -= sum(trial.cell.cost for trial in batch)
             self._handed_out += 1
             return batch
-
-    def _fresh(self, room: float, most: int, one: bool) -> Trials:
-        """Return the next trials, up to a total cost of `room`; at least one if `one` is set."""
-        costs = self._costs[self._next : self._next + most]
-        count = int(np.searchsorted(np.cumsum(costs), room, side="right"))
-        begin, self._next = self._next, self._next + min(max(count, int(one)), len(costs))
-        return self._trials.take(self._order[begin : self._next])
 
     def drop(self, keys: Array) -> None:
         """Leave out trials that another run has stored, and go on elsewhere than it: at a random place among the most
@@ -121,10 +117,7 @@ def shard_numbers(costs: Array, count: int) -> Index:
 
 
 def slurm_shard(environment: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return the shard (index, count) of this task of a SLURM job array, or None outside an array.
-
-    Raises `ParameterError` for an array with gaps.
-    """
+    """Return (index, count) of this SLURM array task, or None. Raises `ParameterError` for arrays with gaps."""
     task = environment.get("SLURM_ARRAY_TASK_ID")
     if task is None:
         return None

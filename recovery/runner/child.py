@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from recovery.compiled import compilation
-from recovery.config import Trial
+from recovery.config import ConfigError, Trial
+from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT
 from recovery.runner.trial import Row, measure
 
@@ -86,8 +87,13 @@ def serve(pipe: Connection) -> None:
 
 
 def call(function: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
-    """Yield the result of a function."""
-    yield "result", function()
+    """Yield the result of a function and None, or None and its `RecoverError`."""
+    try:
+        yield "result", function(), None
+    except ConfigError as error:
+        yield "result", None, error
+    except RecoverError as error:  # perhaps of a class of user code, which the other process cannot read
+        yield "result", None, ParameterError(str(error))
 
 
 def run_trials(trials: Sequence[Trial], interval: float) -> Iterator[tuple[Any, ...]]:

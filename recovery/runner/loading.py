@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from recovery.backends import Backend
-from recovery.config import Cell, ConfigError, load as load_config, user_code_in
-from recovery.config.sweep import Sweep, allow_imports, from_document
+from recovery.config import Cell, load as load_config, user_code_in
+from recovery.config.sweep import Sweep, from_document
 from recovery.config.tree import refusal
-from recovery.errors import ParameterError, RecoverError
+from recovery.user import add_folders, folders_of
 
 
 def load(
@@ -35,7 +35,7 @@ def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
     if not trust:
         text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(names))}"
         raise refusal("the stored sweep", f"{text}; --trust allows it")
-    allow_imports(Path(document.get("folder", ".")))
+    add_folders(folders_of(document))
     return _composed_elsewhere(partial(from_document, document, checked=True))
 
 
@@ -44,22 +44,14 @@ def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:
     # imported here, because this module loads Arrow and the solvers, which few configs need
     from recovery.runner.pool import ask
 
-    answer = ask(_parts, compose)
-    if isinstance(answer, RecoverError):
-        raise answer
-    document, backend, cells = answer
+    document, backend, cells = ask(_parts, compose)
     return replace(from_document(document), backend=backend, compose=lambda: cells)
 
 
-def _parts(compose: Callable[[], Sweep]) -> tuple[dict[str, Any], Backend, Sequence[Cell]] | RecoverError:
-    """Return the document, backend and cells of a sweep, or its error; called in the process that imports the code.
+def _parts(compose: Callable[[], Sweep]) -> tuple[dict[str, Any], Backend, Sequence[Cell]]:
+    """Return the document, backend and cells of a sweep; called in the process that imports the code.
 
     The cells hold placeholders of user code, so that this process can read them without it.
     """
-    try:
-        sweep = compose()
-        return sweep.document, sweep.backend, sweep.cells
-    except ConfigError as error:
-        return error
-    except RecoverError as error:  # perhaps of a class of user code
-        return ParameterError(str(error))
+    sweep = compose()
+    return sweep.document, sweep.backend, sweep.cells

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from recovery.config import Sweep, Trials, Until, from_document, refined
@@ -18,7 +19,7 @@ from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
 from recovery.runner.batches import shard_numbers
 from recovery.runner.loading import sweep_of
-from recovery.runner.rounds import next_round, split
+from recovery.runner.rounds import split
 from recovery.store.folder import Folder, shown_differences
 from recovery.store.grid import StoredRows, unmeasured
 from recovery.store.provenance import provenance
@@ -49,8 +50,14 @@ class Plan:
     @property
     def next_round(self) -> int | None:
         """Number of the round to plan once all of `trials` are stored, or None after the last round."""
-        sampling, first = self.sweep.sampling, len(self.sweep.cells) * self.sweep.replicates
-        return next_round(sampling, first, self.rounds) if isinstance(sampling, Until) else None
+        sampling = self.sweep.sampling
+        if not (isinstance(sampling, Until) and self.rounds):
+            return 2 if isinstance(sampling, Until) else None
+        last, until = self.rounds[-1], self.rounds[-1]["until"]
+        asked = (until["rule"], until.get("refine", False)) == (sampling.rule, sampling.refine)
+        met = all(panel["known"] for panel in until["panels"])
+        over = until["ended"] and asked and (met or last["budget"] == self.sweep.size)
+        return None if over else int(last["round"]) + 1
 
     @property
     def unstored(self) -> Mask:
@@ -147,13 +154,8 @@ def _statuses(trials: Trials, rows: pa.Table | None) -> Statuses:
 
 def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
     """Return the place of each id among the trials, and the mask of the ids that are among them."""
-    keys = keys_of(ids)
-    # search the ids in ascending order, which keeps the binary searches in the processor's cache
-    ascending, rising = np.argsort(keys), np.argsort(trials.keys)
-    place = np.empty(len(keys), np.intp)
-    place[ascending] = np.searchsorted(trials.keys[rising], keys[ascending])
-    place = rising[np.minimum(place, len(trials) - 1)]
-    return place, np.equal(trials.keys[place], keys)
+    found = pc.index_in(pa.array(keys_of(ids)), value_set=pa.array(trials.keys))
+    return found.fill_null(0).to_numpy().astype(np.intp), found.is_valid().to_numpy(zero_copy_only=False)
 
 
 def check_growth(plan: Plan) -> None:

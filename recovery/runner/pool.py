@@ -250,14 +250,17 @@ def end_processes() -> None:
 def ask(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function in a new process, and return its result.
 
-    Raises `ParameterError` if user code ends that process.
+    Raises its `ConfigError`; `ParameterError` for its other errors, and if user code ends that process.
     """
     worker = Worker()
     try:
         job = partial(call, partial(function, *arguments))
-        result: T = next(worker.run(job, COMPILE_SECONDS))[1]
-        return result
+        result: T
+        _, result, fault = next(worker.run(job, COMPILE_SECONDS))
     except (TimeLimit, WorkerDied) as error:
         raise ParameterError(f"the code that the config names cannot be used: {error}") from error
     finally:
         worker.end()
+    if fault is not None:
+        raise fault
+    return result

@@ -25,8 +25,8 @@ from recovery.runner.pool import ask
 from recovery.runner.trial import Row, draw_instance, failure
 from recovery.store import Grid
 from recovery.store.folder import Folder
-from recovery.store.parts import read_parts, write_file, writing
-from recovery.store.provenance import running_machine, running_version
+from recovery.store.parts import read_parts, write_file
+from recovery.store.provenance import machine_in, provenance, running_version
 from recovery.store.round_files import added, counts
 from recovery.store.row_schema import CIRCUMSTANCE, FINISHED, IDENTITY, finished, may_lack
 
@@ -41,6 +41,7 @@ RESIDUALS = {
 """Residuals of a solution, and their tolerances. Below its tolerance, a residual depends on the path of the solver."""
 FITTED = {"max_deviation", "absolute_distance", "test_distance"}
 """Measurements of a solution's weights, which a duality gap determines only approximately."""
+UNPROVED = {None, "undecided"}
 COUNTED, COUNT_TOLERANCE = {"active_groups"}, 0.05
 """Counts of active groups are known only up to the gap: a difference of one, or of this share, is allowed.
 A count of 1 is exact."""
@@ -48,10 +49,7 @@ A count of 1 is exact."""
 
 @dataclass(frozen=True)
 class ColumnDifference:
-    """A column in which a stored row and its replay differ.
-
-    distance: how far apart the two fits can be, given their duality gaps.
-    """
+    """A column in which a row and its replay differ. distance: how far apart the fits can be by their duality gaps."""
 
     column: str
     stored: Any
@@ -69,11 +67,6 @@ class ColumnDifference:
         absolute = max(ABSOLUTE, self.distance if self.column in FITTED else 0.0)
         close = math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=absolute)
         return close or max(abs(self.stored), abs(self.again)) <= RESIDUALS.get(self.column, 0.0)
-
-    @property
-    def contradiction(self) -> bool:
-        """Whether both values are proved verdicts, of which only one can be true."""
-        return self.column == "verdict" and not {self.stored, self.again} & {None, "undecided"}
 
     def __str__(self) -> str:
         return f"{self.column}: stored {self.stored}, now {self.again}" + (" (rounding)" if self.rounding else "")
@@ -120,17 +113,21 @@ def comparison(grid: Grid, trials: Sequence[Trial]) -> Callable[[Trial, Row], Re
     declared = union(columns_of(method) for method in {trial.cell.method for trial in trials}).keys()
     unknown = set(grid.table.column_names) - (grid.columns.keys() & declared) - axes - {*IDENTITY, *CIRCUMSTANCE}
 
+    here = machine_in(provenance())
+
     def compared(trial: Trial, row: Row) -> Replayed:
         was = stored[trial.id]
         full = {"sweep": grid.sweep["name"], "replicate": trial.replicate, **trial.cell.coordinates, **row}
         not_compared = lacking[was["made_by"]] | unknown
         unequal = differences(was, full, not_compared)
         skipped = [name for name in not_compared if full.get(name) is not None]
-        elsewhere = machine if (machine := str(was.get("made_on") or "")) != running_machine() else ""
+        elsewhere = machine if (machine := str(was.get("made_on") or "")) != here else ""
         if all(difference.rounding for difference in unequal):
             outcome: Outcome = "rounding" if unequal else "same"
         else:
-            outcome = "open" if elsewhere and not any(one.contradiction for one in unequal) else "different"
+            # of two proved verdicts only one can be true
+            proved = any(one.column == "verdict" and not {one.stored, one.again} & UNPROVED for one in unequal)
+            outcome = "open" if elsewhere and not proved else "different"
         return Replayed(trial, row, unequal, outcome, elsewhere, skipped)
 
     return compared
@@ -143,8 +140,7 @@ def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
 
 
 def lacking_by_version(rows: pa.Table, columns: Iterable[str]) -> dict[str, set[str]]:
-    """Return version -> columns without a value in any of its rows, which it did not measure; none for the running
-    version."""
+    """Return version -> columns without a value in its rows, which it did not measure; none for the running version."""
     found = {running_version(): set[str]()}
     for version in pc.unique(rows["made_by"]).to_pylist():
         mine = rows.filter(pc.equal(rows["made_by"], version))
@@ -154,10 +150,7 @@ def lacking_by_version(rows: pa.Table, columns: Iterable[str]) -> dict[str, set[
 
 
 def trials_of_grid(grid: Grid, *, trust: bool) -> Trials:
-    """Return every trial of the grid's sweep and its stored rounds.
-
-    Raises `ConfigError` if they run user code and `trust` is false.
-    """
+    """Return the trials of the sweep and its stored rounds. Raises `ConfigError` for user code without `trust`."""
     return sweep_of(refined(grid.sweep["config"], added(grid.rounds)), trust=trust).trials(counts(grid.rounds))
 
 
@@ -243,10 +236,7 @@ def instance_arrays(instance: Instance) -> dict[str, Any]:
 
 
 def save_instance(trial: Trial, path: Path) -> None:
-    """Write the trial's instance: X, y, noise, patterns, planted neurons, X_test if there is one, and config.
-
-    Raises `StoreError`.
-    """
+    """Write the instance: X, y, noise, patterns, planted neurons, any X_test, and config. Raises `StoreError`."""
     fault, drawn = ask(draw_arrays, trial) if trial.cell.own else draw_arrays(trial)
     if fault:
         raise StoreError(f"{trial.id}: its instance cannot be drawn: {fault['error_type']}: {fault['error_message']}")
@@ -258,5 +248,4 @@ def save_arrays(trial: Trial, arrays: Mapping[str, Any], path: Path) -> None:
     config = canonical_json([dict(trial.cell.canonical), trial.replicate])
     file, named = BytesIO(), {"trial_id": np.array(trial.id), "config": np.array(config), **arrays}
     np.savez_compressed(file, **named)
-    with writing(path):
-        write_file(path, file.getvalue())
+    write_file(path, file.getvalue())

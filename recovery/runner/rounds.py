@@ -49,16 +49,6 @@ InterimAnalysis = Callable[[Path], Interim]
 """Function that analyses a results folder."""
 
 
-def next_round(sampling: Until, first: int, rounds: Sequence[Round]) -> int | None:
-    """Return the number of the round after `rounds`, or None after the last one. first: trials of the first round."""
-    last: Round = rounds[-1] if rounds else {"round": 1, "budget": 0, "until": {}}
-    until = last["until"]
-    asked = (until.get("rule"), until.get("refine", False)) == (sampling.rule, sampling.refine)
-    met = all(panel["known"] for panel in until.get("panels", ()))
-    over = until.get("ended") and asked and (met or last["budget"] == sampling.ceiling * first)
-    return None if over else int(last["round"]) + 1
-
-
 def plan_round(
     sweep: Sweep, trials: Sequence[Trial], number: int, interim: Interim, earlier: Sequence[Round] = ()
 ) -> Round:

@@ -110,8 +110,7 @@ def sweep_status(path: Path) -> SweepStatus:
 
 
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
-    """Return the most frequent errors as in `SweepStatus.errors`; messages that differ in numbers only are one, and say
-    so."""
+    """Return the most frequent errors as in `SweepStatus.errors`; messages that differ in numbers alone are one."""
     failed = rows.filter(pc.is_in(rows["status"], pa.array(FAILURES)))
     kinds = ["error_type", "error_message"]
     alike = pc.replace_substring_regex(failed["error_message"], NUMBER, "#")
@@ -129,10 +128,7 @@ def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
 
 
 def stale_rows(grid: Grid) -> str:
-    """Report as text how many rows were stored before the user code changed, or why this is unknown; '' if none.
-
-    User code is not imported.
-    """
+    """Report as text how many rows are stale, or why this is unknown; '' if none are. User code is not imported."""
     document = grid.sweep["config"]
     if not any(user_names(document)):
         return ""

@@ -64,12 +64,8 @@ def arguments(trial: Trial) -> tuple[Any, ...]:
 
 
 def streams(cell: Cell, replicate: int) -> Streams:
-    """Return the random streams of a trial, each seeded with the fields that it depends on.
-
-    data, test: n, d, data, replicate. planted: these and the law of the planted directions (not their signs, angle or
-    activation). noise: n, replicate. patterns: n, d, count, replicate. training: n, d, architecture, replicate.
-    hyperplane: n, d, replicate. All: axes that are not fields of the config.
-    """
+    """Return the random streams of a trial, each seeded with its fields in `_DEPENDS`, the axes that are not fields of
+    the config, and the replicate."""
     own = [cell.canonical["axes"]] if "axes" in cell.canonical else []
     return Streams(lambda name: _seed(cell.seed, name, *_DEPENDS[name](cell.canonical), *own, replicate))
 
@@ -83,6 +79,7 @@ _DEPENDS: dict[str, Callable[[Mapping[str, Any]], tuple[Any, ...]]] = {
     "training": lambda at: (at.get("n"), at.get("d"), at.get("architecture")),
     "hyperplane": lambda at: (at["n"], at["d"]),
 }
+"""Stream -> the fields that it depends on."""
 
 
 def _seed(seed: int, *depends: Any) -> np.random.SeedSequence:
@@ -179,11 +176,13 @@ _fingerprint = cache(fingerprint)
 
 def failure(status: str, error: BaseException) -> Row:
     """Return the columns that give the reason why a trial has no measurements, and its `TRACEBACK`."""
+    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
+    lines = [f'File "{frame.filename}", line {frame.lineno}, in {frame.name}: {frame.line}' for frame in frames]
     return {
         "status": status,
         "error_type": shown(type(error).__name__),
         "error_message": shown(_text(error)),
-        TRACEBACK: _traceback(error),
+        TRACEBACK: "\n".join(map(printable, lines)),
     }
 
 
@@ -198,9 +197,3 @@ def _text(error: BaseException) -> str:
         return str(error)
     except BaseException:  # `str` of an exception class of user code may raise anything
         return "(its message cannot be shown)"
-
-
-def _traceback(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
-    lines = [f'File "{frame.filename}", line {frame.lineno}, in {frame.name}: {frame.line}' for frame in frames]
-    return "\n".join(map(printable, lines))

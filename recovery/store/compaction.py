@@ -25,10 +25,7 @@ BYTES_PER_PART = 256 * 2**20
 
 
 def compact(folder: Folder) -> tuple[int, int]:
-    """Rewrite the parts as few parts with one row per trial; return the numbers of parts before and after.
-
-    Raises `StoreError`.
-    """
+    """Rewrite the parts as few, with one row per trial; return their numbers before and after. Raises `StoreError`."""
     parts = read_parts(folder.trials, records=True)
     join(folder, parts)
     return len(parts), len(list_parts(folder.trials))
@@ -57,10 +54,7 @@ def join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
 
 
 def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
-    """Move the rows of these trials to a dataset named with `prefix`, so that the trials count as missing.
-
-    Raises `StoreError`.
-    """
+    """Move the rows of these trials to a dataset named with `prefix`: they count as missing. Raises `StoreError`."""
     for path, table in read_parts(folder.trials, records=True):
         chosen = pc.is_in(table["trial_id"], pa.array(sorted(trials), pa.string()))
         if pc.any(chosen).as_py():

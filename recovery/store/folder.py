@@ -50,10 +50,7 @@ class Folder:
         return self.path / ROUNDS
 
     def load(self) -> Content:
-        """Return the content of sweep.json, or of the parts' metadata if it is damaged or missing.
-
-        Raises `StoreError` if neither can be read.
-        """
+        """Return the content of sweep.json, or the parts' copy of it. Raises `StoreError` if neither is readable."""
         content, fault = self._read()
         if fault and (content := rebuilt(self.trials)) is None:
             raise StoreError(

@@ -100,18 +100,13 @@ def read_records(results: Path) -> dict[str, dict[str, Array]]:
 
 
 def unmeasured(folder: Folder, columns: Collection[str]) -> set[str]:
-    """Return the ids of the finished trials whose row lacks one of these columns, which it may have: it names
-    it among the unmeasured ones, or does not say.
-    """
-    found = set[str]()
+    """Return the ids of finished trials whose row lacks a value of these columns that it may have (`may_lack`)."""
     wanted = ["trial_id", "status", "started_at", "unmeasured", *columns]
     rows = merge([table for _, table in read_parts(folder.trials, columns=wanted)])
-    rows = rows.filter(finished(rows))
-    for name in set(columns) & {*rows.column_names}:
-        null = rows.filter(pc.is_null(rows[name]))
-        pairs = zip(null["trial_id"].to_pylist(), null["unmeasured"].to_pylist(), strict=True)
-        found |= {trial for trial, said in pairs if may_lack(said, name)}
-    return found
+    rows, names = rows.filter(finished(rows)), set(columns) & {*rows.column_names}
+    plain = rows.select(["trial_id", "unmeasured", *names]).to_pylist()
+    lacking = [(row, name) for row in plain for name in names if row[name] is None]
+    return {row["trial_id"] for row, name in lacking if may_lack(row["unmeasured"], name)}
 
 
 class LeftOut(NamedTuple):

@@ -16,11 +16,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -42,11 +42,8 @@ WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, err
 """Error numbers from file systems without hard links: FAT, some SMB shares and container mounts."""
 MOST_BYTES = 64 * 2**20
 """Largest sweep.json and largest file of a round that are read."""
-MOST_PART_BYTES, MOST_ROWS = 2**34, 10**7
-"""Largest part that is read, and its largest number of rows, which is that of trials of a sweep."""
-BLOCK = 2**20
-MAGIC = b"PAR1"
-"""The last bytes of a Parquet file."""
+MOST_ROWS = 10**7
+"""Most rows of a part that is read, which is the largest number of trials of a sweep."""
 PROVENANCE = b"recover"
 """Key in a part's metadata: a JSON list of the provenance of its rows."""
 
@@ -67,7 +64,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}; give another place") from error
 
 
 def checksum(data: bytes | memoryview | pa.Buffer) -> str:
@@ -141,12 +138,13 @@ def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = Tru
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file atomically; write to a pipe or device directly."""
+    """Write a file atomically; write to a pipe or device directly. Raises `StoreError`."""
     real = Path(os.path.realpath(path))
-    if real.exists() and not real.is_file():  # the path is a device or a pipe, such as /dev/stdout
-        path.write_bytes(data)
-    else:
-        write_atomically(real, data)
+    with writing(path):
+        if real.exists() and not real.is_file():  # the path is a device or a pipe, such as /dev/stdout
+            path.write_bytes(data)
+        else:
+            write_atomically(real, data)
 
 
 def _name_once(temporary: Path, path: Path) -> None:
@@ -205,17 +203,9 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
     try:
         # read into Arrow's own memory, because Arrow's threads may free it after Python has ended
         with pa.OSFile(str(path)) as file:
-            size, digest = file.size(), blake2b(digest_size=16)
-            if size > MOST_PART_BYTES or file.read_at(len(MAGIC), max(size - len(MAGIC), 0)) != MAGIC:
-                return Damaged(path, f"its {size} bytes are not a Parquet file")
-            file.seek(0)
-            # block by block, because a sparse file has more bytes than the memory
-            for block in iter(partial(file.read, BLOCK), b""):
-                digest.update(block)
-            if digest.hexdigest() != name["digest"]:
-                return Damaged(path, f"its {size} bytes do not match the checksum in its name")
-            file.seek(0)
             data = file.read_buffer()
+        if checksum(data) != name["digest"]:
+            return Damaged(path, f"its {data.size} bytes do not match the checksum in its name")
         parquet = pq.ParquetFile(pa.BufferReader(data))
         if parquet.metadata.num_rows > MOST_ROWS:
             return Damaged(path, f"has {parquet.metadata.num_rows} rows; at most {MOST_ROWS} are read")
@@ -294,23 +284,12 @@ def merge(tables: list[pa.Table]) -> pa.Table:
         rows = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise StoreError(f"parts disagree about the type of a column: {error}; do they belong to one sweep?") from error
-    if len(pc.unique(rows["trial_id"])) == len(rows):
+    ids = rows["trial_id"].combine_chunks().dictionary_encode()
+    if len(ids.dictionary) == len(rows):
         return rows
-    keyed = pa.table(
-        {
-            "trial_id": rows["trial_id"],
-            "finished": finished(rows),
-            "started_at": rows["started_at"],
-            "position": pa.array(range(len(rows))),
-        }
-    )
-    keyed = keyed.sort_by(
-        [("trial_id", "ascending"), ("finished", "descending"), ("started_at", "descending"), ("position", "ascending")]
-    )
-    ids = keyed["trial_id"].combine_chunks()
-    first = pa.concat_arrays([pa.array([True]), pc.not_equal(ids[1:], ids[:-1])])
-    positions = keyed.filter(first)["position"]
-    return rows.take(positions.take(pc.array_sort_indices(positions)))
+    trial, failed = ids.indices.to_numpy(), np.array(pc.invert(finished(rows)).to_pylist())
+    order = np.lexsort((-np.array(rows["started_at"].cast(pa.int64()).to_pylist()), failed, trial))
+    return rows.take(np.sort(order[np.diff(trial[order], prepend=-1) > 0]))
 
 
 def makers(schema: pa.Schema) -> list[dict[str, Any]]:

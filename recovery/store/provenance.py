@@ -40,7 +40,6 @@ def provenance() -> dict[str, object]:
         "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],  # the instruction sets that NumPy uses
         # the processor for which Numba compiles
         "compiled_for": os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name(),
-        "cpu": _processor(),
         "platform": platform.platform(),
     }
 
@@ -60,11 +59,6 @@ def version_in(program: Mapping[str, object]) -> str:
     commit = str(program.get("commit", ""))[:COMMIT_DIGITS]
     changes = ".changed" if program.get("dirty") else ""
     return f"{program.get('version')}{'+' if commit else ''}{commit}{changes}"
-
-
-def running_machine() -> str:
-    """Return what decides the last bits on this machine, as rows state it."""
-    return machine_in(provenance())
 
 
 def machine_in(made: Mapping[str, Any]) -> str:
@@ -112,11 +106,3 @@ def checkout(root: Path) -> dict[str, object]:
 def _git(root: Path, *arguments: str) -> str:
     command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")

@@ -41,17 +41,12 @@ _ID_DIGITS = 16
 def coordinate_types(cells: Iterable[Mapping[str, Scalar]]) -> dict[str, pa.DataType]:
     """Return column -> Arrow type from the coordinates of cells: int and float together are float64. A coordinate
     without values is text."""
-    types = dict[str, set[type]]()
+    values = dict[str, list[Scalar]]()
     for coordinates in cells:
         for name, value in coordinates.items():
-            types.setdefault(name, set()).add(type(value))
-    return {name: _common_type(found - {type(None)}) for name, found in types.items()}
-
-
-def _common_type(types: set[type]) -> pa.DataType:
-    if types == {int, float}:
-        return pa.float64()
-    return _ARROW[types.pop()] if len(types) == 1 else pa.string()
+            values.setdefault(name, []).append(value)
+    types = {name: pa.infer_type(found) for name, found in values.items()}
+    return {name: pa.string() if pa.types.is_null(kind) else kind for name, kind in types.items()}
 
 
 def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.Schema:
@@ -104,10 +99,7 @@ def may_lack(unmeasured: str | None, column: str) -> bool:
 
 
 def keys_of(ids: pa.ChunkedArray) -> Array:
-    """Return trial ids, which are 16 hexadecimal digits, as 64-bit integers.
-
-    Any other text becomes 0, which is the key of a trial with probability 2^-64.
-    """
+    """Return trial ids, 16 hexadecimal digits, as 64-bit integers; other text as 0, a key of probability 2^-64."""
     valid = pc.fill_null(pc.match_substring_regex(ids, f"^[0-9a-f]{{{_ID_DIGITS}}}$"), False)
     digits = "".join(pc.if_else(valid, ids, "0" * _ID_DIGITS).to_pylist())
     return np.frombuffer(bytes.fromhex(digits), ">u8").astype(np.uint64)

@@ -4,14 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from recovery.cli.reproduce import chosen, run_all
+from recovery.cli.reproduce import chosen
 from recovery.config import load
 from recovery.extras.gallery import OURS, PAPERS, Extent, Shown, figure_plan, gallery_pages
 from recovery.report.claims.result import ClaimResult
-from recovery.runner.engine import Engine
-from recovery.runner.plan import plan
-from recovery.runner.run import Options
-from recovery.runner.stop import Stop
 from recovery.store import read
 from tests.invoke import recover, refused, said
 
@@ -99,14 +95,6 @@ def test_the_gallery_in_the_repository_says_what_is_stored() -> None:
         found = Extent.of(figure_plan(name, papers / name), load(name).replicates)
         (row,) = [line for line in page.splitlines() if line.startswith(f"| [{name}]")]
         assert [cell.strip() for cell in row.split("|")][3:5] == [found.words, f"{found.stored} of {found.full}"]
-
-
-def test_a_figure_with_a_rule_is_sampled_until_the_rule_is_met(tmp_path: Path) -> None:
-    few = ["axes.n=[10, 20, 30]", "axes.d=[10]", "replicates=2"]
-    figure = plan(load("quickstart", few, "threshold +-0.5"), tmp_path)
-    with Stop() as stop:
-        run_all([figure], Options(Engine(1)), stop, quiet=True)
-    assert read(tmp_path).rounds[-1]["until"]["ended"]
 
 
 def test_a_paper_is_all_of_its_figures() -> None:

@@ -88,7 +88,7 @@ def test_the_panels_of_several_folders_have_one_scale_and_one_key() -> None:
     [
         (["--value", "nonsense"], "nonsense is not a column"),
         (["--value", "objective<=oops"], "cannot read the value"),
-        (["--format", "png", "--out", "/proc/nowhere/x.png"], "cannot write"),
+        (["--format", "png", "--out", "/proc/nowhere/x.png"], "cannot be written"),
         (["--set", "x"], "allowed: `--set KEY=VALUE`, such as `--set x=n/d`"),
         (["--set", "limit=[0, 1]"], "--set limit=[0, 1]: limit: unknown key; allowed: value, x, y"),
         (["--set", "limits=[1, 0]"], "limits are [low, high] with low < high"),
