@@ -1,5 +1,6 @@
 """Where trials run: batches handed out by joblib's threads, or by Dask to other machines."""
 
+import json
 import logging
 import math
 import os
@@ -30,6 +31,8 @@ from recovery.user import add_folders
 
 AHEAD = 2
 """Batches that each processor of a cluster is given at a time."""
+FILE_SECONDS = 30.0
+"""Seconds to wait for the file of a Dask scheduler that may just have been started."""
 Done = tuple[list[Row], float]
 """The rows of the first few trials of a batch, and the seconds that they took."""
 Results = Generator[tuple[Sequence[Trial], Done], None, None]
@@ -134,8 +137,11 @@ def _dask_client() -> Any:
             "DASK_SCHEDULER_ADDRESS"
         )
     try:
-        return Client(address) if address else Client(scheduler_file=file)
-    except (OSError, TimeoutError, ValueError) as error:
+        end = time.monotonic() + FILE_SECONDS
+        while not (address or Path(str(file)).exists()) and time.monotonic() < end:  # Dask itself waits without end
+            time.sleep(0.1)
+        return Client(address or str(json.loads(Path(str(file)).read_text())["address"]))
+    except (OSError, TimeoutError, ValueError, LookupError, TypeError) as error:
         raise EngineLostError(f"the dask scheduler at {address or file} does not answer: {error}") from error
 
 

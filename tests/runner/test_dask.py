@@ -87,6 +87,14 @@ def test_a_backend_without_a_scheduler_says_how_to_start_one(tmp_path: Path, mon
         sweep(write_config(tmp_path), tmp_path / "out", backend="dask")
 
 
+@pytest.mark.parametrize("name", ["gone.json", "fake.yaml"])
+def test_a_scheduler_file_without_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("DASK_SCHEDULER_FILE", str(tmp_path / name))
+    monkeypatch.setattr("recovery.runner.engine.FILE_SECONDS", 0.2)
+    stopped = str(sweep(write_config(tmp_path), tmp_path / "out", backend="dask").stopped)
+    assert f"{name} does not answer" in stopped
+
+
 def test_a_backend_that_is_not_installed_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ParameterError, match=r"recovery-lab\[dask\]"):
