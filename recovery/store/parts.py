@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,8 +43,11 @@ WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, err
 """Error numbers from file systems without hard links: FAT, some SMB shares and container mounts."""
 MOST_BYTES = 64 * 2**20
 """Largest sweep.json and largest file of a round that are read."""
-MOST_ROWS = 10**7
-"""Most rows of a part that is read, which is the largest number of trials of a sweep."""
+MOST_PART_BYTES, MOST_ROWS = 2**34, 10**7
+"""Largest part that is read, and its largest number of rows, which is that of trials of a sweep."""
+BLOCK = 2**20
+MAGIC = b"PAR1"
+"""The last bytes of a Parquet file."""
 PROVENANCE = b"recover"
 """Key in a part's metadata: a JSON list of the provenance of its rows."""
 
@@ -203,9 +207,17 @@ def read_part(path: Path, columns: Sequence[str] | None = None, *, records: bool
     try:
         # read into Arrow's own memory, because Arrow's threads may free it after Python has ended
         with pa.OSFile(str(path)) as file:
+            size, digest = file.size(), blake2b(digest_size=16)
+            if size > MOST_PART_BYTES or file.read_at(len(MAGIC), max(size - len(MAGIC), 0)) != MAGIC:
+                return Damaged(path, f"its {size} bytes are not a Parquet file")
+            file.seek(0)
+            # block by block, because a sparse file has more bytes than the memory
+            for block in iter(partial(file.read, BLOCK), b""):
+                digest.update(block)
+            if digest.hexdigest() != name["digest"]:
+                return Damaged(path, f"its {size} bytes do not match the checksum in its name")
+            file.seek(0)
             data = file.read_buffer()
-        if checksum(data) != name["digest"]:
-            return Damaged(path, f"its {data.size} bytes do not match the checksum in its name")
         parquet = pq.ParquetFile(pa.BufferReader(data))
         if parquet.metadata.num_rows > MOST_ROWS:
             return Damaged(path, f"has {parquet.metadata.num_rows} rows; at most {MOST_ROWS} are read")

@@ -30,6 +30,7 @@ from recovery.methods.method import METHODS
 from recovery.store import parts, read
 from recovery.store.compaction import add_columns, compact
 from recovery.store.parts import (
+    MAGIC,
     Damaged,
     checksum,
     clean_temporaries,
@@ -124,14 +125,27 @@ def test_a_temporary_file_that_was_taken_for_an_abandoned_one_is_written_again(
     assert taken
 
 
-def test_a_part_of_too_many_rows_is_not_read(tmp_path: Path) -> None:
-    """A part of equal rows takes little space on the disk, and much in memory."""
-    path = tmp_path / "part"
-    with pq.ParquetWriter(path, pa.schema({"n": pa.int64()})) as writer:
+def test_the_memory_does_not_depend_on_the_size_of_a_damaged_part(tmp_path: Path) -> None:
+    """A sparse file takes no space in an archive, and a part of equal rows little."""
+    paths = [tmp_path / f"part-{digit * 32}.parquet" for digit in "012"]
+    for path, tail in zip(paths, (b"none", MAGIC), strict=False):
+        with path.open("wb") as file:
+            file.truncate(2**29)
+            file.seek(0, os.SEEK_END)
+            file.write(tail)
+    with pq.ParquetWriter(paths[2], pa.schema({"n": pa.int64()})) as writer:
         for _ in range(11):
             writer.write_table(pa.table({"n": np.zeros(10**6, np.int64)}))
-    path = path.rename(tmp_path / f"part-{checksum(path.read_bytes())}.parquet")
-    assert "11000000 rows" in str(read_part(path))
+    paths[2] = paths[2].rename(tmp_path / f"part-{checksum(paths[2].read_bytes())}.parquet")
+    code = "import resource, sys, pathlib; from recovery.store.parts import read_part\n"
+    code += "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+    code += "for path in sys.argv[1:]: print(read_part(pathlib.Path(path)))\n"
+    code += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    done = subprocess.run([sys.executable, "-c", code, *map(str, paths)], capture_output=True, text=True, check=True)
+    reasons = done.stdout.splitlines()
+    for path, said, reason in zip(paths, reasons, ("are not a Parquet", "do not match", "11000000 rows"), strict=False):
+        assert re.search(f"{path.name}: .*{reason}", said), said
+    assert int(reasons[-1]) < 64 * 1024  # kilobytes
 
 
 def test_a_part_that_memory_cannot_hold_is_not_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
