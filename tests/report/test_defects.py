@@ -18,8 +18,9 @@ from recovery.instances.patterns import Patterns
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.report.claims import Analysis
-from recovery.report.diagram import INTERVAL, Axis, Diagram
+from recovery.report.diagram import Axis, Diagram
 from recovery.report.figures import main_figure
+from recovery.report.figures.bars import INTERVAL
 from recovery.report.figures.line_plots import PROFILE, RATIOS
 from recovery.report.figures.style import MARKERS, Style, wrapped
 from recovery.report.figures.training_plots import (
@@ -28,7 +29,6 @@ from recovery.report.figures.training_plots import (
     draw_loss,
     draw_networks,
     draw_pairing,
-    draw_surface,
     fitted_surface,
 )
 from recovery.report.page import report_page
@@ -263,8 +263,7 @@ def test_the_recorded_network_fits_its_labels(n: int, seed: int) -> None:
     row = MinNorm(program="exact", distances=True)(instance, ARCHITECTURES["relu_skip"])
     assert row.trajectory is not None
     assert fitted_surface(row.trajectory, instance.X) == pytest.approx(instance.y, abs=1e-6)
-    ax = Figure().subplots()
-    draw_surface(ax, row.trajectory, float(np.abs(instance.y).max()), 2.0)
+    ax = draw_networks([Run({}, 0, row.trajectory)], "", STYLE).axes[0]
     assert len(ax.lines) == row.trajectory["neurons"].reshape(-1, 2).shape[0]
     assert np.allclose(np.asarray(ax.collections[-1].get_offsets()), instance.X)
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram import PLAIN, Diagram, shared_parts, unmarked
+from recovery.report.diagram import PLAIN, Diagram
+from recovery.report.diagram.vocabulary import shared_parts, unmarked
 from recovery.report.figures import main_kind
 from recovery.report.figures.style import MATH
 from recovery.report.page.spec import Chart

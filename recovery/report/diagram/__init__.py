@@ -17,36 +17,22 @@ from recovery.report.diagram.layout import (
     is_number as is_number,
     joint_values as joint_values,
 )
-from recovery.report.diagram.quantity import (
-    Quantity as Quantity,
-    as_numbers as as_numbers,
-    default_quantity as default_quantity,
-    finished as finished,
-)
+from recovery.report.diagram.quantity import as_numbers as as_numbers, default_quantity as default_quantity
 from recovery.report.diagram.summary import summary as summary
 from recovery.report.diagram.theory_lines import (
-    Along as Along,
     TheoryLine as TheoryLine,
     lines as lines,
-    named_curves as named_curves,
     not_drawn as not_drawn,
     ratios_of as ratios_of,
     theory_along as theory_along,
 )
 from recovery.report.diagram.vocabulary import (
     GREEK as GREEK,
-    INTERVAL as INTERVAL,
     PLAIN as PLAIN,
-    PRINTED as PRINTED,
-    RANGE as RANGE,
-    STANDARD_ERROR as STANDARD_ERROR,
     Script as Script,
     fraction_words as fraction_words,
     greek as greek,
     lettered as lettered,
-    mark_words as mark_words,
-    pooled_words as pooled_words,
     shared_parts as shared_parts,
     unknown_words as unknown_words,
-    unmarked as unmarked,
 )

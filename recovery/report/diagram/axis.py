@@ -22,11 +22,7 @@ class Axis:
 
     @cached_property
     def kind(self) -> Literal["linear", "log", "even"]:
-        """The kind of the axis.
-
-        `even`, with steps of one, is for words, and for numbers that would be log-spaced without their zero or negative
-        values.
-        """
+        """The kind; `even`, in steps of one, is for words and numbers that would be log-spaced if all were positive."""
         try:
             numbers = np.array(self.values, dtype=float)
         except (TypeError, ValueError):
@@ -76,10 +72,9 @@ DECADES = 1e8
 
 @dataclass(frozen=True)
 class Scale:
-    """A colour scale, 0 to 1 for proportions: limits, whether they are logarithmic, a label, the ends beyond which
-    values lie, and a colour map.
+    """A colour scale, on which bright colours are good: a high frequency or a small distance.
 
-    Bright colours are good: a high frequency or a small distance.
+    extend: the ends beyond which values lie. colours: the name of a colour map.
     """
 
     limits: tuple[float, float]
@@ -88,14 +83,10 @@ class Scale:
     extend: Literal["neither", "min", "max", "both"] = "neither"
     colours: str = "cividis"
 
-    def clipped(self, values: Array) -> Array:
-        """Return values inside the limits; NaN stays."""
-        return np.clip(values, *self.limits)
-
     def unit(self, values: Array) -> Array:
         """Return values as 0 to 1 along the scale; NaN stays."""
         low, high = self.limits
-        inside = self.clipped(values)
+        inside = np.clip(values, low, high)
         if self.logarithmic:
             return np.log(inside / low) / np.log(high / low)
         return (inside - low) / (high - low)

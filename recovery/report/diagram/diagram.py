@@ -1,6 +1,6 @@
 """A phase diagram as data: panels of cells for one quantity of one grid, from which every renderer starts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -17,7 +17,7 @@ from recovery.methods.columns import FIXED
 from recovery.report.diagram.grid_cells import Cells, Panel, rows_where, unknown
 from recovery.report.diagram.layout import Layout, ThresholdAxis, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured, undefined
-from recovery.report.diagram.vocabulary import PLAIN, UNFINISHED, Script, mark_words, shared_parts
+from recovery.report.diagram.vocabulary import PLAIN, Script, mark_words, shared_parts
 from recovery.store import Grid
 from recovery.store.round_files import added
 from recovery.store.row_schema import finished
@@ -61,11 +61,14 @@ class Diagram:
         settings: `KEY=VALUE` of the config's `report`."""
         sweep = from_document(refined(grid.sweep["config"], added(grid.rounds)))
         sweep = replace(sweep, report=overridden(sweep.report, settings, "--set"))
-        frame = _measured_something(grid).frame
-        if not len(frame):
+        if not len(table := grid.table):
             command = command_text("sweep", sweep.name, "--out", grid.path)
             raise ReportError(f"{grid.path} holds no trials yet; run: {command}")
-        frame = with_expressions(frame, sweep)
+        # drop the columns that no trial measured, which are most columns; keep all if no trial finished
+        if pc.any(finished(table)).as_py():
+            names = (name for name in grid.columns if name in table.column_names)
+            table = table.drop_columns([name for name in names if table[name].null_count == len(table)])
+        frame = with_expressions(replace(grid, table=table).frame, sweep)
         layout = lay_out(frame, sweep, grid.columns)
         asked = (value,) if isinstance(value, str) else tuple(value or ()) or sweep.report.values
         wanted = (default_quantity(frame, name, grid.columns) for name in asked or (None,))
@@ -90,8 +93,7 @@ class Diagram:
 
     @property
     def heading(self) -> str:
-        """The title, with the share of stored trials if some are missing, and whether they ran several versions of a
-        user's code."""
+        """The title, with the share of stored trials if some are missing, and user code that had several versions."""
         done, missing = self.totals["trials"], self.totals["missing"]
         remarks = [f"{done / (done + missing):.0%} of the trials"] if missing else []
         remarks += [f"rows of several versions of {name}" for name in self.mixed_code]
@@ -149,12 +151,10 @@ class Diagram:
 
     def with_threshold(self, what: str, probability: float) -> "Diagram":
         """Return the diagram with another threshold; what: the pooled expression, x, or an axis that becomes x."""
-        diagram = replace(self, probability=probability)
-        if what == self.along.what:
+        diagram, along = replace(self, probability=probability), self.along
+        if what == along.what:
             return diagram
-        if what == self.along.x:
-            return replace(diagram, layout=replace(self.layout, pool=None))
-        other = diagram.laid_out(ReportSpec(x=what))
+        other = diagram if what == along.x else diagram.laid_out(ReportSpec(x=what))
         return replace(other, layout=replace(other.layout, pool=None))
 
     def laid_out(self, report: ReportSpec) -> "Diagram":
@@ -167,8 +167,10 @@ class Diagram:
 
     @property
     def along(self) -> ThresholdAxis:
-        """The axis, the probability and the pooling of the threshold of each panel."""
-        return replace(self.layout.along(self.probability), interval=self.sweep.report.interval)
+        """The axis, the probability and the pooling of the threshold of each panel: n over n and d, otherwise x."""
+        layout, transposed = self.layout, self.layout.over_n_and_d and self.layout.x == "d"
+        x, by = ("n", "d") if transposed else (layout.x, layout.y)
+        return ThresholdAxis(x, by, layout.pool, self.probability, transposed, self.sweep.report.interval)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -203,30 +205,23 @@ class Diagram:
         """The panels in the config's order, on common axes; panels without trials are empty."""
         layout, names = self.layout, self.layout.panels
         x, y = (levels(self.frame, self.sweep, name) for name in (layout.x, layout.y))
-        table = self.table.assign(ix=_position(self.table[layout.x], x), iy=0)
-        if layout.y is not None:
-            table["iy"] = _position(table[layout.y], y)
-        unstarted = self._unstarted()
+        table = self.table.assign(ix=_position(self.table[layout.x], x))
+        table["iy"] = 0 if layout.y is None else _position(table[layout.y], y)
+        unstarted = list[tuple[Any, ...]]()  # planned grid cells without a stored trial: panels, y, x
+        if self.totals["missing"]:
+            stored, planned = {*_tuples(table, layout.keys)}, joint_values(self.frame, self.sweep, layout.keys)
+            no_y = (None,) if layout.y is None else ()
+            unstarted = [(*at[:-1], *no_y, at[-1]) for at in planned if at not in stored]
         if not names:
             return [Panel("", {}, table, x, y, unstarted)]
         combined = joint_values(self.frame, self.sweep, names)
-        keys = table[list(names)].astype(object)
-        rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), combined)
+        rank = _position(_tuples(table, names), combined)
         wheres = [dict(zip(names, values, strict=True)) for values in combined]
         titles = map(PLAIN.labelled(self.sweep.report.labels, {}).where, wheres)
         return [
             Panel(title, where, table[rank == i], x, y, [at[-2:] for at in unstarted if at[:-2] == values])
             for i, (values, where, title) in enumerate(zip(combined, wheres, titles, strict=True))
         ]
-
-    def _unstarted(self) -> list[tuple[Any, ...]]:
-        """Return the coordinates (panels, y, x) of the planned grid cells without a stored trial."""
-        if not self.totals["missing"]:
-            return []
-        keys, y = self.cells.keys[self.layout.keys].astype(object), self.layout.y
-        stored = set(keys.where(keys.notna(), None).itertuples(index=False, name=None))
-        planned = joint_values(self.frame, self.sweep, self.layout.keys)
-        return [(*at[:-1], *([None] if y is None else []), at[-1]) for at in planned if at not in stored]
 
     @property
     def columns(self) -> int | None:
@@ -243,7 +238,7 @@ class Diagram:
         table, totals = self.table, self.totals
         found = (
             Mark("stroke", mark_words(totals, "failed", "missing"), table["failed"] + table["missing"] > 0),
-            Mark("cross", UNFINISHED, table["ok"] == 0),
+            Mark("cross", "no trial finished", table["ok"] == 0),
             Mark("diamond", mark_words(totals, "undecided", "unmeasured"), unknown(table) > 0),
         )
         return [mark for mark in found if mark.cells.any()]
@@ -251,11 +246,8 @@ class Diagram:
     def matching(self, panels: Sequence[Panel], where: Mapping[str, Any]) -> list[int]:
         """Return the numbers of those panels or slices in which every row has these coordinates."""
         strange = self.cells.count(~rows_where(self.frame, where)) > 0
-        return [
-            i
-            for i, panel in enumerate(panels)
-            if (not strange[panel.cells.index].any() if len(panel.cells) else panel.agrees(where))
-        ]
+        fits = [not strange[one.cells.index].any() if len(one.cells) else one.agrees(where) for one in panels]
+        return [i for i, fit in enumerate(fits) if fit]
 
     @cached_property
     def totals(self) -> dict[str, int]:
@@ -269,15 +261,12 @@ class Diagram:
         return totals
 
 
-def _measured_something(grid: Grid) -> Grid:
-    """Drop the columns that no trial measured, which are most columns; keep all if no trial finished."""
-    table = grid.table
-    if pc.any(finished(table)).as_py():
-        empty = [name for name in grid.columns if name in table.column_names and table[name].null_count == len(table)]
-        table = table.drop_columns(empty)
-    return replace(grid, table=table)
+def _tuples(table: pd.DataFrame, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the rows of these columns, with None for nulls."""
+    values = table[list(names)].astype(object)
+    return list(values.where(values.notna(), None).itertuples(index=False, name=None))
 
 
-def _position(values: "pd.Series[Any]", order: Sequence[Any]) -> Any:
+def _position(values: Iterable[Any], order: Sequence[Any]) -> Any:
     codes = {value: i for i, value in enumerate(order)}
     return np.array([codes[None if pd.api.types.is_scalar(value) and pd.isna(value) else value] for value in values])

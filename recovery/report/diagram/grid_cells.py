@@ -16,8 +16,7 @@ NOT_MEASURED = "not measured"
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a grid. keys: coordinates, one row per cell. code: the cell of each row of the frame. replicates:
-    the planned number of trials per cell."""
+    """The cells of a grid. keys: their coordinates. code: the cell of each row. replicates: planned trials per cell."""
 
     frame: pd.DataFrame
     keys: pd.DataFrame
@@ -29,9 +28,7 @@ class Cells:
         """Group the rows by the named columns."""
         grouped = frame.groupby(names, dropna=False, sort=True, observed=True)
         code = grouped.ngroup().to_numpy()
-        first = np.full(int(code.max()) + 1 if len(code) else 0, -1)
-        first[code[::-1]] = np.arange(len(code))[::-1]
-        keys = frame[names].iloc[first].reset_index(drop=True)
+        keys = frame[names].iloc[np.unique(code, return_index=True)[1]].reset_index(drop=True)
         return cls(frame, keys, code, replicates)
 
     @cached_property
@@ -114,8 +111,7 @@ class Panel:
     def agrees(self, where: Mapping[str, Any]) -> bool:
         """Return whether the panel, which may have no rows, has these coordinates."""
         short = {name.split(".")[-1]: value for name, value in self.where.items()}
-        pairs = [(short.get(name.split(".")[-1], value), value) for name, value in where.items()]
-        return all(is_same(value, wanted) for value, wanted in pairs)
+        return all(is_same(short.get(name.split(".")[-1], wanted), wanted) for name, wanted in where.items())
 
     def matrix(self, name: str) -> Array:
         """Return a column of the cells as floats of shape (len(y), len(x)); NaN without a cell."""
@@ -135,8 +131,7 @@ def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
     if name is None:
         return np.zeros(len(frame), dtype=np.bool_)
     same = [value for value in frame[name].unique() if is_same(value, wanted)]
-    result: Mask = frame[name].isin(same).to_numpy(dtype=np.bool_)
-    return result
+    return np.asarray(frame[name].isin(same), np.bool_)
 
 
 def rows_where(frame: pd.DataFrame, where: Mapping[str, Any]) -> Mask:

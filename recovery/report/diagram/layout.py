@@ -59,10 +59,8 @@ class ThresholdAxis:
 
 @dataclass(frozen=True)
 class Layout:
-    """Names of coordinate columns: x, y (None for a grid along one line), and the coordinates of the panels.
-
-    pool: the expression that is equal at the thresholds of all slices, or None.
-    """
+    """Names of coordinate columns: x, y (None for a grid along one line), and the coordinates of the panels. pool: as
+    in `ThresholdAxis`."""
 
     x: str
     y: str | None
@@ -78,12 +76,6 @@ class Layout:
     def over_n_and_d(self) -> bool:
         """Whether n and d are the two axes, so that a threshold n/d is defined."""
         return {self.x, self.y} == {"n", "d"}
-
-    def along(self, probability: float) -> ThresholdAxis:
-        """Return the axis of each panel's threshold with its probability: n over n and d, otherwise x."""
-        transposed = self.over_n_and_d and self.x == "d"
-        x, by = (self.y or self.x, self.x) if transposed else (self.x, self.y)
-        return ThresholdAxis(x, by, self.pool, probability, transposed)
 
 
 def coordinates(frame: pd.DataFrame, columns: Columns) -> list[str]:
@@ -121,9 +113,11 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
     if y is not None and not is_number(frame[y]):  # such as the rate of an optimiser, which the words on y stand for
         meant += reversed(others)
     for name in [*meant, *reversed(others)]:
+        if name not in others or name == spec.panel:
+            continue
         rest = [other for other in others if other != name]
-        given = [x, y, *rest] if name in meant else rest
-        if name in others and name != spec.panel and given and _determine(frame, sweep, given, name):
+        given = [*(one for one in (x, y) if one is not None and name in meant), *rest]
+        if given and len(joint_values(frame, sweep, given)) == len(joint_values(frame, sweep, [*given, name])):
             others = rest
     pool = spec.pooled_by("n/d" if {x, y} == {"n", "d"} else None)
     return Layout(x, y, tuple(others), pool)
@@ -143,8 +137,7 @@ def with_expressions(frame: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
             names = list(parse(text, frame.columns).names)
         except ExpressionError as error:
             raise ReportError(str(error)) from error
-        words = [name for name in names if not is_number(frame[name])]
-        if words:
+        if words := [name for name in names if not is_number(frame[name])]:
             raise ReportError(f"{text!r} is arithmetic, but {words[0]} has values that are not numbers")
         points = frame[names].drop_duplicates()
         values = [_value(text, dict(zip(names, row, strict=True))) for row in points.itertuples(index=False, name=None)]
@@ -162,12 +155,6 @@ def _value(text: str, numbers: dict[str, Any]) -> float | None:
         raise ReportError(str(error)) from error
 
 
-def _determine(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str | None], name: str) -> bool:
-    """Return whether these coordinates determine the value of `name`."""
-    given = [other for other in names if other is not None]
-    return len(joint_values(frame, sweep, given)) == len(joint_values(frame, sweep, [*given, name]))
-
-
 def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """Return the combinations of values of these coordinates; the last changes fastest.
 
@@ -179,8 +166,7 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
         for values in _planned(sweep, names)
     ]
     for k, (name, text) in enumerate(zip(names, texts, strict=True)):
-        column = [values[k] for values in planned]
-        if words := [value for value in column if isinstance(value, str) and not text]:
+        if words := [values[k] for values in planned if isinstance(values[k], str) and not text]:
             raise ReportError(f"{name}: the config has {words[0]!r}, where the rows have numbers; was it edited?")
     # `unique` takes a tenth of the time of `drop_duplicates`
     stored = frame[list(names)].drop_duplicates() if len(names) > 1 else None
@@ -197,8 +183,7 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
 
 
 def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the combinations of values that the config plans for these names, which may be expressions such as
-    n/d."""
+    """Return the combinations of values that the config plans for these coordinates or expressions such as n/d."""
     computed = {name: parse(name).names for name in names if name in expressions(sweep)}
     if not computed:
         return sweep.combinations(names)

@@ -61,12 +61,11 @@ class Quantity:
         return self.at_most is not None or is_boolean(frame[self.column])
 
     def ends(self, frame: pd.DataFrame) -> tuple[Array, Array]:
-        """Return the least and the greatest value that each row can have: 1, 0 or numbers, which may be infinite; NaN
-        where it is not defined. Includes unfinished trials."""
+        """Return the least and the greatest value that each row, finished or not, can have; NaN where it has none."""
         low, high = bounds(frame, self.column)
         if self.at_most is not None:
-            occurred = [np.where(np.isnan(end), np.nan, end <= self.at_most) for end in (high, low)]
-            return occurred[0], occurred[1]
+            low, high = (np.where(np.isnan(end), np.nan, end <= self.at_most) for end in (high, low))
+            return low, high
         return (np.clip(low, 0, 1), np.clip(high, 0, 1)) if self.proportion(frame) else (low, high)
 
     def values(self, frame: pd.DataFrame) -> Array:
@@ -87,8 +86,7 @@ class Quantity:
 
 def bounds(frame: pd.DataFrame, column: str) -> tuple[Array, Array]:
     """Return the least and the greatest value that each row's column can have: the number, or what `implied` says of
-    the verdict where it was not measured; NaN where it is not defined.
-    """
+    the verdict where it was not measured; NaN where it is not defined."""
     low = as_numbers(frame[column])
     null = np.isnan(low)
     if not null.any():
@@ -128,16 +126,11 @@ def is_boolean(column: "pd.Series[Any]") -> bool:
 
 def as_numbers(column: "pd.Series[Any]") -> Array:
     """Return a column as float64: truth values as 1 and 0, nulls as NaN."""
-    if column.dtype == np.float64:
-        return column.to_numpy()
     return np.asarray(pd.to_numeric(column, errors="coerce").astype("Float64").to_numpy(dtype=float, na_value=np.nan))
 
 
 def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) -> Quantity:
-    """Return the wanted quantity, or the first default one that some trial measured.
-
-    Raises `ReportError` for a column that does not exist or that no trial measured, with the columns that exist.
-    """
+    """Return the wanted quantity, or a default one that some trial measured. Raises `ReportError` if none did."""
     usual = ["recovered", "holds", "absolute_distance", "test_distance", "isometry_value"]
     there = [name for name in frame.columns if is_measured(frame, name, columns)]
     if wanted is None:

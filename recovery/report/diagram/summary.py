@@ -13,6 +13,7 @@ from recovery.text import command_text, many
 def summary(diagram: Diagram) -> str:
     """Return the numbers of finished, failed, missing, undecided and unmeasured trials in one line."""
     totals, rounds, table = diagram.totals, diagram.grid.rounds, diagram.table
+    rule = rounds[-1].get("until", {}) if rounds else {}
     parts = [f"{many(totals['trials'], 'trial')} in {many(len(table), 'cell')}", f"{totals['ok']} finished"]
     parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided", "unmeasured") if totals[name]]
     if diagram.proportion:
@@ -20,11 +21,11 @@ def summary(diagram: Diagram) -> str:
         parts.append(f"{diagram.quantity.label}: {fraction_words(yes, yes + no, unknown(totals))}")
     if rounds:
         # if the rule has ended the sweep, the last record placed no trials and is not counted as a round
-        count = rounds[-1]["round"] - bool(_rule(diagram).get("ended"))
+        count = rounds[-1]["round"] - bool(rule.get("ended"))
         least, most = table["trials"].min(), table["trials"].max()
         placed = f"placed by outcome in {many(count, 'round')}: {least} to {most} a cell"
         parts.append(f"{placed}, most where {rounds[-1]['value']} is in doubt along {diagram.along.x}")
-    return ", ".join(parts) + _tests(_rule(diagram)) + _unmeasured(diagram)
+    return ", ".join(parts) + (_tests(rule) if rule else "") + _unmeasured(diagram)
 
 
 def _unmeasured(diagram: Diagram) -> str:
@@ -37,15 +38,8 @@ def _unmeasured(diagram: Diagram) -> str:
     return f". {many(count, 'trial')} did not measure {column}, which may have any value there: `{command}` does"
 
 
-def _rule(diagram: Diagram) -> Mapping[str, Any]:
-    """Return the state of an adaptive sweep's rule after the last round; empty for other sweeps."""
-    return diagram.grid.rounds[-1].get("until", {}) if diagram.grid.rounds else {}
-
-
 def _tests(rule: Mapping[str, Any]) -> str:
-    """Return a sentence on the interim analyses of an adaptive sweep."""
-    if not rule:
-        return ""
+    """Return a sentence on the interim analyses of an adaptive sweep, given the state of its rule."""
     panels = rule["panels"]
     end = "met" if all(panel["known"] for panel in panels) else "not met" if rule["ended"] else "open"
     tests = many(max(panel["tests"] for panel in panels), "test")

@@ -3,6 +3,7 @@ drawn as lines, with one line per y of a panel."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +21,6 @@ from recovery.report.diagram.vocabulary import unmarked
 from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
-OWN = ("predicted", "bound")
-"""Columns of the rows that hold theory."""
 RISING = {"wendel": "no_all_ones"}
 """A curve of an obstacle to recovery -> the curve of its complement."""
 MESH = 400
@@ -47,20 +46,19 @@ def lines(diagram: Diagram, i: int) -> list[TheoryLine]:
     layout, panel = diagram.layout, diagram.panels[i]
     result: list[TheoryLine] = []
     for spec in curves_of(diagram, panel):
-        if isinstance(spec, PointsCurve):
-            if {spec.x, spec.y} == {layout.x, layout.y}:
-                points = np.array(spec.points)
-                result.append(TheoryLine(spec.label, points if spec.x == layout.x else points[:, ::-1]))
+        found, first = list[TheoryLine](), layout.x
+        if isinstance(spec, PointsCurve) and {spec.x, spec.y} == {layout.x, layout.y}:
+            found, first = [TheoryLine(spec.label, np.array(spec.points))], spec.x
         elif isinstance(spec, NamedCurve) and spec.name == diagram.quantity.column:
             level, label = _contour(diagram, spec)
             x, y = Axis(panel.x).at, Axis(panel.y).at
             measured = contour_generator(x, y, np.ma.masked_invalid(panel.matrix("value"))).lines(level)
-            result += [TheoryLine(label, np.asarray(part)) for part in measured]
+            found = [TheoryLine(label, np.asarray(part)) for part in measured]
         elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
             n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
-            traced = _traced(diagram, spec, n, d)
-            turned = [TheoryLine(line.label, line.points[:, ::-1], line.secondary) for line in traced]
-            result += traced if layout.x == "n" else turned
+            found, first = _traced(diagram, spec, n, d), "n"
+        turned = [replace(line, points=line.points[:, ::-1]) for line in found]
+        result += found if first == layout.x else turned
     return result
 
 
@@ -182,7 +180,7 @@ def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
     if str(diagram.quantity) != "frequency":
         return []
     predictions = []
-    for rank, name in enumerate(OWN):
+    for rank, name in enumerate(("predicted", "bound")):
         if name in rows and rows[name].notna().any():
             means = rows.groupby(diagram.layout.x)[name].mean().dropna()
             at, values = means.index.to_numpy(dtype=float), means.to_numpy(dtype=float)
@@ -211,11 +209,10 @@ def _named(diagram: Diagram, specs: Sequence[Line], rows: pd.DataFrame, along: A
 
 def _levels(diagram: Diagram, specs: Sequence[Line], along: Array) -> list[Along]:
     """Return the stated values of the shown column, which are its contours in a map."""
-    own = [spec for spec in specs if isinstance(spec, NamedCurve) and spec.name == diagram.quantity.column]
-    each = [_contour(diagram, spec) for spec in own]
+    own = (spec for spec in specs if isinstance(spec, NamedCurve) and spec.name == diagram.quantity.column)
     return [
         Along(label, np.stack([along, np.full_like(along, level)], 1), "curve", rank)
-        for rank, (level, label) in enumerate(each, 1)  # dashed, unlike the first curve
+        for rank, (level, label) in enumerate((_contour(diagram, spec) for spec in own), 1)  # dashed, unlike a curve
     ]
 
 
@@ -250,7 +247,7 @@ def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Arr
         if axis in along:
             arguments.append(along[axis])
             continue
-        values = rows[axis].unique() if axis in rows else [_given(diagram.sweep.document, axis)]
+        values: Any = rows[axis].unique() if axis in rows else [reduce(_part, axis.split("."), diagram.sweep.document)]
         if len(values) != 1 or values[0] is None:
             return None
         arguments.append(float(values[0]))
@@ -258,8 +255,5 @@ def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Arr
         return np.broadcast_to(np.asarray(curve.function(*arguments), dtype=float), x.shape)
 
 
-def _given(document: Mapping[str, Any], path: str) -> Any:
-    value: Any = document
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
+def _part(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None

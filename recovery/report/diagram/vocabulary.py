@@ -13,7 +13,7 @@ from unicodedata import lookup
 import numpy as np
 
 from recovery.config import is_user_axis
-from recovery.interval import LEVEL, interval_words
+from recovery.interval import interval_words
 from recovery.methods.columns import FIXED
 from recovery.report.diagram.layout import ThresholdAxis
 
@@ -65,11 +65,7 @@ COLUMNS = {
 """Measured columns whose words differ from their names."""
 BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector", "event")
 """Coordinates whose values need no name."""
-UNFINISHED = "no trial finished"
-INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
-"""Legend texts of the error bars of a fraction, and of a median."""
-STANDARD_ERROR, PRINTED = "mean, standard error", "number printed in the source"
-"""Legend texts of the error bars of a mean, and of stated numbers."""
+PRINTED = "number printed in the source"
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
 _PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)")
@@ -116,8 +112,7 @@ class Script:
         return replace(self, labels=labels, shared=shared)
 
     def axis(self, name: str | None) -> str:
-        """Return the name of a coordinate on an axis: the config's label, the paper's letter, or the last part of its
-        path in words; in an expression, of each path."""
+        """Return the name of a coordinate on an axis: the config's label, a letter, or the last part of each path."""
         if name is not None and name in self.labels:
             return self.marked(self.labels[name])
         last = _PATH.sub(r"\1", name or "")

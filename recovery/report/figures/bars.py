@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.interval import LEVEL, percent
+from recovery.interval import LEVEL, interval_words, percent
 from recovery.report.claims.mean_tables import means_of, shown_tables
-from recovery.report.diagram import INTERVAL, RANGE, STANDARD_ERROR, Diagram, unknown
+from recovery.report.diagram import Diagram, unknown
 from recovery.report.statistics import exact_interval
 from recovery.types import Array
+
+INTERVAL = interval_words([LEVEL])
+"""Legend text of the error bars of a fraction."""
 
 
 def draws_of(diagram: Diagram, cells: pd.DataFrame) -> Any:
@@ -25,8 +28,7 @@ def draws_of(diagram: Diagram, cells: pd.DataFrame) -> Any:
 
 @dataclass(frozen=True)
 class Bars:
-    """The value of each cell with the ends of its bar; the label of the value, the legend text of the bars, and the
-    headings of their ends."""
+    """The value of each cell with the ends of its bar; its label, the bars' legend text, their ends' headings."""
 
     value: Array
     low: Array
@@ -39,15 +41,14 @@ class Bars:
     def of(cls, diagram: Diagram, cells: pd.DataFrame, means: bool = True) -> "Bars":
         """Return fractions with exact intervals, or medians with quartiles, where missing values leave these bounded.
 
-        A cell of one trial has a bar only for a frequency of known draws. means: where the config claims a table, means
-        with standard errors.
+        A cell of one trial has a bar only for a frequency of known draws. means: of a claimed table, with their errors.
         """
         value = cells["value"].to_numpy(dtype=float)
         if means and shown_tables(diagram):
             value, error = means_of(diagram, cells)
             heads = ("mean - standard error", "mean + standard error")
             label = f"mean {diagram.quantity.label}"
-            return cls(value, value - error, value + error, label, STANDARD_ERROR, heads)
+            return cls(value, value - error, value + error, label, "mean, standard error", heads)
         counts: list[Any] = [cells["yes"], cells["no"], unknown(cells)] if diagram.proportion else []
         if (draws := draws_of(diagram, cells)) is not None:
             counts = [np.round(value * draws), np.round((1 - value) * draws)]
@@ -58,4 +59,5 @@ class Bars:
             return cls(value, value, value, diagram.measured_label, "", ("", ""))
         low, high = (cells[name].to_numpy(dtype=float) for name in ("lower", "upper"))
         value = np.where(np.isfinite(low) & np.isfinite(high), value, np.nan)
-        return cls(value, low, high, diagram.measured_label, RANGE, ("lower quartile", "upper quartile"))
+        heads = ("lower quartile", "upper quartile")
+        return cls(value, low, high, diagram.measured_label, "interquartile range", heads)

@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from recovery.config.claims import ValueClaim
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, Line
 from recovery.report.claims.mean_tables import printed_numbers
-from recovery.report.diagram import NOT_MEASURED, Along, Diagram, not_drawn, ratios_of, rows_where
+from recovery.report.diagram import NOT_MEASURED, Diagram, not_drawn, ratios_of, rows_where
 from recovery.report.diagram.layout import coordinates, is_number
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import is_profile, theory_style
-from recovery.report.figures.sheet import Sheet, draw_beyond, interval_handle, sheet
-from recovery.report.figures.style import LINES, NO_BREAK_SPACE, font_size, label_log, ordered, plain, style_of, wrapped
+from recovery.report.figures.sheet import Sheet, draw_beyond, entry, sheet
+from recovery.report.figures.style import LINES, NO_BREAK_SPACE, Style, font_size, label_log, ordered, plain, wrapped
 from recovery.text import many
 
 MANY = 10
@@ -39,7 +38,7 @@ ROW = 0.17
 """Height of a line of text in inches."""
 STATED: dict[str, Any] = {"color": LINES[1], "marker": "D", "ms": 3.5, "mfc": "none", "linestyle": "none", "zorder": 2}
 LIMITS: dict[str, Any] = STATED | {"marker": "|", "ms": 7, "mew": 1.2}
-RANGE: dict[str, Any] = {"color": "0.5", "lw": 2.5, "solid_capstyle": "butt"}
+RANGE: dict[str, Any] = {"color": "0.5", "lw": 2.5, "linestyle": "-", "solid_capstyle": "butt"}
 VERDICTS = {"contradicted": LINES[1], "inconclusive": "0.4"}
 
 
@@ -51,8 +50,7 @@ def is_forest(analysis: Analysis) -> bool:
 
 
 def rows_of(analysis: Analysis) -> list[list[Line]]:
-    """Return the lines of each threshold of the shown value: one, or one for each claim about it. A value without a
-    threshold has a line for each grid cell."""
+    """Return the lines of each threshold of the shown value, one per claim; without thresholds, of each grid cell."""
     return _thresholds(analysis) or [[line] for line in values_of(analysis.diagram)]
 
 
@@ -85,8 +83,8 @@ def values_of(diagram: Diagram) -> Iterator[Line]:
 def draw_forest(analysis: Analysis) -> Figure:
     """Draw the thresholds or the values of an analysis, the first at the top; several values beside one another."""
     diagram = analysis.diagram
-    shown = [analysis, *(Analysis(one) for one in diagram.one_by_one[1:])]
-    parts, style = [{some[0].panel: some for some in rows_of(one)} for one in shown], style_of(diagram)
+    shown = [analysis, *map(Analysis, diagram.one_by_one[1:])]
+    parts, style = [{some[0].panel: some for some in rows_of(one)} for one in shown], Style(diagram.sweep.report.style)
     panels = list(dict.fromkeys(panel for part in parts for panel in part))
     alike = len({some[0].what for part in parts for some in part.values()}) == 1
     if alike and len(shown) > 1 and len(panels) == sum(map(len, parts)):  # no row has two values: one column holds all
@@ -104,7 +102,9 @@ def draw_forest(analysis: Analysis) -> Figure:
         heights = [1.5 * max(name.count("\n") + 1, len(some)) - 0.5 for name, some in zip(names, words, strict=True)]
         at = -(np.cumsum(heights) - np.array(heights) / 2)
         for ax, one, part in zip(page.axes, shown, parts, strict=True):
-            lines, theory = list(part.values()), _theory(one)
+            lines, along = list(part.values()), {found.along.what for found in one.all_thresholds[:1]}
+            drawn = one.diagram.panels if along == {"n/d"} else ()
+            theory = {panel.title: ratios_of(one.diagram, panel) for panel in drawn}
             stated = [line.points[0, 0] for some in lines for line in theory.get(some[0].panel, ())]
             ends = _set_width(ax, [some for part in parts for some in part.values()] if alike else lines, stated)
             ax.set_ylim(at[-1] - heights[-1] / 2, 0.0)
@@ -146,12 +146,6 @@ def _differences(analysis: Analysis) -> dict[str, str]:
     return found
 
 
-def _theory(analysis: Analysis) -> dict[str, list[Along]]:
-    """Return the curves of a constant n/d by the title of their panel, if n/d is what the rows estimate."""
-    diagram, along = analysis.diagram, [one.along.what for one in analysis.all_thresholds[:1]]
-    return {panel.title: ratios_of(diagram, panel) for panel in diagram.panels} if along == ["n/d"] else {}
-
-
 def _set_width(ax: Axes, rows: list[list[Line]], stated: Sequence[float]) -> tuple[float, float]:
     """Set the x axis to what the rows draw, and to the stated numbers near them, and return its ends."""
     drawn = [one for some in rows for line in some for one in (*line.limits, *astuple(line.found)[:3])]
@@ -172,12 +166,10 @@ def _set_width(ax: Axes, rows: list[list[Line]], stated: Sequence[float]) -> tup
 
 def _words(some: list[Line]) -> list[str]:
     """Return the lines of text at the right of a row: the estimate, each claim with its verdict, the trials."""
-    line = some[0]
-    claims = [f"{one.stated}: {one.verdict}" for one in some if one.stated]
-    trials = many(line.trials, "trial")
-    estimate, known = line.found.estimate, line.found.known
+    line, estimate = some[0], some[0].found.estimate
     four = f"{estimate:#.4g}".rstrip(".") if abs(estimate) < 1e4 else f"{float(f'{estimate:.4g}'):,.0f}"
-    return [f"{four.replace(',', NO_BREAK_SPACE) if known else line.estimate}, {trials}", *claims]
+    shown = four.replace(",", NO_BREAK_SPACE) if line.found.known else line.estimate
+    return [f"{shown}, {many(line.trials, 'trial')}", *(f"{one.stated}: {one.verdict}" for one in some if one.stated)]
 
 
 def _draw_row(ax: Axes, y: float, some: list[Line]) -> None:
@@ -200,12 +192,12 @@ def _add_key(page: Sheet, analysis: Analysis, rows: list[list[Line]]) -> None:
     lines, diagram = [line for some in rows for line in some], analysis.diagram
     estimate = f"estimate, {interval_words(analysis.levels)}"
     words = estimate if _thresholds(analysis) else Bars.of(diagram, diagram.table).words
-    page.add([interval_handle(words, across=True)] if words else [])
+    page.add([entry(words, marker="o", linestyle="-", lw=1.0, ms=3.5)] if words else [])
     if any(line.changes for line in lines):
-        page.add([Line2D([], [], **RANGE, label="range over the slices: no common value")])
+        page.add([entry("range over the slices: no common value", **RANGE)])
     if any(np.isfinite(line.limits).all() for line in lines):
-        page.add([Line2D([], [], **STATED, label="stated number")])
+        page.add([entry("stated number", **STATED)])
     if any(np.isfinite(line.limits).any() and line.limits[0] < line.limits[1] for line in lines):
-        page.add([Line2D([], [], **LIMITS, label="limits of the claim")])
+        page.add([entry("limits of the claim", **LIMITS)])
     page.remark(NOT_MEASURED, [panel.title for panel in diagram.panels if panel.undefined and not diagram.beside])
     page.remark("not drawn", [*not_drawn(diagram, page.legend)])

@@ -16,7 +16,7 @@ from recovery.report.figures.forest import draw_forest, is_forest
 from recovery.report.figures.line_plots import COLLAPSE, PROFILE, RATIOS, is_profile, is_ragged
 from recovery.report.figures.map import MAP
 from recovery.report.figures.panels import Panels, draw_panels
-from recovery.report.figures.style import script_of, style_of
+from recovery.report.figures.style import Style, script_of
 from recovery.report.figures.training_plots import RECORD_KINDS, records_beside, runs_of
 
 
@@ -76,8 +76,8 @@ def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
         kind = KINDS[name]
         words = kind.words.format(value=diagram.quantity.label, x=diagram.layout.x, y=diagram.layout.y)
         return name, Drawing(words[:1].upper() + words[1:], partial(kind.draw or kind.panels.draw, analysis))
-    others = [Analysis(one) for one in diagram.one_by_one[1:]]
-    shown = [(one, KINDS[main_kind(one, panels=True)].panels) for one in (analysis, *others)]
+    every = [analysis, *map(Analysis, diagram.one_by_one[1:])]
+    shown = [(one, KINDS[main_kind(one, panels=True)].panels) for one in every]
     words = ", ".join(one.diagram.quantity.label for one, _ in shown)
     return "quantities", Drawing(f"Side by side: {words}", partial(draw_panels, shown))
 
@@ -104,10 +104,10 @@ def joint_figure(analyses: Sequence[Analysis]) -> Figure:
 
 def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
     """Return name -> figure of training records, for the kinds that the config asks for and the rows have."""
-    diagram, runs = analysis.diagram, runs_of(analysis.diagram.grid, script_of(analysis.diagram))
-    rest = (diagram.heading, style_of(diagram), len({run.cell for run in runs}))
-    wanted, shown = diagram.sweep.report.records, records_beside(runs)
-    found = {name: (*RECORD_KINDS[name], some) for name, some in shown.items() if name in wanted}
+    diagram, spec = analysis.diagram, analysis.diagram.sweep.report
+    runs = runs_of(diagram.grid, script_of(diagram))
+    rest = (diagram.heading, Style(spec.style), len({run.cell for run in runs}))
+    found = {name: (*RECORD_KINDS[name], some) for name, some in records_beside(runs).items() if name in spec.records}
     return {name: Drawing(words, partial(draw, some, *rest)) for name, (words, _, draw, some) in found.items()}
 
 
@@ -117,11 +117,10 @@ def is_told(analysis: Analysis) -> bool:
 
 
 def drawings(analysis: Analysis, told: bool = False) -> dict[str, Drawing]:
-    """Return name -> figure for all figures of a report; the name of the first figure is empty. told: leave out the
-    main figure if a table says all (`is_told`).
+    """Return name -> figure for all figures of a report; the name of the first figure is empty.
 
     It is the main figure, or the figure of training records that the config names, if the rows have such records; the
-    main figure then follows, unless a table says all that it shows.
+    main figure then follows, unless a table says all (`is_told`). told: leave out such a first figure, too.
     """
     (kind, main), beside = main_figure(analysis), figures_beside(analysis)
     first = beside.pop(analysis.diagram.sweep.report.figure, None)
@@ -140,8 +139,8 @@ def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) ->
     across, up = panels.labels(analysis.diagram)
     ax.set(xlabel=across, ylabel=up)
     if key and drawn.bar:
-        mesh, scale = drawn.bar
-        ax.figure.colorbar(mesh, ax=ax, label=scale.label, extend=scale.extend)
+        mesh, label, extend = drawn.bar
+        ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
     if key and (handles := [*(line for _, line in drawn.lines), *drawn.handles]):
         ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
     return drawn.bar[0] if drawn.bar else None

@@ -1,10 +1,8 @@
 """Line plots: a quantity along one coordinate, or success fractions against the ratio n/d.
 
-A profile shows the quantity along x with one line per value of y. It is drawn if the config requests a theory curve of
-x that is no curve in the plane of n and d; for a frequency along another axis than n and d; if y is text and x a
-number; or if only one axis varies. Grids whose n are multiples of d leave most of a map empty, so their fractions are
-drawn against n/d. If the config claims a table of the quantity over x and y, its numbers are drawn as crosses beside
-the means of the cells.
+A profile shows the quantity along x with one line per value of y. Grids whose n are multiples of d leave most of a map
+empty, so their fractions are drawn against n/d. If the config claims a table of the quantity over x and y, its numbers
+are drawn as crosses beside the means of the cells.
 """
 
 from collections.abc import Sequence
@@ -21,25 +19,12 @@ from recovery.report.claims import Analysis
 from recovery.report.claims.lines import Line
 from recovery.report.claims.mean_tables import printed_numbers, shown_tables
 from recovery.report.claims.scale import limit_line
-from recovery.report.diagram import (
-    PRINTED,
-    Along,
-    Axis,
-    Diagram,
-    Panel,
-    Scale,
-    is_number,
-    joint_values,
-    mark_words,
-    named_curves,
-    pooled_words,
-    scale_of,
-    theory_along,
-    unknown,
-)
+from recovery.report.diagram import Axis, Diagram, Panel, is_number, joint_values, scale_of, unknown
+from recovery.report.diagram.theory_lines import Along, named_curves, theory_along
+from recovery.report.diagram.vocabulary import PRINTED, mark_words, pooled_words
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.panels import Draw, Drawn, Panels
-from recovery.report.figures.sheet import ARROWS, draw_beyond, interval_handle, write_note
+from recovery.report.figures.sheet import ARROWS, draw_beyond, entry, interval_handle, write_note
 from recovery.report.figures.style import CURVES, DASHES, MATH, bar_of, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics.growth import growth
 from recovery.types import Array
@@ -54,13 +39,13 @@ SPREAD = 0.6
 
 
 def is_profile(diagram: Diagram) -> bool:
-    """Return whether the diagram should be drawn as lines along x."""
-    x, y = diagram.layout.x, diagram.layout.y
-    if any(x in curve.axes and curve.axes != ("n", "d") for curve in named_curves(diagram, diagram.sweep.report.lines)):
-        return True
-    if str(diagram.quantity) == "frequency" and x not in ("n", "d"):
-        return True
-    return len(diagram.panels[0].y) == 1 or (_is_text(diagram, y) and not _is_text(diagram, x))
+    """Return whether the diagram should be drawn as lines along x: if a theory curve or a frequency is along another
+    axis than n and d, if only one axis varies, or if y is text and x a number."""
+    x, y, curves = diagram.layout.x, diagram.layout.y, named_curves(diagram, diagram.sweep.report.lines)
+    theory = any(x in curve.axes and curve.axes != ("n", "d") for curve in curves)
+    frequency = str(diagram.quantity) == "frequency" and x not in ("n", "d")
+    words = _is_text(diagram, y) and not _is_text(diagram, x)
+    return theory or frequency or words or len(diagram.panels[0].y) == 1
 
 
 def _is_text(diagram: Diagram, name: str | None) -> bool:
@@ -71,10 +56,12 @@ def _profile(analysis: Analysis) -> Draw:
     """Draw values with their intervals along x, one line per value of y, and the theory over them."""
     diagram = analysis.diagram
     meaning = Bars.of(diagram, diagram.table).words
-    bars = [interval_handle(meaning)] if meaning else []
-    printed_key = [Line2D([], [], **CROSS, color="black", label=PRINTED)]
+    key = [
+        *([interval_handle(meaning)] if meaning else []),
+        *([entry(PRINTED, **CROSS)] if shown_tables(diagram) else []),
+    ]
     shades = bar_of(diagram.panels[0].y)
-    bar = (shades, Scale((0.0, 1.0), False, script_of(diagram).axis(diagram.layout.y))) if shades else None
+    bar = (shades, script_of(diagram).axis(diagram.layout.y), "neither") if shades else None
     axes = [_axis_across(diagram, panel) for panel in diagram.panels]
 
     def draw(ax: Axes, i: int) -> Drawn:
@@ -107,11 +94,10 @@ def _profile(analysis: Analysis) -> Draw:
             found += undecided
             theory += _draw_theory(ax, curves, len(panel.y) > 1, style["color"])
             if 0 < (blank := int(np.isnan(Bars.of(diagram, cells).value).sum())) < len(cells):
-                missing = f"{label or diagram.quantity.label}: no value at {blank} of {len(cells)} points"
-                found.append(Line2D([], [], linestyle="none", label=missing))
+                found.append(entry(f"{label or diagram.quantity.label}: no value at {blank} of {len(cells)} points"))
             for printed in printed_numbers(diagram, panel, y, cells):
                 ax.plot(x, printed, **CROSS, color=style["color"], zorder=4)
-        return Drawn([*theory, *found, *bars, *(printed_key if shown_tables(diagram) else [])], lines, bar)
+        return Drawn([*theory, *found, *key], lines, bar)
 
     return draw
 
@@ -133,19 +119,17 @@ def _set_height(ax: Axes, diagram: Diagram) -> None:
 def _draw_line(
     ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array, style: dict[str, Any], label: str | None
 ) -> tuple[Line2D, list[Any]]:
-    """Draw the values of cells as a line with their intervals, with arrows for values beyond fixed limits, and the
-    fractions that undecided trials leave; returns the line, and the legend entries of the others, if any."""
+    """Draw cells as a line with intervals, arrows beyond fixed limits, and undecided ranges; return the legend entries
+    of the line, and of the others."""
     bars = Bars.of(diagram, cells)
-    line = Line2D(x, bars.value, ms=2.2, label=label, **style)
     ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6)
     values, entries = bars.value, list[Any]()
     if diagram.sweep.report.limits and not diagram.proportion:
         inside = draw_beyond(ax, x, values, False, color=style["color"], ms=5, clip_on=False)
         for mark, words, far in zip(ARROWS[False], ("below", "above"), (values < inside, values > inside), strict=True):
-            look: dict[str, Any] = {"marker": mark, "ms": 5, "linestyle": "none", "color": "black"}
-            entries += [Line2D([], [], **look, label=f"value {words} the axis")] if far.any() else []
+            entries += [entry(f"value {words} the axis", marker=mark, ms=5)] if far.any() else []
         values = np.where(values == inside, values, np.nan)
-    ax.plot(x, values, ms=2.2, label=label, **style)
+    (line,) = ax.plot(x, values, ms=2.2, label=label, **style)
     if not diagram.proportion or not (some := (unknown(cells) > 0).to_numpy()).any():
         return line, entries
     yes, no, more = (part.to_numpy(dtype=float)[some] for part in (cells["yes"], cells["no"], unknown(cells)))
@@ -199,9 +183,7 @@ def is_ragged(diagram: Diagram) -> bool:
     """Return whether the cells of a proportion over n and d leave most of the rectangle of all n and d empty."""
     if not diagram.has_ratio:
         return False
-    planned = diagram.sweep.combinations((*diagram.layout.panels, "n", "d"))
-    reached = diagram.table[[*diagram.layout.panels, "n", "d"]].itertuples(index=False, name=None)
-    cells = {*planned, *reached}
+    cells = joint_values(diagram.frame, diagram.sweep, (*diagram.layout.panels, "n", "d"))
     return len(cells) < FULL * len(diagram.panels) * len({n for *_, n, _ in cells}) * len({d for *_, d in cells})
 
 
@@ -217,10 +199,10 @@ def _ratios(analysis: Analysis) -> Draw:
 
     def draw(ax: Axes, i: int) -> Drawn:
         drawn = draw_lines(ax, i)
-        handles = list(drawn.handles)
         if interval := analysis.band(i):
-            handles.append(ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=band))
-        return replace(drawn, handles=handles, text=analysis.caption(i))
+            shade = ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=band)
+            drawn = replace(drawn, handles=[*drawn.handles, shade])
+        return replace(drawn, text=analysis.caption(i))
 
     return draw
 

@@ -15,7 +15,7 @@ from matplotlib.patheffects import Normal, Stroke
 from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
 from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, TheoryLine, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
-from recovery.report.figures.sheet import draw_beyond, interval_handle, write_note
+from recovery.report.figures.sheet import draw_beyond, entry, write_note
 from recovery.report.figures.style import script_of, set_axis, theory_looks
 from recovery.store.round_files import added
 
@@ -38,7 +38,7 @@ def _map(analysis: Analysis) -> Draw:
             frame = pd.DataFrame(values, y.at, x.at)
             values = frame.interpolate("nearest", axis=0 if diagram.along.transposed else 1).to_numpy()
         # values beyond the scale have the colour of its end; NaN is hatched
-        shown, large = np.ma.masked_invalid(scale.clipped(values)), values.size > MOST_AREAS
+        shown, large = np.ma.masked_invalid(np.clip(values, *scale.limits)), values.size > MOST_AREAS
         mesh = ax.pcolormesh(x.edges, y.edges, shown, cmap=scale.colours, norm=norm, rasterized=large)
         if not large:
             mesh.set(edgecolor="face", linewidth=0.4)
@@ -48,11 +48,11 @@ def _map(analysis: Analysis) -> Draw:
         # fix the limits to the grid, because curves that leave the grid must not extend the axes
         ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
         write_note(ax, panel)
-        marks = _draw_marks(ax, diagram, panel)
-        blank = [Patch(facecolor="white", edgecolor="0.8", hatch="////", label=NOT_MEASURED)]
-        handles = [*_draw_theory(ax, theory, i), *_draw_thresholds(ax, analysis, i), *marks]
-        handles += blank if np.isnan(values).any() else []
-        return Drawn(handles, bar=(mesh, scale) if np.isfinite(values).any() else None, text=analysis.caption(i))
+        handles = [*_draw_theory(ax, theory, i), *_draw_thresholds(ax, analysis, i), *_draw_marks(ax, diagram, panel)]
+        if np.isnan(values).any():
+            handles.append(Patch(facecolor="white", edgecolor="0.8", hatch="////", label=NOT_MEASURED))
+        bar = (mesh, scale.label, scale.extend)
+        return Drawn(handles, bar=bar if np.isfinite(values).any() else None, text=analysis.caption(i))
 
     return draw
 
@@ -87,7 +87,7 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     if not crossings:
         return entries
     if along.by and len(crossings) + len(alone) < panel.cells[along.by].nunique():
-        entries.append(Line2D([], [], linestyle="none", label=f"no mark: no change at {along.percent} inside the grid"))
+        entries.append(entry(f"no mark: no change at {along.percent} inside the grid"))
     at = places[[k for k, _ in crossings]]
     middle, *ends = np.array([[half.estimate, half.low, half.high] for _, half in crossings]).T
     style: dict[str, Any] = {"ms": 3.2, "mfc": "black", "mec": "white", "mew": 0.4, "zorder": 5.1}
@@ -96,13 +96,13 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     style = {"mfc": "white", "mec": "black", "mew": 0.5, "ms": 1.7 if analysis.pooled else 3.0}
     style |= {"ecolor": "black", "elinewidth": 0.8, "linestyle": "none", "zorder": 5.0}
     style |= {"xerr" if across else "yerr": np.maximum([middle - low, high - middle], 0)}
-    entry = ax.errorbar(x, y, **style, marker="o")
+    bars = ax.errorbar(x, y, **style, marker="o")
     contours = [ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8)[0] for part in contour(analysis, i)]
-    for artist in [*entry.get_children(), *contours]:
+    for artist in [*bars.get_children(), *contours]:
         artist.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
     ax.set(xlim=view[0], ylim=view[1])
     look = {name: style[name] for name in ("mfc", "mec", "mew", "ms")}
-    return [interval_handle(crossing_label(analysis, i), across=True, **look, lw=0.8), *entries]
+    return [entry(crossing_label(analysis, i), marker="o", linestyle="-", lw=0.8, **look), *entries]
 
 
 def _draw_theory(ax: Axes, theory: list[list[TheoryLine]], i: int) -> list[Artist]:

@@ -11,21 +11,21 @@ from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis
 from recovery.report.claims.analysis import patterns_of
-from recovery.report.diagram import Diagram, Scale, Script, not_drawn
+from recovery.report.diagram import Diagram, Script, not_drawn
 from recovery.report.figures.bars import draws_of
 from recovery.report.figures.sheet import Share, sheet
-from recovery.report.figures.style import plain, script_of, style_of
+from recovery.report.figures.style import Style, plain, script_of
 from recovery.text import many
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a panel adds to its figure: legend entries, of lines by the number of their value; the mesh and the scale of
-    a colour bar; and a text above the panel at the right."""
+    """What a panel adds to its figure: legend entries, of lines by the number of their value; mesh, label and open ends
+    of a colour bar; and a text above the panel at the right."""
 
     handles: Sequence[Any] = ()
     lines: Sequence[tuple[int, Any]] = ()
-    bar: tuple[ScalarMappable, Scale] | None = None
+    bar: tuple[ScalarMappable, str, str] | None = None
     text: str = ""
 
 
@@ -55,7 +55,7 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
     diagrams, kinds, count = [one.diagram for one, _ in values], [kind for _, kind in values], len(values)
     scripts, columns = [script_of(diagram) for diagram in diagrams], diagrams[0].columns
     places = [(i, k) for k, diagram in enumerate(diagrams) for i in range(len(diagram.panels))]
-    share: tuple[Share, Share] = kinds[0].share
+    share: Share = kinds[0].share
     labels = [plain(name) for name in names] or [""] * count
     if names:
         columns, share = None, (False, share == (False, True))
@@ -64,7 +64,7 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
         columns, labels = count, [plain(diagram.quantity.label) for diagram in diagrams]
         share = share if all(kind.share == (True, True) for kind in kinds) else ("col", "col")
     heading = diagrams[0].heading if len({diagram.title for diagram in diagrams}) == 1 else ""
-    with sheet(len(places), heading, style_of(diagrams[0]), kinds[0].aspect, columns, share) as page:
+    with sheet(len(places), heading, Style(diagrams[0].sweep.report.style), kinds[0].aspect, columns, share) as page:
         draw = [kind.prepare(one) for one, kind in values]
         drawn = [draw[k](ax, i) for ax, (i, k) in zip(page.axes, places, strict=True)]
         across, up = zip(*(kind.labels(diagram) for kind, diagram in zip(kinds, diagrams, strict=True)), strict=True)
@@ -79,8 +79,8 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
         page.remark("not drawn", [*dict.fromkeys(label for one in diagrams for label in not_drawn(one, page.legend))])
         for k in range(1 if names else count):
             bars = [one.bar for one, (_, of) in zip(drawn, places, strict=True) if one.bar and (names or of == k)]
-            for mesh, scale in bars[:1]:
-                page.bar(mesh, scale.label, scale.extend, k if count > 1 and not names else None)
+            for bar in bars[:1]:
+                page.bar(*bar, column=k if count > 1 and not names else None)
     return page.figure
 
 

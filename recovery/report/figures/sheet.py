@@ -23,8 +23,7 @@ from recovery.types import Array
 
 LEGEND_MARK = 5.0
 """Width of a legend entry without its text, in font sizes: matplotlib's handlelength, handletextpad and spacing."""
-MOST_COLUMNS = 5
-"""Columns of a legend."""
+LEGEND_COLUMNS = 5
 NARROWEST = 1.6
 """Width of a panel in inches with its labels, at least, unless the config says how many are in a row."""
 SLIDE = 9 / 16
@@ -41,8 +40,8 @@ TEXT = 0.9
 """Length of a label by that of its axis, at most."""
 ROOM = 15.0
 """Inches of height for texts while they are measured."""
-Share = bool | Literal["col"]
-"""Which panels share an axis: all, none, or those of a column."""
+Share = tuple[bool | Literal["col"], bool | Literal["col"]]
+"""Which panels share x, and which y: all, none, or those of a column."""
 ARROWS = {True: (CARETLEFT, CARETRIGHT), False: (CARETDOWN, CARETUP)}
 """Whether values are along x -> the marks of values below and above the axis."""
 FEW_TICKS = 4
@@ -59,6 +58,7 @@ class Sheet:
 
     figure: Figure
     axes: list[Axes]
+    rows: int
     columns: int
     style: Style
     aspect: float
@@ -95,12 +95,12 @@ class Sheet:
 
     def remark(self, title: str, names: Sequence[str]) -> None:
         """Add names to the legend, as `title: NAME; NAME`, if there are any."""
-        self.add([Line2D([], [], linestyle="none", label=plain(f"{title}: {'; '.join(names)}"))] if names else [])
+        self.add([entry(plain(f"{title}: {'; '.join(names)}"))] if names else [])
 
-    def bar(self, mesh: Any, label: str, extend: str = "neither", column: int | None = None) -> None:
+    def bar(self, mesh: Any, label: str, extend: str, column: int | None = None) -> None:
         """Add a colour bar: at the right of all panels, or below the panels of one column."""
         below = column is not None
-        shrink = 0.9 if below or len(self.axes) <= self.columns else SHRUNK
+        shrink = 0.9 if below or self.rows == 1 else SHRUNK
         beside, place = (self.axes[column :: self.columns], "bottom") if below else (self.axes, "right")
         size: dict[str, Any] = {"shrink": shrink, "aspect": 24, "fraction": 0.04, "pad": 0.015}
         bar = self.figure.colorbar(mesh, ax=beside, label=label, location=place, extend=extend, **size)
@@ -128,34 +128,28 @@ class Sheet:
                 ax.set_title(above + "\n" * under, loc="left").set_in_layout(True)
                 ax.set_title(text, loc="right", fontsize=self.small)
         panel, high, texts = self._measured()
-        rows = ceil(len(self.axes) / self.columns)
-        least, most = (texts + rows * one for one in (self.height or FLATTEST * panel, high))
+        least, most = (texts + self.rows * one for one in (self.height or FLATTEST * panel, high))
         if self.style.spec.width == "slide":  # one that has not enough room is larger
             most = max(least, SLIDE * wide)
             figure.set_figwidth(most / SLIDE)
         figure.set_figheight(max(least, min(most, HIGHEST)))
-        self._wrap_labels(room, (figure.get_figheight() - texts) / rows)
+        self._wrap_labels(room, (figure.get_figheight() - texts) / self.rows)
 
     def _wrap_labels(self, room: float, high: float) -> None:
         """Wrap the labels of the axes of panels of this width and height; a colour bar is beside all rows."""
-        rows = ceil(len(self.axes) / self.columns)
         for ax in self.figure.axes:
             ax.set_xlabel(wrapped(ax.get_xlabel(), font_size("axes.labelsize"), TEXT * room))
-            most = high if ax in self.axes else high * max(SHRUNK * rows, 1.0)
+            most = high if ax in self.axes else high * max(SHRUNK * self.rows, 1.0)
             ax.set_ylabel(wrapped(ax.get_ylabel(), font_size("axes.labelsize"), TEXT * most))
 
     def _measured(self) -> tuple[float, float, float]:
-        """Return the width of a panel, the height that suits it, and the height of all that is not a panel, in inches.
-
-        Long names beside a panel do not make it flat.
-        """
-        engine = self.figure.get_layout_engine()
-        assert engine is not None
+        """Return in inches a panel's width, the height that suits it even beside long names, and that of all else."""
+        engine: Any = self.figure.get_layout_engine()
         engine.execute(self.figure)
         wide, high = self.figure.get_size_inches()
         box = self.axes[0].get_position(original=True)
         suited = self.height or self.aspect * max(wide * box.width, NARROWED * wide / self.columns)
-        return wide * box.width, suited, high * (1 - ceil(len(self.axes) / self.columns) * box.height)
+        return wide * box.width, suited, high * (1 - self.rows * box.height)
 
     def _draw_legend(self) -> None:
         """Draw the legend, below the fixed values, in as many columns as fit, of equal length if possible."""
@@ -165,7 +159,7 @@ class Sheet:
         style |= {"title": wrapped(self.fixed, size, room), "handles": self.legend.values(), "labels": labels}
         if not labels:
             self.figure.supxlabel(style["title"], fontsize=size)
-        for rows in range(ceil(len(labels) / MOST_COLUMNS), len(labels) + 1) if labels else ():
+        for rows in range(ceil(len(labels) / LEGEND_COLUMNS), len(labels) + 1) if labels else ():
             columns = ceil(len(labels) / rows)
             legend = self.figure.legend(**style, ncols=columns)
             if columns == 1 or legend.get_window_extent().width / self.figure.dpi <= room:
@@ -175,17 +169,10 @@ class Sheet:
 
 @contextmanager
 def sheet(
-    count: int,
-    title: str,
-    style: Style,
-    aspect: float = 0.74,
-    columns: int | None = None,
-    share: tuple[Share, Share] = (True, True),
+    count: int, title: str, style: Style, aspect: float = 0.74, columns: int | None = None, share: Share = (True, True)
 ) -> Iterator[Sheet]:
-    """Make a figure of `count` panels, each `aspect` times as high as wide; inside the context its style is in force.
-
-    Titles and legend are written when the context ends. share: which panels share x, and which share y.
-    """
+    """Make a figure of `count` panels, each `aspect` times as high as wide; inside the context its style is in force,
+    and titles and legend are written when it ends."""
     across = columns or (1 if count == 1 else 2 if count in (2, 4) else 3 if count <= 9 else 4)
     with matplotlib.rc_context(style.rc):
         wide = style.width(across)
@@ -193,29 +180,28 @@ def sheet(
         up = ceil(count / across)
         figure = Figure(figsize=(wide, wide / across * aspect * up + 0.35), layout="constrained")
         FigureCanvasAgg(figure)
-        sharex, sharey = share
-        panels = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False).ravel().tolist()
+        panels = figure.subplots(up, across, sharex=share[0], sharey=share[1], squeeze=False).ravel().tolist()
         for ax in panels[count:]:
             ax.set_axis_off()
-        drawn = Sheet(figure, panels[:count], across, style, aspect)
+        drawn = Sheet(figure, panels[:count], up, across, style, aspect)
         yield drawn
         drawn.finish(title)
 
 
-def interval_handle(words: str, across: bool = False, **look: Any) -> Any:
-    """Return the legend entry of error bars, which are vertical or go across."""
-    if across:
-        return Line2D([], [], **{"marker": "o", "color": "black", "lw": 1.0, "ms": 3.5, **look}, label=words)
-    point, bar = Line2D([], [], marker="o", linestyle="none", color="black", ms=2.2), LineCollection([], colors="black")
-    bar.set_linewidth(0.6)
+def entry(label: str, **look: Any) -> Line2D:
+    """Return a legend entry, by default without a line."""
+    return Line2D([], [], **{"linestyle": "none", "color": "black", **look}, label=label)
+
+
+def interval_handle(words: str) -> ErrorbarContainer:
+    """Return the legend entry of vertical error bars."""
+    point, bar = entry("", marker="o", ms=2.2), LineCollection([], colors="black", linewidths=0.6)
     return ErrorbarContainer((point, (), (bar,)), has_yerr=True, label=words)
 
 
 def draw_beyond(ax: Axes, at: Array, values: Array, across: bool, **style: Any) -> Array:
-    """Draw an arrow at the end of the axis for each value beyond it, at the positions `at` on the other axis.
-
-    across: the values are along x. Returns the values inside the axis, shape (k,).
-    """
+    """Draw an arrow at the end of the axis for each value beyond it, at the positions `at` on the other axis. Returns
+    the values inside the axis, shape (k,). across: the values are along x."""
     inside: Array = np.clip(values, *(ax.get_xlim() if across else ax.get_ylim()))
     for marker, beyond in zip(ARROWS[across], (values < inside, values > inside), strict=True):
         points = (inside[beyond], at[beyond]) if across else (at[beyond], inside[beyond])

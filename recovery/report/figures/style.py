@@ -1,11 +1,10 @@
 """Style of the figures: sizes in inches, embeddable fonts, colours for colour-blind readers, axes, and text layout."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from io import BytesIO
-from itertools import cycle
+from itertools import cycle, islice, repeat
 from math import ceil
 from numbers import Real
 from typing import Any, Literal
@@ -40,8 +39,6 @@ WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Width of a figure in inches: a journal column, a journal page, a 16:9 slide."""
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 """Length of a unit; a point is TeX's, in which LaTeX states the width of a column."""
-MAGNIFICATION = {"slide": 1.5}
-"""Factor by which text and lines grow on slides, which are read from a distance."""
 FONTS: dict[str, dict[str, str]] = {
     "sans": {"font.family": "DejaVu Sans", "mathtext.fontset": "dejavusans"},
     "serif": {"font.family": "DejaVu Serif", "mathtext.fontset": "dejavuserif"},
@@ -80,8 +77,6 @@ ORDERED = ("magma", 0.02, 0.67)
 """Colour map, and its part, for lines of a coordinate that has an order: without yellow, which white paper hides."""
 MOST_NAMED = 8
 """Lines of numbers that a key names; a colour bar stands for more."""
-SHADES = "cividis"
-"""Colour map of the figures of training records."""
 CURVES = ("#e3242b", "#000001", "#6a3d9a", "#d95f02")
 """Colours of theory curves. The second is not quite black, because pages replace it on the dark theme."""
 DASHES: tuple[Any, ...] = ("-", (0, (4, 2.5)), (0, (1, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
@@ -111,9 +106,9 @@ class Style:
 
     @property
     def magnification(self) -> float:
-        """The factor applied to the sizes of text and lines."""
-        size = self.spec.font_size
-        return MAGNIFICATION.get(self.spec.width, 1.0) if size is None else size / SIZES["axes.labelsize"]
+        """The factor applied to the sizes of text and lines. Slides are read from a distance."""
+        usual = 1.5 if self.spec.width == "slide" else 1.0
+        return self.spec.font_size / SIZES["axes.labelsize"] if self.spec.font_size else usual
 
     @property
     def rc(self) -> Any:
@@ -128,27 +123,15 @@ def font_size(name: str) -> float:
     return float(FontProperties(size=params[name]).get_size_in_points())
 
 
-def style_of(diagram: Diagram) -> Style:
-    """Return the style that the config of a diagram requests."""
-    return Style(diagram.sweep.report.style)
-
-
 def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return colour, dash and marker of a line for each value: shades where the values are three or more numbers.
-
-    Other values differ in all three, so that two coinciding lines are both visible.
-    """
+    """Return colour, dash and marker of a line for each value: shades where the values are three or more numbers. Other
+    values differ in all three, so that two coinciding lines are both visible."""
+    looks: Iterable[tuple[Any, ...]] = zip(cycle(LINES), cycle(DASHES), cycle(MARKERS), strict=False)
     if bar := bar_of(values):  # which says which line is which, and marks do not
-        colours = [matplotlib.colors.to_hex(colour) for colour in bar.to_rgba(Axis(values).at)]
-        return [{"color": colour, "linestyle": "-", "marker": MARKERS[0]} for colour in colours]
-    if ordered(values):
-        looks = [(shade, "-") for shade in shades(len(values), *ORDERED)]
-    else:
-        looks = [(LINES[i % len(LINES)], DASHES[i % len(DASHES)]) for i in range(len(values))]
-    return [
-        {"color": colour, "linestyle": dash, "marker": marker}
-        for (colour, dash), marker in zip(looks, cycle(MARKERS), strict=False)
-    ]
+        looks = ((matplotlib.colors.to_hex(colour), "-", MARKERS[0]) for colour in bar.to_rgba(Axis(values).at))
+    elif ordered(values):
+        looks = zip(shades(len(values), *ORDERED), repeat("-"), cycle(MARKERS), strict=False)
+    return [dict(zip(("color", "linestyle", "marker"), look, strict=True)) for look in islice(looks, len(values))]
 
 
 def ordered(values: Sequence[Any]) -> bool:
@@ -179,16 +162,10 @@ def shades(count: int, scale: str, low: float = 0.0, high: float = 1.0) -> list[
 
 
 def plain(text: str) -> str:
-    """Escape text for matplotlib: dollar signs are literal, all on one line; characters missing in the font become
-    U+FFFD."""
-    glyphs = _glyphs(str(matplotlib.rcParams["font.family"][0]))
-    shown = "".join(c if ord(c) in glyphs else "\ufffd" for c in " ".join(text.split()))
+    """Return text for matplotlib on one line: dollar signs are literal, characters missing in the font are U+FFFD."""
+    font = get_font(findfont(FontProperties(family=matplotlib.rcParams["font.family"][:1])))
+    shown = "".join(c if font.get_char_index(ord(c)) else "\ufffd" for c in " ".join(text.split()))
     return shown.replace("$", r"\$")
-
-
-@lru_cache(maxsize=8)
-def _glyphs(family: str) -> frozenset[int]:
-    return frozenset(get_font(findfont(FontProperties(family=[family]))).get_charmap())
 
 
 def wrapped(text: str, size: float, room: float) -> str:
@@ -207,8 +184,7 @@ def wrapped(text: str, size: float, room: float) -> str:
 def text_width(text: str, size: float) -> float:
     """Return the width in inches of one line of text in a font size."""
     shown, font = text.replace(NO_BREAK_SPACE, " "), FontProperties(size=size)
-    width, _, _ = text_to_path.get_text_width_height_descent(shown, font, bool(is_math_text(shown)))
-    return float(width) / 72
+    return float(text_to_path.get_text_width_height_descent(shown, font, bool(is_math_text(shown)))[0]) / 72
 
 
 MATH = Script(own=plain, marked=str)
@@ -257,9 +233,8 @@ def _without_overlap(ticks: list[tuple[float, str]], axis: Axis, room: float, si
     then both ends, then the others from left to right."""
     log, kept = axis.kind == "log", dict[float, tuple[float, float]]()
     (low, high), ends = axis.scaled(axis.reach), (ticks[0][0], ticks[-1][0]) if ticks else ()
-    for at, label in sorted(
-        ticks, key=lambda one: (log and f"{one[0]:e}"[:8] != "1.000000", one[0] not in ends, one[0])
-    ):
+    order = sorted(ticks, key=lambda one: (log and f"{one[0]:e}"[:8] != "1.000000", one[0] not in ends, one[0]))
+    for at, label in order:
         middle, half = room * (float(axis.scaled(at)) - low) / (high - low), (text_width(label, size) + LABEL_GAP) / 2
         if all(middle + half <= left or middle - half >= right for left, right in kept.values()):
             kept[at] = middle - half, middle + half
@@ -267,8 +242,7 @@ def _without_overlap(ticks: list[tuple[float, str]], axis: Axis, room: float, si
 
 
 def ticks_of(axis: Axis) -> list[tuple[float, Any]]:
-    """Return (position, value) of the labels of an axis: all values of a short axis or of words, otherwise round
-    numbers."""
+    """Return (position, value) of the labels of an axis: all values if they are few or words, or round numbers."""
     if len(axis.values) <= MOST_TICKS or axis.kind == "even":
         return list(zip(axis.at.tolist(), axis.values, strict=True))
     low, high = float(axis.at.min()), float(axis.at.max())
@@ -313,12 +287,9 @@ def number_ends(drawn: DrawnAxis, norm: Normalize, most: int) -> None:
 
 
 def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
-    """Return the figure as a png, svg or pdf file, at print resolution or `dots` per inch.
-
-    The same figure always gives the same bytes.
-    """
+    """Return a figure as a png, svg or pdf file, at print resolution or `dots` per inch, always with the same bytes."""
     dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = BytesIO()
     with matplotlib.rc_context(FILES):
-        figure.savefig(buffer, format=kind, metadata=dates.get(kind), dpi=dots or FILES["savefig.dpi"])
+        figure.savefig(buffer, format=kind, metadata=dates.get(kind), dpi=dots)
     return buffer.getvalue()

@@ -20,8 +20,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.report.diagram import Script, coordinates
-from recovery.report.figures.sheet import sheet
-from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_styles
+from recovery.report.figures.sheet import entry, sheet
+from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, Style, label_log, line_styles
 from recovery.store import Grid
 from recovery.store.grid import read_records
 from recovery.training.population import landscape
@@ -93,26 +93,17 @@ def firsts(runs: Sequence[Run], most: int = MOST_PANELS) -> list[Run]:
     return list(first.values())[:: ceil(len(first) / most)]
 
 
-def _entry(label: str, **look: Any) -> Line2D:
-    """Return a legend entry, by default without a line."""
-    return Line2D([], [], **{"linestyle": "none", "color": "black", **look}, label=label)
-
-
-def _left_out(runs: Sequence[Run], shown: Sequence[Run], cells: int = 0) -> list[Line2D]:
-    """Return the legend entry that says how many grid cells are drawn, if not all are: of these runs, or of `cells`."""
-    count, every = len(shown), max(cells, len({run.cell for run in runs}))
-    return [_entry(f"{count} of {every} grid cells")] if count < every else []
-
-
-def _first_of(runs: Sequence[Run], what: str = "") -> list[Line2D]:
-    """Return the legend entry that says of how many runs only the first one is drawn, if there are several."""
-    most = max(Counter(run.cell for run in runs).values())
-    return [_entry(f"{what}the first of {most} runs")] if most > 1 else []
+def _left_out(runs: Sequence[Run], shown: Sequence[Run], cells: int, what: str = "") -> list[Line2D]:
+    """Return legend entries that say how many of all `cells`, or of those of these runs, are drawn, and of how many
+    runs only the first is. what: the parts of a panel that only this run has."""
+    counts = Counter(run.cell for run in runs)
+    every, most = max(cells, len(counts)), max(counts.values())
+    words = [f"{len(shown)} of {every} grid cells"] if len(shown) < every else []
+    return [entry(text) for text in [*words, *([f"{what}the first of {most} runs"] if most > 1 else [])]]
 
 
 def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
-    """Draw the loss and ||sum_i ||v_i|| w_i|| over the epochs on log axes, one colour per grid cell; of more cells than
-    there are colours, one run each."""
+    """Draw loss and ||sum_i ||v_i|| w_i|| over the epochs, one colour per grid cell; of many cells, one run each."""
     chosen = firsts(runs, MOST_NAMED)
     looks = line_styles([next(iter(run.where.values())) if len(run.where) == 1 else run.cell for run in chosen])
     # dashes are a blur on curves that jump, so they are drawn only where the colours do not suffice
@@ -121,10 +112,9 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> 
     alone = len(chosen) > len(LINES) and len(runs) > len(chosen)
     drawn = chosen if alone else [run for run in runs if run.cell in styles]
     ends = [float(run.record["epoch"][-1]) for run in drawn]
-    loss = runs[0].script.labels.get("training_loss", "loss")
-    with sheet(2, title, style, aspect=0.74, share=(False, False)) as page:
-        for i, (name, words) in enumerate((("loss", loss), ("sum_norm", "norm of the neurons' sum"))):
-            ax = page.axes[i]
+    titles = (runs[0].script.labels.get("training_loss", "loss"), "norm of the neurons' sum")
+    with sheet(2, title, style, share=(False, False)) as page:
+        for i, (ax, name, words) in enumerate(zip(page.axes, ("loss", "sum_norm"), titles, strict=True)):
             for run in drawn:
                 kept = np.where(run.record[name] >= FLOOR, run.record[name], np.nan)
                 ax.plot(run.record["epoch"], kept, **styles[run.cell])
@@ -137,11 +127,10 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> 
                 label_log(ax.xaxis, first, max(ends))
             ax.set_xlabel("epoch")
             page.name(i, words)
-        page.add(_entry(cell, **look) for cell, look in styles.items() if cell)
+        page.add(entry(cell, **look) for cell, look in styles.items() if cell)
         if any((run.record["loss"] < FLOOR).any() for run in drawn):
-            page.add([_entry(f"below {MATH.number(FLOOR)}: rounding, not drawn")])
-        page.add(_first_of(runs) if alone else [])
-        page.add(_left_out(runs, chosen, cells))
+            page.add([entry(f"below {MATH.number(FLOOR)}: rounding, not drawn")])
+        page.add(_left_out(runs if alone else chosen, chosen, cells)[::-1])
     return page.figure
 
 
@@ -166,19 +155,17 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style, cells: int = 0) ->
         ax.plot([1.0, -1.0], [0.0, 0.0], "x", color="black", markersize=5)
 
     key = [
-        _entry("$v$ > 0", color=CURVES[0], linestyle="-", marker="o", ms=3),
-        _entry("$v$ < 0", color=LINES[0], linestyle="-", marker="o", ms=3),
-        _entry("sums of $|v| w$ of every run", marker="D", mfc="none", ms=4),
-        _entry("planted", marker="x", ms=5),
+        entry("$v$ > 0", color=CURVES[0], linestyle="-", marker="o", ms=3),
+        entry("$v$ < 0", color=LINES[0], linestyle="-", marker="o", ms=3),
+        entry("sums of $|v| w$ of every run", marker="D", mfc="none", ms=4),
+        entry("planted", marker="x", ms=5),
     ]
     return _panels(runs, title, style, panel, ("along $a$", "orthogonal to $a$"), key, cells, what="paths of ")
 
 
 def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
-    """Draw the paths of outer and inner weights in their first two coordinates, one colour per pair of trained neurons.
-
-    Paired are neurons that nearly cancel (`pairing`; P2, Figure 3).
-    """
+    """Draw the paths of outer and inner weights in their first two coordinates, one colour per pair of trained neurons
+    that nearly cancel (`pairing`; P2, Figure 3)."""
     chosen = firsts(runs, MOST_PANELS // 2)
     reach = 1.1 * max(float(np.abs(run.record[name][..., :2]).max()) for run in chosen for name in ("inner", "outer"))
     with sheet(2 * len(chosen), title, style, aspect=1.0, columns=2) as page:
@@ -198,9 +185,9 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) 
                 page.name(2 * k + side, words, f"largest pair error {MATH.number(float(f'{error:.2g}'))}")
                 ax.set(xlim=(-reach, reach), ylim=(-reach, reach), box_aspect=1)
         page.label(["coordinate 1"] * len(page.axes), ["coordinate 2"] * len(page.axes))
-        page.add([_entry("path of a neuron and its end point", linestyle="-", lw=0.7, marker="*", ms=5)])
-        page.add([_entry("line between the two of a pair", lw=0.7, linestyle=DASHES[1])])
-        page.add([*_left_out(runs, chosen, cells), *_first_of(runs)])
+        page.add([entry("path of a neuron and its end point", linestyle="-", lw=0.7, marker="*", ms=5)])
+        page.add([entry("line between the two of a pair", lw=0.7, linestyle=DASHES[1])])
+        page.add(_left_out(runs, chosen, cells))
     return page.figure
 
 
@@ -211,7 +198,7 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style, cells: int = 0
     low, high = min(-1.5, float(ends.min()) - 0.2), max(2.5, float(ends.max()) + 0.2)
     grid = np.linspace(low, high, SURFACE_POINTS)
     loss = landscape(grid)
-    shades = ScalarMappable(LogNorm(1e-3, float(loss.max())), SHADES)
+    shades = ScalarMappable(LogNorm(1e-3, float(loss.max())), "cividis")
 
     def panel(ax: Axes, run: Run) -> None:
         _draw_surface(ax, grid, loss.T, shades)
@@ -225,10 +212,10 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style, cells: int = 0
         ax.set(xlim=(low, high), ylim=(low, high))
 
     key = [
-        _entry("start of a run", color=CURVES[0], mfc="white", marker="o", ms=4),
-        _entry("run and its end point", color=CURVES[0], linestyle="-", lw=1.2, marker="o", ms=4),
-        _entry("optimum ($1, -1$)", marker="x", ms=5),
-        _entry(r"saddles, $\alpha_1 - \alpha_2$ = 1", linestyle=DASHES[1]),
+        entry("start of a run", color=CURVES[0], mfc="white", marker="o", ms=4),
+        entry("run and its end point", color=CURVES[0], linestyle="-", lw=1.2, marker="o", ms=4),
+        entry("optimum ($1, -1$)", marker="x", ms=5),
+        entry(r"saddles, $\alpha_1 - \alpha_2$ = 1", linestyle=DASHES[1]),
     ]
     names = (r"$\alpha_1$, of $w_1$ along $a$", r"$\alpha_2$, of $w_2$ along $a$")
     return _panels(runs, title, style, panel, names, key, cells, (shades, "population loss, log scale", "min"))
@@ -237,16 +224,24 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style, cells: int = 0
 def draw_networks(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
     """Draw fitted networks with two inputs as surfaces over their data (P1, Figure 3)."""
     key = [
-        _entry("data, coloured by label", color="0.5", marker="o", mec="black"),
-        _entry("activation boundary of a neuron", color="0.3", linestyle=DASHES[1]),
+        entry("data, coloured by label", color="0.5", marker="o", mec="black"),
+        entry("activation boundary of a neuron", color="0.3", linestyle=DASHES[1]),
     ]
-    high, reach = (
-        max(float(np.abs(run.record[name][-1]).max()) for run in firsts(runs)) for name in ("labels", "data")
-    )
-    shades = ScalarMappable(Normalize(-high, high), DIVERGING)
+    high, far = (max(float(np.abs(run.record[name][-1]).max()) for run in firsts(runs)) for name in ("labels", "data"))
+    norm, reach = Normalize(-high, max(high, 1e-12)), SURFACE_MARGIN * far
+    shades = ScalarMappable(norm, DIVERGING)
+    axis = np.linspace(-reach, reach, SURFACE_POINTS)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    marks: dict[str, Any] = {"edgecolors": "black", "linewidths": 1.1, "s": 36, "zorder": 3, "path_effects": HALO}
 
     def panel(ax: Axes, run: Run) -> None:
-        draw_surface(ax, run.record, high, SURFACE_MARGIN * reach)
+        _draw_surface(ax, axis, fitted_surface(run.record, grid).reshape(SURFACE_POINTS, SURFACE_POINTS), shades)
+        for w in run.record["neurons"][-1].reshape(-1, 2):
+            along = np.array([-w[1], w[0]]) / np.linalg.norm(w) * 2 * reach
+            ax.plot([-along[0], along[0]], [-along[1], along[1]], color="0.3", linewidth=0.9, linestyle=DASHES[1])
+        x, y = run.record["data"][-1].T
+        ax.scatter(x, y, c=run.record["labels"][-1], cmap=DIVERGING, norm=norm, **marks)
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
 
     bar = (shades, "output of the network", "both")
     return _panels(runs, title, style, panel, ("$x_1$", "$x_2$"), key, cells, bar)
@@ -257,22 +252,6 @@ def fitted_surface(record: Mapping[str, Array], points: Array) -> Array:
     neurons = record["neurons"][-1].reshape(-1, 2)
     values: Array = points @ record["linear"][-1]
     return values + np.maximum(points @ neurons.T, 0.0) @ record["sizes"][-1].reshape(-1)
-
-
-def draw_surface(ax: Axes, record: Mapping[str, Array], most: float, reach: float) -> None:
-    """Draw a recorded network, its activation boundaries and its data, from -reach to reach, with colours from -most to
-    most."""
-    X, y = record["data"][-1], record["labels"][-1]
-    axis = np.linspace(-reach, reach, SURFACE_POINTS)
-    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    shades = ScalarMappable(Normalize(-most, max(most, 1e-12)), DIVERGING)
-    _draw_surface(ax, axis, fitted_surface(record, grid).reshape(SURFACE_POINTS, SURFACE_POINTS), shades)
-    for w in record["neurons"][-1].reshape(-1, 2):
-        along = np.array([-w[1], w[0]]) / np.linalg.norm(w) * 2 * reach
-        ax.plot([-along[0], along[0]], [-along[1], along[1]], color="0.3", linewidth=0.9, linestyle=DASHES[1])
-    marks: dict[str, Any] = {"edgecolors": "black", "linewidths": 1.1, "s": 36, "zorder": 3, "path_effects": HALO}
-    ax.scatter(X[:, 0], X[:, 1], c=y, cmap=DIVERGING, vmin=-most, vmax=most, **marks)
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
 
 
 def _panels(
@@ -286,14 +265,14 @@ def _panels(
     bar: tuple[Any, str, str] | None = None,
     what: str = "",
 ) -> Figure:
-    """Draw one panel for the first run of each grid cell; what: the parts that only this run has in its panel."""
+    """Draw one panel for the first run of each grid cell. what: as for `_left_out`."""
     chosen = firsts(runs)
     with sheet(len(chosen), title, style, aspect=0.9 if bar is None else 1.0) as page:
         for i, run in enumerate(chosen):
             panel(page.axes[i], run)
             page.name(i, run.cell)
         page.label(*([name] * len(chosen) for name in names))
-        page.add([*key, *_left_out(runs, chosen, cells), *_first_of(runs, what)])
+        page.add([*key, *_left_out(runs, chosen, cells, what)])
         if bar is not None:
             page.bar(*bar)
     return page.figure
@@ -313,8 +292,8 @@ def _outputs(run: Run) -> int:
 
 def _two_opposite(run: Run) -> bool:
     """Return whether the network has two neurons whose outer weights are +1 and -1 throughout training."""
-    outer = run.record["outer"] if _outputs(run) == 1 else np.zeros((1, 0, 1))
-    return outer.shape[1] == 2 and bool(np.all(np.sort(outer[:, :, 0], axis=1) == [-1.0, 1.0]))
+    two = _outputs(run) == 1 and run.record["outer"].shape[1] == 2
+    return two and bool(np.all(np.sort(run.record["outer"][:, :, 0], axis=1) == [-1.0, 1.0]))
 
 
 def records_beside(runs: Sequence[Run]) -> dict[str, list[Run]]:

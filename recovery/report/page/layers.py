@@ -11,7 +11,8 @@ import numpy as np
 
 from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
 from recovery.report.claims.mean_tables import printed_numbers
-from recovery.report.diagram import PLAIN, PRINTED, Axis, Diagram, Panel, pooled_words, theory_along
+from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, theory_along
+from recovery.report.diagram.vocabulary import PRINTED, pooled_words
 from recovery.report.figures.line_plots import theory_style
 from recovery.report.figures.style import theory_looks
 from recovery.report.page.encodings import HALO, INK, KEY, POINT_KEY, SOFT, Json, rounded, stroked

@@ -15,7 +15,8 @@ import pandas as pd
 
 from recovery.errors import ParameterError
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Axis, Diagram, Quantity, TheoryLine, lettered, lines, scale_of
+from recovery.report.diagram import Axis, Diagram, TheoryLine, lettered, lines, scale_of
+from recovery.report.diagram.quantity import Quantity
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import by_ratio
 from recovery.report.page.encodings import CONFIG, Json, colour, height, position, rounded, series

@@ -14,17 +14,8 @@ from rich.text import Text
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns
 from recovery.report.claims.mean_tables import claimed_tables
-from recovery.report.diagram import (
-    NOT_MEASURED,
-    PLAIN,
-    Diagram,
-    Panel,
-    Scale,
-    scale_of,
-    shared_parts,
-    summary,
-    unmarked,
-)
+from recovery.report.diagram import NOT_MEASURED, PLAIN, Diagram, Panel, Scale, scale_of, shared_parts, summary
+from recovery.report.diagram.vocabulary import unmarked
 from recovery.report.texts.tables import chosen_rows, mean_rows, mean_title
 from recovery.types import Array
 
