@@ -43,7 +43,7 @@ def stored(tmp_path: Path, text: str) -> Grid:
     path.write_text(text)
     with Stop() as stop:
         summary = run(plan(load(path), tmp_path / "out"), Options(Engine(1)), Progress(), stop, interim_analysis)
-    assert summary.failures == 0
+    assert not summary.failed
     return read(tmp_path / "out")
 
 
