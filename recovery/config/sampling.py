@@ -121,7 +121,7 @@ def report_endless(tree: Tree, sections: Sections, slicing: Slicing, cells: Sequ
         tree.report(("report", "value"), text + did_you_mean(event, truths))
     if slicing.moving is None:
         text = f"found a threshold along {x}, which has one value here; allowed {WITH_UNTIL}"
-        tree.report(("report", "x"), f"{text}: an axis of several numbers")
+        tree.report(("report", "x"), f"{text}: an axis of several numbers, such as `delta` with `n: delta * d`")
     values = (cell.coordinates[x] for cell in cells if x in cell.coordinates)
     if words := [value for value in values if isinstance(value, bool | str | None)]:
         text = f"found {x!r}, which has the value {words[0]}; allowed {WITH_UNTIL}: numbers"

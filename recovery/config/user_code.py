@@ -113,7 +113,8 @@ def user_value(
         # reports errors in the annotations and the __post_init__ of the class
         with user_errors(f"{name} cannot be made ({HOLDS})"):
             return build(target, arguments)
-    if not callable(target):
-        raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")
+    if not callable(target) or isinstance(target, type):
+        what = "a class" if isinstance(target, type) else "no function"
+        raise ParameterError(f"{name} is {what}; an ensemble is a function `(rng, n, d, **parameters)`")
     inspect.signature(target).bind(None, 1, 1, **arguments)
     return UserEnsemble(target, tuple(arguments.items()))

@@ -69,7 +69,8 @@ class Line:
             # the slices that differ most, and the factor between them
             low, high = (end(found.each, key=lambda one: one.interval.estimate) for end in (min, max))
             factor = found.factor_between(low, high)
-            change = f"changes with {along.by}: from {along.by} = {low.y:g} to {high.y:g} by a factor of {factor}"
+            size = f"{factor}" if factor.bounded else f"{factor.estimate:.4g}, which the trials do not bound"
+            change = f"changes with {along.by}: from {along.by} = {low.y:g} to {high.y:g} by a factor of {size}"
             ends = low.interval.estimate, high.interval.estimate
             line = replace(line, estimate=" to ".join(f"{end:{form}}" for end in ends), interval="", method="")
             remark = "; ".join(filter(None, [change, falling]))
@@ -157,7 +158,8 @@ def _possible_change(found: Threshold) -> str:
     low, high = found.factors
     if not (low < 1 / LARGE or high > LARGE):
         return ""
-    return f"a value of {found.along.by} may have {max(low, 0):.2g} to {high:.2g} times as much"
+    most = f"{high:.2g}" if high < 100 else "any number of"
+    return f"a value of {found.along.by} may have {max(low, 0):.2g} to {most} times as much"
 
 
 def _unfinished(found: Threshold) -> str:
