@@ -80,6 +80,8 @@ def learn(
     else:
         a, v, c = regress(*rows, W, b)
     flipped = fix_signs(W, a, moments.whole[1]) if options.printed_signs else signs(W, b, a, v, c)
+    # either sign fits a unit of outer weight 0; only one of them is active on most rows, so that a polish can use it
+    flipped = np.where(a == 0, b < 0, flipped)
     # a z_+ = a (-z)_+ + a z: flipping the sign of a unit's z adds the linear function a z to the linear part
     v, c = v + (a * flipped) @ W, c + float((a * flipped) @ b)
     turn = np.where(flipped, -1.0, 1.0)

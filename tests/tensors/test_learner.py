@@ -145,3 +145,15 @@ def test_units_that_cancel_are_hidden_and_not_more_than_asked_for(order, size):
     for network, rank in ((pair, 0), (three, 1)):
         found = learn(exact(network, order, np.eye(4)), len(network.a), np.random.default_rng(1))
         assert (found.rank, len(found.units.a)) == (rank, rank)
+
+
+def test_a_unit_of_outer_weight_zero_is_active_on_most_rows():
+    hidden = []
+    for seed in range(30):
+        network, rng = draw_network(seed, 4, 4), np.random.default_rng(seed)
+        X = rng.standard_normal((40, 4))
+        y = network(X)
+        units = learn(from_samples(X, y, 1, np.eye(4)), 4, rng, (X, y), LearnOptions(trust=True)).units
+        hidden += units.b[units.a == 0].tolist()
+    assert len(hidden) >= 3
+    assert min(hidden) >= 0
