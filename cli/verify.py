@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Check the files of RESULTS against their checksums, and replay K random rows.
 
-    Everything that a report draws is compared: coordinates, status and measured columns. Rows made by another
+    Coordinates, status and measured columns are compared, but no times or iterations. Rows made by another
     processor may differ where a last bit decides, as in a training; they are counted apart.
 
     Exit status: 0 if all rows agree up to rounding (and are proved); 1 if a row differs or is not comparable, a trial

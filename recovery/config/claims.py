@@ -196,7 +196,7 @@ class ScalingClaim(Located):
 @dataclass(frozen=True)
 class OrderClaim(Scoped):
     """Column `of` succeeds in more trials under each of the `values` of `axis` than under the next, and therefore at
-    smaller n. A number is larger in more pairs of trials; with `direction: rises` it is smaller. The test has
+    smaller n. A number is larger in more pairs of trials. `direction: rises` reverses both. The test has
     significance level `level`. Values in a nested list are not compared with each other."""
 
     axis: str

@@ -35,7 +35,7 @@ _TEXT = {_PREFIX + "timestamp", _PREFIX + "merge", _PREFIX + "value"}
 
 
 def read(path: Path) -> Tree:
-    """Read the tree of a YAML file, with the problems in its keys and tags. Raises `ConfigError` if it is not YAML."""
+    """Read the tree of a YAML file, with the problems in its keys and tags. Raises `ConfigError` if it has none."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)

@@ -138,7 +138,7 @@ def summary(rows: pd.DataFrame, names: list[str], proportion: bool, paired: bool
     """Return the differences over each group of rows with the same values of `names`; one row over all without names.
 
     rows: one row per pair of trials, or unpaired per grid cell, with `value_first` and `value_second`. Of numbers, the
-    difference is the median, and pairs have the largest one. Unpaired, values are means over the cells, the difference
+    difference is the median, of pairs also the largest in size. Unpaired, values are means over the cells, that
     of an event has the weights of Mantel and Haenszel, and numbers have no interval or test.
 
     Values that are not known, NaN, may be any: `unknown` counts the pairs with one (unpaired, the trials). The interval

@@ -140,7 +140,7 @@ class Limit:
     degrees: the angle of h to the first planted neuron, towards the second of two orthogonal neurons and otherwise in
     a random direction. tilt: the angle of h to the plane of two orthogonal neurons.
     Planted: one ReLU neuron with `relu` (g of Proposition 9), or with `relu_norm` two normalised neurons, opposite or
-    orthogonal (g1, g2 of Proposition 8). Data: Gaussian.
+    orthogonal (g1, g2 of Proposition 8). `predicted` is for Gaussian data.
     """
 
     columns: ClassVar[Columns] = select("isometry_value", "predicted", "redraws")

@@ -251,8 +251,8 @@ class Train:
 
 @dataclass(frozen=True)
 class Contraction:
-    """Smallest progress of gradient descent towards the planted weights; columns `objective`, and `holds`
-    where >= 0, null where rounding decides.
+    """Least progress of gradient descent over all planted weights; columns `objective`, and `holds` where >= 0, null
+    where rounding decides.
 
     It is min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2, where ||w_1 + w_2|| <= ||a||/2.
     The output weights and the planted weights of two neurons are v = (1, -1), W* = [a, -a].

@@ -160,7 +160,7 @@ def _remove(L: Array, m: int, place: int, tight: Index, held: Array, turns: Arra
 
 @_compiled
 def _multipliers(L: Array, m: int, a: Array, tight: Index, x: Array) -> None:
-    """Write into x the solution of L L^T x = -a on the m tight rows."""
+    """Write into x the multipliers of the m tight rows: L L^T x = -a, a = s R z."""
     for k in range(m):
         row = _row(L, k)
         x[k] = (-a[tight[k]] - _dot(row, x, k)) / row[k]

@@ -45,7 +45,7 @@ class Groups:
     coordinates @ w. linear: group 0 is the skip connection, whose pattern is all ones. orthonormal: T_g makes the
     columns of A_g orthonormal (B must have orthonormal columns, and slope must be 0). slope: slope of the activation
     for negative arguments. confined: whether orthonormal groups hold only neurons in the row space of D_g X, as in P1,
-    (16); exact programs depend on it, and refuse None.
+    (16); exact programs of such groups depend on it, and refuse None.
 
     Do not change the arrays: derived ones are computed once. Raises `ParameterError` for inconsistent shapes.
     """

@@ -73,7 +73,7 @@ class Worker:
                     self.pid, self._sentinel = start_process(Child(), theirs.fileno())
                     _RUNNING.add(self.pid)
                     return
-                except (OSError, EOFError) as error:  # without a text if the fork server has ended
+                except (OSError, EOFError) as error:  # says nothing if the fork server has ended
                     reason = reason if isinstance(error, ConnectionError) else str(error) or reason
                 stop_server()
         self._pipe.close()
@@ -106,8 +106,8 @@ class Worker:
     def _receive(self, seconds: float | None) -> tuple[Any, float | None]:
         """Wait for a message; return it, and how many of the seconds are left.
 
-        Time in which this process is suspended does not count. Raises TimeoutError, or EOFError or another OSError if
-        the process is gone.
+        Time in which this process is suspended does not count. Raises TimeoutError, or EOFError or OSError if the
+        process is gone.
         """
         ends = list[Any]([self._pipe, self._sentinel])
         while True:

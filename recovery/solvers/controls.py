@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Controls:
-    """The constants of one kind of program. "Measured" means on the papers' figures, in Newton steps or in time.
+    """The constants of one kind of program. Symbols: `recovery.solvers.inner`. Measured on the papers' figures.
 
-    growth, hard_growth, hard: factor of s after an inner problem that was solved, and if it took more than `hard` steps
+    growth, hard_growth, hard: factor of the step s after a solved inner problem, and after one of over `hard` steps
     (gated: 5 saves no steps, 10 makes some inner problems fail). retreat, patience: after more failures in a row than
     `patience`, s falls to this fraction: with columns in units far apart nearly all inner problems fail once s is large
     (of 192 gated programs with columns of 0.01 to 100, 141 are solved without it and 183 with it).

@@ -43,7 +43,7 @@ def l1_transition(n: ArrayLike, d: ArrayLike) -> Array:
             square = 2 * ((1 + tau**2) * tail(tau) - tau * density(tau))
             return float(rho), float(rho * (1 + tau**2) + (1 - rho) * square)
 
-        # in the threshold, not in rho, whose digits near 0 an absolute tolerance would lose
+        # solve for the threshold: an absolute tolerance would lose the digits of a rho near 0
         if delta <= of(LARGEST)[1]:
             return 0.0
         return of(float(scipy.optimize.brentq(lambda tau: of(tau)[1] - delta, 0.0, LARGEST, xtol=1e-14)))[0]

@@ -4,7 +4,7 @@ With lam such that M^T lam = u exactly (`unique_optimum`) and sigma = 1, -1, eve
     f(v) = sigma lam.act(X v) = sum_i t_i (x_i.v)_+ + c.v < ||v||,   t = sigma (1 - slope) lam, c = sigma slope X^T lam.
 Lengths are those of the architecture; if it normalises before the ReLU, rows of X L^-T with X^T X = L L^T have them.
 The search of `recovery.conditions.branching` returns y and a for each leaf of its tree, and the proof relies on nothing
-else from it: if y_i >= 1 where x_i.v >= 0, y_i <= 0 where x_i.v <= 0, 0 <= a_j <= 1, t_i >= 0 and t_j <= 0, then
+else from it: if y_i >= 1 on rows that are on, y_i <= 0 on rows that are off, 0 <= a_j <= 1, t_i >= 0 and t_j <= 0, then
     f(v) <= (c + sum over open rows of t_i x_i / 2 + sum of y_i t_i x_i + sum of a_j t_j x_j).v + sum of |t_i x_i.v| / 2
 (`recovery.conditions.cones`, `leaves`). Rows whose weights are zero up to rounding add their lengths, `rest` in sum.
 On the planted cell of a group g, f(v) <= u_g.v + rest for ||v|| = 1: below 1 where ||v - u_g||^2 > 2 rest. Nearer to
@@ -13,8 +13,8 @@ u_g no row changes sign if |x_i.u_g|^2 > 2 rest ||x_i||^2 for all rows; then f(v
 If neurons are normalised after the ReLU, let u_g = (X w_g)_+ / ||(X w_g)_+||. Every unplanted neuron must satisfy
 sigma lam.a < ||a||, a = (X v)_+. Rows of a leaf are on, off or open (`recovery.conditions.normalised`). Ball arithmetic
 corrects its y such that X^T y = 0 exactly, and verifies y_i >= 0 on rows that are off or open. Then y.a >= y.X v = 0,
-so the length of (lam + y)_+ over the rows that are not off bounds the ratio. In a known leaf, rows with lam_i > 0 have
-the sign that they have in a planted pattern D, so that
+so the length of (lam + y)_+ over the rows that are not off bounds the ratio. In a planted leaf, rows with lam_i > 0
+have the sign that they have in a planted pattern D, so that
     lam.a <= sum over D of lam_i x_i.v = u_g.D X v <= ||a||,
 with equality only if D X v is a multiple of u_g. If D X has the rank of X and no row is orthogonal to w_g, then v is a
 multiple of w_g.

@@ -76,7 +76,7 @@ def _for_pattern_set(
 
 
 def patterns_of(diagram: Diagram, rows: Mask) -> str | None:
-    """Return the pattern set of these rows, the smallest if there are several; None without patterns."""
+    """Return the pattern set of these rows, the smallest if there are several; None where none are counted."""
     frame = diagram.frame
     if "pattern_count" not in frame or not frame.loc[rows, "pattern_count"].notna().any():
         return None
