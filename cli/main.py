@@ -13,7 +13,7 @@ from recovery.compiled import NUMBA_SETTINGS, import_away_from
 from recovery.errors import RecoverError
 from recovery.text import did_you_mean, path_text
 
-from .start import INTERRUPTED, MESSAGE, leave
+from . import INTERRUPTED, MESSAGE, leave
 
 SECTIONS = {
     "Run": {

@@ -1,21 +1,11 @@
 """Entry point of `recover`: an interrupt while modules are imported ends it with a message and exit status 75."""
 
 import gc
-import os
 import signal
 import sys
 from io import TextIOWrapper
-from types import FrameType
 
-INTERRUPTED = 75
-"""Exit status, as for a sweep that stopped early."""
-MESSAGE = b"stopped by SIGINT before the command started; run it again\n"
-
-
-def leave(number: int, frame: FrameType | None) -> None:
-    """End the process at once on a signal: compiled modules replace an exception during their import by another one."""
-    os.write(2, MESSAGE)
-    os._exit(INTERRUPTED)
+from . import leave
 
 
 def main() -> None:
