@@ -36,9 +36,7 @@ class Axis:
     @cached_property
     def at(self) -> Array:
         """The position of each value in the units of the axis; 0, 1, 2, ... on an even axis."""
-        if self.kind == "even":
-            return np.arange(len(self.values), dtype=float)
-        return np.array(self.values, dtype=float)
+        return np.array(range(len(self.values)) if self.kind == "even" else self.values, dtype=float)
 
     def scaled(self, values: Any) -> Array:
         """Return numbers in units in which the axis is linear: their logarithms on a log axis."""

@@ -17,7 +17,7 @@ from recovery.methods.columns import FIXED
 from recovery.report.diagram.grid_cells import Cells, Panel, rows_where, unknown
 from recovery.report.diagram.layout import Layout, ThresholdAxis, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured, undefined
-from recovery.report.diagram.vocabulary import PLAIN, Script, mark_words, shared_parts
+from recovery.report.diagram.vocabulary import PLAIN, Script, mark_words, shared_parts, unmarked
 from recovery.store import Grid
 from recovery.store.round_files import added
 from recovery.store.row_schema import finished
@@ -121,8 +121,12 @@ class Diagram:
 
     @property
     def measured_label(self) -> str:
-        """The quantity in words, for a vertical axis."""
-        return f"{'fraction' if self.proportion else '' if self.single else 'median'} {self.quantity.label}".lstrip()
+        """The quantity in words, for a vertical axis; without a label of the config, with the unit of its column."""
+        if self.proportion:
+            return f"fraction {self.quantity.label}"
+        column = None if self.quantity.words else self.grid.columns.get(self.quantity.column)
+        unit = unmarked(f" ({column.unit})") if column and column.kind is float and column.unit else ""
+        return f"{'' if self.single else 'median '}{self.quantity.label}{unit}"
 
     @cached_property
     def single(self) -> bool:

@@ -97,10 +97,8 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         raise ReportError(f"report.x and report.y are both {x!r}; choose another coordinate for one of them")
     # coordinates that other coordinates determine (`said`) are chosen for x only as a last resort and never for y,
     # because over the other coordinates the cells form a rectangle
-    said = [
-        *sweep.computed,
-        *(name for other in (x, y) if other in expressions(sweep) for name in parse(other).names[:1]),
-    ]
+    said = [*sweep.computed]
+    said += [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names[:1]]
     free: list[str] = [name for name in ("n", "d") if name in varying and name not in said]
     free += [name for name in varying if name not in (*free, *said) and is_number(frame[name])]
     if x is None:
@@ -189,13 +187,9 @@ def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
         return sweep.combinations(names)
     plain = list(dict.fromkeys(part for name in names for part in computed.get(name, (name,))))
     points = [dict(zip(plain, values, strict=True)) for values in sweep.combinations(plain)]
-    return [
-        tuple(
-            _value(name, {part: point[part] for part in computed[name]}) if name in computed else point[name]
-            for name in names
-        )
-        for point in points
-    ]
+    for point in points:
+        point |= {name: _value(name, {part: point[part] for part in parts}) for name, parts in computed.items()}
+    return [tuple(point[name] for name in names) for point in points]
 
 
 def is_number(column: "pd.Series[Any]") -> bool:

@@ -20,6 +20,7 @@ from recovery.report.diagram import NOT_MEASURED, Diagram, not_drawn, ratios_of,
 from recovery.report.diagram.layout import coordinates, is_number
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.line_plots import is_profile, theory_style
+from recovery.report.figures.panels import fixed_words
 from recovery.report.figures.sheet import Sheet, draw_beyond, entry, sheet
 from recovery.report.figures.style import LINES, NO_BREAK_SPACE, Style, font_size, label_log, ordered, plain, wrapped
 from recovery.text import many
@@ -123,6 +124,7 @@ def draw_forest(analysis: Analysis) -> Figure:
             ax.set_xlabel(", ".join(filter(None, [above, lines[0][0].what])))
             _add_key(page, analysis, lines)
         page.axes[0].set_yticks(at, names)
+        page.fixed = fixed_words(diagram) if style.spec.caption else ""
         page.height = ROW * style.magnification * max(sum(heights), 2)
     return page.figure
 
@@ -161,6 +163,8 @@ def _set_width(ax: Axes, rows: list[list[Line]], stated: Sequence[float]) -> tup
     ax.set_axisbelow(True)
     if log:
         label_log(ax.xaxis, *ends)
+    elif not len(numbers):
+        ax.set_xticks([])
     return ends
 
 

@@ -56,10 +56,8 @@ def _profile(analysis: Analysis) -> Draw:
     """Draw values with their intervals along x, one line per value of y, and the theory over them."""
     diagram = analysis.diagram
     meaning = Bars.of(diagram, diagram.table).words
-    key = [
-        *([interval_handle(meaning)] if meaning else []),
-        *([entry(PRINTED, **CROSS)] if shown_tables(diagram) else []),
-    ]
+    key: list[Any] = [interval_handle(meaning)] if meaning else []
+    key += [entry(PRINTED, **CROSS)] if shown_tables(diagram) else []
     shades = bar_of(diagram.panels[0].y)
     bar = (shades, script_of(diagram).axis(diagram.layout.y), "neither") if shades else None
     axes = [_axis_across(diagram, panel) for panel in diagram.panels]

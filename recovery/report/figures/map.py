@@ -87,7 +87,7 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     if not crossings:
         return entries
     if along.by and len(crossings) + len(alone) < panel.cells[along.by].nunique():
-        entries.append(entry(f"no mark: no change at {along.percent} inside the grid"))
+        entries.append(entry(f"no mark: {along.percent} not located inside the grid"))
     at = places[[k for k, _ in crossings]]
     middle, *ends = np.array([[half.estimate, half.low, half.high] for _, half in crossings]).T
     style: dict[str, Any] = {"ms": 3.2, "mfc": "black", "mec": "white", "mew": 0.4, "zorder": 5.1}

@@ -11,11 +11,14 @@ from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis
 from recovery.report.claims.analysis import patterns_of
-from recovery.report.diagram import Diagram, Script, not_drawn
+from recovery.report.diagram import Axis, Diagram, not_drawn
 from recovery.report.figures.bars import draws_of
 from recovery.report.figures.sheet import Share, sheet
 from recovery.report.figures.style import Style, plain, script_of
 from recovery.text import many
+
+CROWDED = 16
+"""Names below one axis that a column of a journal has room for."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
         share = share if all(kind.share == (True, True) for kind in kinds) else ("col", "col")
     heading = diagrams[0].heading if len({diagram.title for diagram in diagrams}) == 1 else ""
     with sheet(len(places), heading, Style(diagrams[0].sweep.report.style), kinds[0].aspect, columns, share) as page:
+        crowded = any(len(one.panels[0].x) > CROWDED and Axis(one.panels[0].x).kind == "even" for one in diagrams)
+        page.figure.set_figwidth(page.style.width(2 if crowded else page.columns))
         draw = [kind.prepare(one) for one, kind in values]
         drawn = [draw[k](ax, i) for ax, (i, k) in zip(page.axes, places, strict=True)]
         across, up = zip(*(kind.labels(diagram) for kind, diagram in zip(kinds, diagrams, strict=True)), strict=True)
@@ -75,7 +80,7 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
         page.label([across[k] for _, k in places], [up[k] for _, k in places])
         page.add(handle for _, handle in sorted((one for part in drawn for one in part.lines), key=lambda one: one[0]))
         page.add(handle for part in drawn for handle in part.handles)
-        page.fixed = "; ".join(dict.fromkeys(map(_fixed, diagrams, scripts))) if page.style.spec.caption else ""
+        page.fixed = "; ".join(dict.fromkeys(map(fixed_words, diagrams))) if page.style.spec.caption else ""
         page.remark("not drawn", [*dict.fromkeys(label for one in diagrams for label in not_drawn(one, page.legend))])
         for k in range(1 if names else count):
             bars = [one.bar for one, (_, of) in zip(drawn, places, strict=True) if one.bar and (names or of == k)]
@@ -84,16 +89,17 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
     return page.figure
 
 
-def _fixed(diagram: Diagram, script: Script) -> str:
+def fixed_words(diagram: Diagram) -> str:
     """Return what is the same in all trials of n, d, the noise and the pattern set, and the number of trials per cell:
     `d = 10, sampled patterns, 20 trials per cell`."""
     one = [name for name in ("n", "d", "noise") if name in diagram.frame and diagram.frame[name].nunique() == 1]
-    where = {name: diagram.frame[name].iloc[0] for name in one if name not in diagram.layout.keys}
+    where = {name: diagram.frame[name].iloc[0] for name in one if name != diagram.layout.x}
     kind = patterns_of(diagram, np.ones(len(diagram.frame), np.bool_))
     if kind and "patterns.kind" not in diagram.sweep.axes:
         where["patterns.kind"] = kind
-    words = [script.pair(name, value) for name, value in where.items() if (name, value) != ("noise", 0)]
+    words = [script_of(diagram).pair(name, value) for name, value in where.items() if (name, value) != ("noise", 0)]
     draws = draws_of(diagram, diagram.table)
     counts = diagram.table["ok"] if draws is None else np.ravel(draws)
-    least, most, of = int(min(counts)), int(max(counts)), "trial" if draws is None else "draw"
+    rest = "finished " if (diagram.table["ok"] < diagram.table["trials"]).any() else ""
+    least, most, of = int(min(counts)), int(max(counts)), f"{rest}trial" if draws is None else "draw"
     return ", ".join([*words, f"{f'{least} to ' if least < most else ''}{many(most, of)} per cell"])

@@ -174,10 +174,7 @@ def wrapped(text: str, size: float, room: float) -> str:
     whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", NO_BREAK_SPACE), text.replace("\n", " "))
     for word in re.sub(" ([=≤]|to) ", rf"{NO_BREAK_SPACE}\1{NO_BREAK_SPACE}", whole).split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(longer, size) <= room:
-            lines[-1] = longer
-        else:
-            lines.append(word)
+        lines = [*lines[:-1], longer] if lines and text_width(longer, size) <= room else [*lines, word]
     return "\n".join(lines).replace(NO_BREAK_SPACE, " ")
 
 
@@ -211,7 +208,7 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MA
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     shared, shown = shared_parts(axis.values), [] if list(axis.values) == [None] else ticks_of(axis)
     words = [script.value(one, shared, axis.name) for _, one in shown]
-    if axis.kind != "even" and any("10^" in word for word in words):
+    if axis.kind == "log" or (axis.kind != "even" and any("10^" in word for word in words)):
         words = numbers([at for at, _ in shown])
     ticks = [(at, word) for (at, _), word in zip(shown, words, strict=True)]
     size, box = font_size("xtick.labelsize"), ax.get_window_extent()
@@ -264,7 +261,8 @@ def _inside(locator: Locator, low: float, high: float) -> list[float]:
 
 
 def numbers(values: Sequence[float]) -> list[str]:
-    """Return numbers in words; if one is written with 10^, all outside 0.1 to 1000 are."""
+    """Return numbers in words, fractions with four digits; if one is written with 10^, all outside 0.1 to 1000 are."""
+    values = [value if float(value).is_integer() else float(f"{value:.4g}") for value in values]
     words = [MATH.number(value) for value in values]
     return [MATH.number(value, (0.1, 1e3)) for value in values] if any("10^" in word for word in words) else words
 

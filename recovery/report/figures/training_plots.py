@@ -223,10 +223,8 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style, cells: int = 0
 
 def draw_networks(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
     """Draw fitted networks with two inputs as surfaces over their data (P1, Figure 3)."""
-    key = [
-        entry("data, coloured by label", color="0.5", marker="o", mec="black"),
-        entry("activation boundary of a neuron", color="0.3", linestyle=DASHES[1]),
-    ]
+    key = [entry("data, coloured by label", color="0.5", marker="o", mec="black")]
+    key.append(entry("activation boundary of a neuron", color="0.3", linestyle=DASHES[1]))
     high, far = (max(float(np.abs(run.record[name][-1]).max()) for run in firsts(runs)) for name in ("labels", "data"))
     norm, reach = Normalize(-high, max(high, 1e-12)), SURFACE_MARGIN * far
     shades = ScalarMappable(norm, DIVERGING)
