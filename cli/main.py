@@ -60,10 +60,9 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        for variable in (
-            ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS") if cmd_name in ONE_THREAD else ()
-        ):
-            os.environ.setdefault(variable, "1")  # before NumPy is imported; a number that the user sets stays
+        if cmd_name in ONE_THREAD:  # before NumPy is imported; a number that the user sets stays
+            for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+                os.environ.setdefault(variable, "1")
         for settings, library in ((NUMBA_SETTINGS, "numba"), ("matplotlibrc", "matplotlib")):
             import_away_from(settings, library)
         command = importlib.import_module(f".{cmd_name}", __package__).command
