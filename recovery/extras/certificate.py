@@ -32,7 +32,7 @@ from recovery.runner.rerun import (
 )
 from recovery.runner.trial import Row, draw_instance
 from recovery.store import read
-from recovery.store.parts import write_file
+from recovery.store.files import write_file
 from recovery.text import many
 from recovery.types import Array, Mask
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from recovery.errors import StoreError
+from recovery.store.files import write_atomically, writing
 from recovery.store.folder import Folder, shown_differences
 from recovery.store.grid import read
-from recovery.store.parts import list_parts, write_atomically, writing
+from recovery.store.parts import list_parts
 
 
 def merge_folders(paths: Sequence[Path], out: Path) -> Mapping[Path, int]:

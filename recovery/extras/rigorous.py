@@ -40,7 +40,7 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Solution
 from recovery.report.texts import csv_text
 from recovery.runner.trial import Row, draw_instance
-from recovery.store.parts import write_file
+from recovery.store.files import write_file
 from recovery.text import many
 from recovery.types import Array
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recovery.errors import ReportError
-from recovery.store.parts import write_file, writing
+from recovery.store.files import write_file, writing
 
 PICTURES = ("png", "svg", "pdf")
 REPORT = ("terminal", "html", *PICTURES, "csv", "json", "latex")

@@ -24,8 +24,9 @@ from recovery.runner.loading import sweep_of
 from recovery.runner.pool import ask
 from recovery.runner.trial import Row, draw_instance, failure
 from recovery.store import Grid
+from recovery.store.files import write_file
 from recovery.store.folder import Folder
-from recovery.store.parts import read_parts, write_file
+from recovery.store.parts import read_parts
 from recovery.store.provenance import machine_in, provenance, running_version
 from recovery.store.round_files import added, counts
 from recovery.store.row_schema import CIRCUMSTANCE, FINISHED, IDENTITY, finished, may_lack

@@ -26,8 +26,9 @@ from recovery.runner.rounds import InterimAnalysis, plan_round
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
 from recovery.store.compaction import add_columns, take_out
-from recovery.store.parts import Damaged, running
+from recovery.store.files import Damaged
 from recovery.store.row_schema import FAILURES, FINISHED, coordinate_types
+from recovery.store.temporaries import running
 from recovery.types import Mask, Scalar
 
 MOST_EQUAL = 50

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.methods.columns import Columns
+from recovery.store.files import Damaged
 from recovery.store.folder import Folder
-from recovery.store.parts import PROVENANCE, TRIALS, Damaged, list_parts, makers, merge, read_part, read_parts
+from recovery.store.parts import PROVENANCE, TRIALS, list_parts, makers, merge, read_part, read_parts
 from recovery.store.row_schema import RECORD, row_schema
 from recovery.types import Mask, Scalar
 

@@ -11,19 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from recovery.errors import StoreError
-from recovery.store.parts import (
-    TRIALS,
-    Damaged,
-    clean_temporaries,
-    list_parts,
-    listed,
-    read_regular,
-    sync_folder,
-    write_atomically,
-    write_part,
-)
+from recovery.store.files import Damaged, listed, read_regular, sync_folder, write_atomically
+from recovery.store.parts import TRIALS, list_parts, write_part
 from recovery.store.round_files import ROUNDS, Round, intact_rounds, write_round
 from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
+from recovery.store.temporaries import clean_temporaries
 from recovery.text import path_text, printable
 
 DAMAGED = "damaged"

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from recovery.errors import RecoverError
 from recovery.methods.columns import Columns, columns_from
+from recovery.store.files import Damaged
 from recovery.store.folder import Folder
-from recovery.store.parts import TRIALS, Damaged, makers, merge, read_all, read_parts
+from recovery.store.parts import TRIALS, makers, merge, read_all, read_parts
 from recovery.store.provenance import running_version
 from recovery.store.round_files import Round, added, counts, read_rounds
 from recovery.store.row_schema import RECORD, finished, keys_of, may_lack

@@ -10,7 +10,8 @@ from typing import Any
 
 from recovery.errors import StoreError
 from recovery.methods.columns import LARGEST_INTEGER
-from recovery.store.parts import MOST_ROWS, Damaged, listed, read_regular, refuse, sealed, unsealed, write_atomically
+from recovery.store.files import Damaged, listed, read_regular, refuse, sealed, unsealed, write_atomically
+from recovery.store.parts import MOST_ROWS
 from recovery.text import printable
 from recovery.user import leaves
 

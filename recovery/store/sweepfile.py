@@ -7,7 +7,8 @@ from typing import Any
 
 from recovery.errors import ParameterError
 from recovery.methods.columns import LARGEST_INTEGER, columns_from
-from recovery.store.parts import Damaged, list_parts, makers, read_part, sealed, unsealed
+from recovery.store.files import Damaged, sealed, unsealed
+from recovery.store.parts import list_parts, makers, read_part
 from recovery.text import FOLDER_NAME, is_plain
 from recovery.user import leaves
 

@@ -21,9 +21,10 @@ from recovery.extras.rigorous import Checked, Verified, write
 from recovery.report.texts import csv_text
 from recovery.store import read
 from recovery.store.compaction import compact
+from recovery.store.files import document_checksum
 from recovery.store.folder import Folder
 from recovery.store.grid import StoredRows
-from recovery.store.parts import document_checksum, list_parts, write_part
+from recovery.store.parts import list_parts, write_part
 from tests.cli.test_commands import RUNS, in_place
 from tests.invoke import recover, refused
 from tests.runner.sweeps import rows, sweep, write_config

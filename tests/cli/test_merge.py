@@ -10,9 +10,10 @@ from pandas.testing import assert_frame_equal
 from recovery.errors import StoreError
 from recovery.extras.merging import merge_folders
 from recovery.store import read
+from recovery.store.files import write_atomically
 from recovery.store.folder import Folder
 from recovery.store.grid import read_records
-from recovery.store.parts import list_parts, write_atomically
+from recovery.store.parts import list_parts
 from tests.invoke import recover, refused, said
 from tests.runner.sweeps import rows, sweep, write_config
 from tests.store.rows import statuses

@@ -27,8 +27,9 @@ from recovery.runner.run import Options, run
 from recovery.runner.stop import Stop
 from recovery.store import read
 from recovery.store.compaction import compact
+from recovery.store.files import write_atomically
 from recovery.store.folder import Folder
-from recovery.store.parts import list_parts, write_atomically
+from recovery.store.parts import list_parts
 from tests.invoke import refused, said
 from tests.needs import lacking
 
