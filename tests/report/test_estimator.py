@@ -17,6 +17,7 @@ from recovery.report.statistics.curve import SmoothCurve, near_threshold, rates
 from recovery.report.statistics.estimator import Estimated, estimate
 from recovery.report.statistics.panels import trend
 from recovery.report.statistics.scaling import scaling
+from recovery.report.statistics.shape import monotone
 from recovery.types import Array
 from tests.suites import first
 
@@ -186,7 +187,11 @@ def test_few_independent_draws_give_a_long_interval_and_no_error(seed: int) -> N
 
 
 def test_success_that_is_not_monotone_is_found_and_monotone_success_is_not() -> None:
-    assert all(not found_in(FOLDED[0], 3, 5, seed)[0].monotone for seed in range(10))
+    designs = ((3, 5), (6, 1))
+    assert all(not found_in(FOLDED[0], *design, seed)[0].monotone for design in designs for seed in range(10))
+    constant = np.random.default_rng(3).binomial(5, 0.5, (400, 30)).astype(float)
+    rejected = [monotone(Counts.make(np.ones(30), np.arange(30.0), k, np.full(30, 5.0))) < 0.01 for k in constant]
+    assert sum(rejected) <= binom.ppf(1 - 1e-4, 400, 0.01)
     assert all(found_in(law(name), 3, 5, seed)[0].monotone for seed in range(10) for name in ("step", "plateau .9"))
 
 
