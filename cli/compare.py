@@ -31,7 +31,7 @@ def command(results: tuple[Path, ...], most: int, as_json: bool, out: Path | Non
     recover compare results/a results/b --out differences.csv
     """
     from recovery.errors import ReportError
-    from recovery.extras.compare import compare_grids
+    from recovery.extras.compare import compare
     from recovery.report.formats import COMPARISON, format_of, write
     from recovery.report.texts import csv_text
     from recovery.store import read
@@ -42,7 +42,7 @@ def command(results: tuple[Path, ...], most: int, as_json: bool, out: Path | Non
     grids = [read(path) for path in results]
     for grid in grids:
         options.warn_rows(grid)
-    compared = compare_grids(grids, **asked)
+    compared = compare(*grids, **asked)
     click.echo(compared.as_json() if as_json else "\n".join(compared.lines(most)))
     if out is not None:
         content = csv_text(compared.table) if kind == "csv" else compared.as_json()

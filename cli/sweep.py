@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -71,7 +70,6 @@ class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 )
 @click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
-@click.option("--json", "as_json", is_flag=True, hidden=True)
 @click.option("--trust", is_flag=True, help="If CONFIG is a results folder, run the user code that it names.")
 def command(**asked: Any) -> None:
     """Run the trials of CONFIG that are not stored yet, and store a row for each.
@@ -84,7 +82,6 @@ def command(**asked: Any) -> None:
     unmet; 2 for an invalid argument or config; 75 if it stopped early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full
     disk, a round that waits for other shards): run it again.
     """
-    from recovery.errors import RecoverError
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
 
     try:
@@ -92,26 +89,14 @@ def command(**asked: Any) -> None:
             plan, settings, summary = _run(asked, stop)
     except StopRequested as request:
         click.echo(f"stopped by {request} before the first trial; run the same command to continue", err=True)
-        _end(asked, RESUMABLE, stopped=str(request))
-    except RecoverError as error:
-        click.echo(f"Error: {error}", err=True)
-        _end(asked, 2, error=str(error))
+        sys.exit(RESUMABLE)
     if summary is None:
         return
     for moved in summary.damaged:
         click.echo(str(moved), err=True)
     with suppress(OSError):  # the terminal may be closed
         _report(plan, summary, settings, asked)
-    status = RESUMABLE if summary.stopped and not summary.gave_up else int(summary.failed or bool(summary.unmet))
-    _end(asked, status, **_content(plan, summary))
-
-
-def _end(asked: dict[str, Any], status: int, **facts: object) -> NoReturn:
-    """Print the summary as JSON if it is asked for, and exit."""
-    if asked["as_json"]:
-        with suppress(OSError):  # the terminal may be closed
-            click.echo(json.dumps({"config": asked["config"], "exit": status, **facts}))
-    sys.exit(status)
+    sys.exit(RESUMABLE if summary.stopped and not summary.gave_up else int(summary.failed or bool(summary.unmet)))
 
 
 def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | None]:
@@ -176,13 +161,6 @@ def _analyse(results: Path) -> Interim:
     return interim_analysis(results)
 
 
-def _content(plan: Plan, summary: Summary) -> dict[str, object]:
-    """Return the summary as JSON values."""
-    facts = {**vars(summary), "damaged": [str(path) for path, _ in summary.damaged]}
-    until = {"until": facts.pop("interim"), "unmet": facts.pop("unmet")}
-    return {"name": plan.sweep.name, "folder": str(plan.folder.path), **facts, **(until if summary.interim else {})}
-
-
 def _forecast(plan: Plan, settings: Options) -> str:
     from recovery.runner.forecast import forecast
 
@@ -200,9 +178,8 @@ def _report(plan: Plan, summary: Summary, settings: Options, asked: dict[str, An
     folder, stored = plan.folder.path, summary.stored.total()
     others = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
     counts = "".join(f", {count} {status}" for status, count in others)
-    if not asked["as_json"]:
-        text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({summary.ran.total()} run now)"
-        click.echo("\n".join([text, *summary.interim]))
+    text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({summary.ran.total()} run now)"
+    click.echo("\n".join([text, *summary.interim]))
     if summary.unmet:
         click.echo(f"the rule is not met: {summary.unmet}", err=True)
     if summary.gave_up:

@@ -54,7 +54,8 @@ from recovery.interval import LEVEL
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.mean_tables import FAR, claimed_table, claimed_tables
-from recovery.report.diagram import Diagram, fraction_words
+from recovery.report.diagram import Diagram
+from recovery.report.diagram.vocabulary import fraction_words
 from recovery.report.statistics.growth import growth
 from recovery.runner.placement import TransitionCurve, estimate
 from recovery.runner.rerun import trials_of_grid

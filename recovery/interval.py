@@ -47,10 +47,6 @@ class Interval:
         """Return `1.955 to 2.030 (95 %)`, for a table whose header says that this is an interval."""
         return f"{self.ends(form)} ({percent(self.level)})"
 
-    def columns(self, name: str) -> dict[str, float]:
-        """Return the numbers as columns of a table that has the level already: `name`, `name_low` and `name_high`."""
-        return {name: self.estimate, f"{name}_low": self.low, f"{name}_high": self.high}
-
     def moved(self, down: float, up: float) -> "Interval":
         """Return the interval with `down` added to its lower end and `up` to its upper end."""
         return Interval(self.estimate, self.low + down, self.high + up, self.level)

@@ -35,14 +35,9 @@ def leaves(value: object) -> Iterator[object]:
         yield value
 
 
-def texts(value: object) -> Iterator[str]:
-    """Yield the texts in plain data, keys included."""
-    return (leaf for leaf in leaves(value) if isinstance(leaf, str))
-
-
 def user_names(value: object) -> Iterator[str]:
     """Yield the names `module:NAME` in plain data."""
-    return filter(is_user_name, texts(value))
+    return (leaf for leaf in leaves(value) if isinstance(leaf, str) and is_user_name(leaf))
 
 
 def add_folders(folders: Iterable[Path]) -> None:

@@ -1,21 +1,4 @@
-"""The axes of a sweep: which values of which fields, and which combinations of them.
-
-    axes:
-      n: {start: 10, stop: 400, step: 10}                     # a range; stop is included if it is reached
-      noise: {logspace: {start: 1e-3, stop: 1, count: 7}}     # equal ratios; the ends are values, not exponents
-      data.ensemble: [gaussian, haar]                         # a list; any dotted path of the science fields
-      planted: [{kind: linear}, {kind: relu, k: 2}]           # whole mappings are values too
-      zip:                                                    # paths of a group advance together, as one axis
-        - {architecture: [relu, relu_norm], planted.kind: [relu, normalized_relu]}
-
-Instead of `n: [...]`, `n: {times: d, values: [1.5, 2, 2.5]}` takes multiples of d, rounded to the nearest integer,
-halves up, at least 1 (and `d` likewise multiples of n). A list of such blocks is their union; a point of several
-blocks counts once. An axis overrides a value that the config sets at the same path.
-
-      delta: {start: 0.1, stop: 0.9, step: 0.1}               # a user axis, for expressions
-      n: delta * d                                            # an axis computed from others, exactly; n and d are
-      planted.k: round(rho * n)                               # rounded as multiples are, other fields by round(...)
-"""
+"""The axes of a sweep: which values of which fields, and which combinations of them; docs/configs.md has a table."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,7 +10,7 @@ from typing import Any
 from recovery.config.components import COMPONENTS, NO_DATA, UNDRAWN, Choice, user_code_in
 from recovery.config.header import HEADER
 from recovery.config.points import BROKEN, FACTOR, SIZES, AxisValue, Block, Computed, Point
-from recovery.config.tree import ConfigError, Path, Tree, as_shown
+from recovery.config.tree import ConfigError, Path, Tree, as_shown, value_at
 from recovery.config.validate import build
 from recovery.config.values import Times, listed
 from recovery.expressions import CONSTANTS, FUNCTIONS, Expression, ExpressionError, parse as parse_expression
@@ -214,9 +197,7 @@ class _BlockReader:
 
     def _given(self, path: str) -> int | float | None:
         """Return the number that the config has at a path, if it has one."""
-        value: Any = self.tree.value
-        for key in path.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
+        value = value_at(self.tree.value, path)
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def _values(self, at: Path, read: Callable[[], list[tuple[Any, Path]]]) -> list[AxisValue]:

@@ -22,7 +22,7 @@ from recovery.config.components import (
     user_code_in,
 )
 from recovery.config.points import BROKEN, AxisValue, Block, Point, axes_of
-from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown
+from recovery.config.tree import ConfigError, Path, Problem, Tree, as_shown, value_at
 from recovery.config.trials import AXES, Cell
 from recovery.config.values import same_as
 from recovery.methods.columns import FIXED
@@ -225,12 +225,10 @@ def unify(rows: Sequence[dict[str, Scalar]]) -> None:
 
 def _value_inside(part: Component, name: str) -> Scalar:
     """Return the tag of a component, or the value at a path inside it, flat."""
-    value, keys = part.resolved, name.split(".")[1:]
-    if not keys and part.tag is not None:
+    inside = name.partition(".")[2]
+    if not inside and part.tag is not None:
         return part.tag
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return _flat(value)
+    return _flat(value_at(part.resolved, inside) if inside else part.resolved)
 
 
 def _flat(value: Any) -> Scalar:

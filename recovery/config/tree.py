@@ -1,7 +1,7 @@
 """A config as plain data with the place of every key and value, and the problems that are found in it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,6 +128,13 @@ class Tree:
             if isinstance(axes, list) and axes
             else [(("axes",), axes)]
         )
+
+
+def value_at(value: Any, path: str) -> Any:
+    """Return the value at a dotted path inside mappings, None without one."""
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def zip_groups(block: Any) -> list[dict[str, Any]]:

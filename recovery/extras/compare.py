@@ -3,7 +3,7 @@
 Trials with the same draws are compared pair by pair. False discoveries among grid cells are controlled.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -46,27 +46,16 @@ class Stored(Protocol):
     def grid(self) -> Grid: ...
 
 
-def compare(
-    a: Stored | str | Path,
-    b: Stored | str | Path | None = None,
-    *,
-    by: str | None = None,
-    value: str | None = None,
-) -> Comparison:
-    """Compare two results folders, or with `by` the values of an axis within one, as `recover compare` does.
+def compare(*results: Stored | Grid | str | Path, by: str | None = None, value: str | None = None) -> Comparison:
+    """Compare each further results folder with the first, or with `by` the values of an axis within one.
 
-    a: a results folder, or what `recovery.read` returned. b: the second one, which is compared with the first. by: the
-    axis whose values are compared within `a`, in place of `b`. value: a column or COLUMN<=NUMBER, by default the value
-    of the config.
+    results: results folders, or what `recovery.read` returned. by: the axis whose values are compared, in place of
+    further folders. value: a column or COLUMN<=NUMBER, by default the value of the config.
 
     Raises `ReportError`, and `StoreError` for a damaged folder.
     """
-    grids = [read(one) if isinstance(one, str | Path) else one.grid for one in (a, b) if one is not None]
-    return compare_grids(grids, by, value)
-
-
-def compare_grids(grids: Sequence[Grid], by: str | None = None, value: str | None = None) -> Comparison:
-    """Compare each further grid with the first, or the values of an axis of one grid. Raises `ReportError`."""
+    read_ones = (read(one) if isinstance(one, str | Path) else one for one in results)
+    grids = [one if isinstance(one, Grid) else one.grid for one in read_ones]
     if by is not None and len(grids) > 1:
         found = f"found {len(grids)} results folders, allowed is one"
         raise ReportError(f"--by {by}: {found}; leave out the others, or leave out --by")
@@ -235,7 +224,7 @@ def _thresholds(first: Diagram, second: Diagram) -> Iterator[dict[str, Any]]:
             "value_second": there.estimate,
             "interval_second": there.interval,
             "minus": f"{found.estimate:{form}}, {found.entry(form)}" if found.known else found.entry(form),
-            **found.columns("difference"),
+            **{"difference": found.estimate, "difference_low": found.low, "difference_high": found.high},
             "level": found.level,
             "where": one.panel.where,
         }

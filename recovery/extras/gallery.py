@@ -20,9 +20,10 @@ from recovery.errors import RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
-from recovery.report.figures import drawings, is_told, render
+from recovery.report.figures import drawings, render
 from recovery.report.figures.bars import Bars
 from recovery.report.figures.forest import values_of
+from recovery.report.figures.kinds import is_told
 from recovery.runner.plan import Plan, plan
 from recovery.store import read
 from recovery.store.folder import Folder

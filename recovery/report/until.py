@@ -16,7 +16,7 @@ from recovery.report.claims.result import decided
 from recovery.report.claims.threshold import claims_about, stated_limits, tests_of
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Threshold
-from recovery.report.statistics.estimates import interim_level
+from recovery.report.statistics.estimates import interim_level, records_of
 from recovery.runner.rounds import Interim, PanelInterim
 from recovery.store import read
 from recovery.text import many
@@ -38,7 +38,7 @@ def interim_analysis(path: Path) -> Interim:
     diagram = Diagram.of(grid, from_document(grid.sweep["config"]).report.event)
     until = diagram.sweep.sampling
     assert isinstance(until, Until)
-    stated = [one["until"] for one in grid.rounds if "until" in one]
+    stated = [one["until"] for one in grid.rounds]
     same = bool(stated) and (stated[-1]["rule"], stated[-1].get("refine", False)) == (until.rule, until.refine)
     ids = diagram.frame["trial_id"].to_numpy()
     first_trials = diagram.frame["replicate"] == 0
@@ -49,12 +49,7 @@ def interim_analysis(path: Path) -> Interim:
     for estimates, found in [(one, found) for one in shown for found in one.all_thresholds]:
         cells, title, chance = found.panel.cells, found.panel.title, found.along.probability
         goal = Goal(until, claims_about(estimates, found))
-        history = [
-            panel
-            for one in stated
-            for panel in one["panels"]
-            if (panel["title"], panel.get("probability", diagram.probability)) == (title, chance)
-        ]
+        history = records_of(estimates.diagram, title)
         first = next((one["first"] for one in history if "first" in one), diagram.sweep.replicates * len(cells))
         left = (until.ceiling * first - int(cells["trials"].sum())) // len(places)
         record, factor = record_of(found, goal, history, same, left)

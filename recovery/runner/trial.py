@@ -7,7 +7,6 @@ an axis or the number of replicates grows.
 
 import re
 import struct
-import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -15,7 +14,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,7 @@ from recovery.methods.columns import checked, checked_record, not_finite, unmeas
 from recovery.methods.method import measuring
 from recovery.runner.stop import StopRequested
 from recovery.text import printable
-from recovery.user import PROGRAM, fingerprint
+from recovery.user import fingerprint
 
 LONGEST_MESSAGE = 300
 TRAJECTORY = "trajectory"
@@ -57,10 +55,7 @@ def arguments(trial: Trial) -> tuple[Any, ...]:
     cell = trial.cell.imported
     if not cell.is_drawn:
         return cell.coordinates, streams(cell, trial.replicate).training
-    instance = draw_instance(trial)
-    if cell.parts["method"].user_code:
-        instance = watched(instance, str(cell.coordinates["method"]))
-    return instance, cell.architecture
+    return draw_instance(trial), cell.architecture
 
 
 def streams(cell: Cell, replicate: int) -> Streams:
@@ -130,39 +125,6 @@ def run_method(trial: Trial, row: Row) -> None:
     row["status"] = "diverged" if not_finite(result) else "ok"
     if record := checked_record(getattr(result, TRAJECTORY, None)):
         row[TRAJECTORY] = record
-
-
-def watched(instance: Instance, method: str) -> Instance:
-    """Return a copy of the instance that warns if user code reads one of its streams twice."""
-    read = set[str]()
-
-    def seed(name: str) -> np.random.SeedSequence:
-        if not _is_read_by_the_program():
-            if name in read:
-                _warn_of_equal_draws(method, name)
-            read.add(name)
-        return instance.streams.seed(name)
-
-    return replace(instance, streams=Streams(seed))
-
-
-def _is_read_by_the_program() -> bool:
-    """Return whether a stream is read by code of the program, such as a shipped method that user code calls."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_globals["__name__"] == Streams.__module__:
-        frame = frame.f_back
-    return frame is not None and frame.f_globals["__name__"].startswith(f"{PROGRAM}.")
-
-
-@cache
-def _warn_of_equal_draws(method: str, stream: str) -> None:
-    """Warn that a method reads a stream twice, once per process for each stream of a method."""
-    print(
-        f"warning: {method} reads instance.streams.{stream} twice, and each time draws the same numbers; "
-        "instance.rng is one generator for all draws of a trial",
-        file=sys.stderr,
-        flush=True,
-    )
 
 
 def _clock() -> float:

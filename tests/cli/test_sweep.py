@@ -117,13 +117,12 @@ def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
     assert used == ["threading", "processes"]
 
 
-def test_the_end_is_told_as_json(tmp_path: Path) -> None:
+def test_another_sweep_is_refused_and_a_quiet_one_prints_one_line(tmp_path: Path) -> None:
     config, out = write_config(tmp_path), tmp_path / "out"
-    told = json.loads(recover("sweep", config, "--out", out, "--jobs", 1, "--json").stdout)
-    assert (told["exit"], told["planned"], told["stored"], told["ran"]) == (0, 24, {"ok": 24}, {"ok": 24})
-    told = json.loads(recover("sweep", write_config(tmp_path, seed=8), "--out", out, "--json").stdout)
-    assert told["exit"] == 2
-    assert "seed: 7 -> 8" in told["error"]
+    assert recover("sweep", config, "--out", out, "--jobs", 1).exit_code == 0
+    refused = recover("sweep", write_config(tmp_path, seed=8), "--out", out)
+    assert refused.exit_code == 2
+    assert "seed: 7 -> 8" in refused.stderr
     quiet = recover("sweep", write_config(tmp_path), "--out", out, "--quiet")
     assert (quiet.stdout.count("\n"), quiet.stderr) == (1, "")
 

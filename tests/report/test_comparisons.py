@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest, false_discovery_control, multinomial
 import recovery
 from benchmarks.differences import misses
 from recovery.errors import ReportError
-from recovery.extras.compare import Comparison, compare_grids
+from recovery.extras.compare import Comparison, compare
 from recovery.interval import Interval
 from recovery.report.statistics.differences import paired_difference, threshold_difference
 from tests.invoke import recover, said
@@ -26,7 +26,7 @@ def with_outcome(rows: Rows, recovered: object) -> Rows:
 
 
 def both(first: Rows, second: Rows, **document: object) -> Comparison:
-    return compare_grids([grid(first, seed=1, name="a"), grid(second, **({"seed": 1, "name": "b"} | document))])
+    return compare(grid(first, seed=1, name="a"), grid(second, **({"seed": 1, "name": "b"} | document)))
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 5, 10, 20, 50])
@@ -214,7 +214,7 @@ def test_numbers_are_compared_by_the_sign_test() -> None:
     second = first.copy()
     second.loc[second["n"] == 120, "absolute_distance"] *= 2
     grids = [grid(rows, seed=1, name=name) for rows, name in ((first, "a"), (second, "b"))]
-    found = compare_grids(grids, value="absolute_distance")
+    found = compare(*grids, value="absolute_distance")
     assert found.cells.set_index("n")["p"].to_dict() == pytest.approx({60: 1.0, 120: 2**-19})
 
 
@@ -223,7 +223,7 @@ def test_a_side_that_does_not_measure_the_quantity_is_named() -> None:
     rows = wendel_rows(n=[20, 40], d=[10], replicates=4, ensemble=["gaussian", "haar"])
     rows["recovered"] = rows["recovered"].astype("boolean").mask(rows["ensemble"] == "haar")
     with pytest.raises(ReportError, match="haar: no finished trial measures recovered; choose another quantity"):
-        compare_grids([grid(rows, seed=1)], "ensemble")
+        compare(grid(rows, seed=1), by="ensemble")
 
 
 def test_failed_trials_drop_out_of_both_grids() -> None:
@@ -264,7 +264,7 @@ def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
 
 def test_grids_of_one_name_are_called_by_their_folders() -> None:
     rows = wendel_rows(n=[20, 40], d=[10])
-    found = compare_grids([grid(rows, f"results/{name}", name="same") for name in "ab"])
+    found = compare(*[grid(rows, f"results/{name}", name="same") for name in "ab"])
     assert found.notes[0] == "results/b minus results/a"
 
 
@@ -278,5 +278,5 @@ def test_fields_that_are_no_coordinates_tell_grids_apart() -> None:
     assert "method.beta: None in a, 0.5 in b" in both(null, rows.assign(**{"method.beta": 0.5})).notes
     data = [{"ensemble": "student_t", "df": df} for df in (3, 5)]
     names = zip("ab", data, strict=True)
-    found = compare_grids([grid(rows.assign(ensemble="student_t"), name=name, data=one) for name, one in names])
+    found = compare(*[grid(rows.assign(ensemble="student_t"), name=name, data=one) for name, one in names])
     assert not found.table["paired"].any()

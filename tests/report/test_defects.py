@@ -134,7 +134,7 @@ def training_run(outputs: int = 1, neurons: int = 2) -> Run:
         "inner": rng.standard_normal((20, neurons, 2)),
         "outer": np.tile(np.where(np.arange(neurons * outputs) % 2, -1.0, 1.0).reshape(neurons, outputs), (20, 1, 1)),
     }
-    return Run({"method.scale": 0.01}, 0, record)
+    return Run({"method.scale": 0.01}, record)
 
 
 def test_training_figures_have_panel_letters_and_legends() -> None:
@@ -150,7 +150,7 @@ def test_networks_over_their_data_have_a_key() -> None:
     instance = draw(Setting(5, 2, patterns=Patterns(kind="exhaustive")), np.random.default_rng(1))
     row = MinNorm(program="exact", distances=True)(instance, ARCHITECTURES["relu_skip"])
     assert row.trajectory is not None
-    figure = draw_networks([Run({"n": 5}, 0, row.trajectory)], "", STYLE)
+    figure = draw_networks([Run({"n": 5}, row.trajectory)], "", STYLE)
     assert key_of(figure) == ["data, coloured by label", "activation boundary of a neuron"]
 
 
@@ -263,7 +263,7 @@ def test_the_recorded_network_fits_its_labels(n: int, seed: int) -> None:
     row = MinNorm(program="exact", distances=True)(instance, ARCHITECTURES["relu_skip"])
     assert row.trajectory is not None
     assert fitted_surface(row.trajectory, instance.X) == pytest.approx(instance.y, abs=1e-6)
-    ax = draw_networks([Run({}, 0, row.trajectory)], "", STYLE).axes[0]
+    ax = draw_networks([Run({}, row.trajectory)], "", STYLE).axes[0]
     assert len(ax.lines) == row.trajectory["neurons"].reshape(-1, 2).shape[0]
     assert np.allclose(np.asarray(ax.collections[-1].get_offsets()), instance.X)
 

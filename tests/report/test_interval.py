@@ -10,7 +10,8 @@ import pytest
 from recovery.config import Until
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram, fraction_words, summary
+from recovery.report.diagram import Diagram, summary
+from recovery.report.diagram.vocabulary import fraction_words
 from recovery.report.figures import render
 from recovery.report.page import report_page
 from recovery.report.texts import as_json, as_latex

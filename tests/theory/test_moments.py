@@ -19,7 +19,6 @@ from recovery.theory.moments import (
     orthogonal_limit_printed,
     relu_limit,
 )
-from recovery.theory.strong import strong_width
 
 COSINES = np.linspace(-1, 1, 401)
 
@@ -199,11 +198,3 @@ def test_proposition_23_read_without_the_square(sigma: float) -> None:
     assert abs(drawn - exact) < LEVEL * np.sqrt(exact * (1 - exact) / ROWS)
     assert split_bound(**means) < exact
     assert (one > exact) == (sigma > 1)
-
-
-@pytest.mark.parametrize("theta", [0.05, 0.1307583538, 0.3])
-def test_the_curve_of_figure_11(theta: float) -> None:
-    """g(theta) = 1/2 + theta + 1/2 int_q^inf r dF(r), q the chi^2_1 quantile at 1 - 2 theta: (113)."""
-    s = norm.isf(theta)
-    tail, _ = quad(lambda z: z**2 * norm.pdf(z), s, 40)
-    assert float(strong_width(theta)) == pytest.approx(0.5 + theta + tail, rel=1e-9)

@@ -12,6 +12,7 @@ import numpy as np
 
 from recovery.config import Until
 from recovery.config.claims import BoundClaim, Claim, Statement, ThresholdClaim
+from recovery.config.tree import value_at
 from recovery.errors import ReportError
 from recovery.interval import Interval, interval_words
 from recovery.report.claims.cell_claims import NUMBERS
@@ -80,8 +81,7 @@ def patterns_of(diagram: Diagram, rows: Mask) -> str | None:
     frame = diagram.frame
     if "pattern_count" not in frame or not frame.loc[rows, "pattern_count"].notna().any():
         return None
-    given = diagram.sweep.document.get("patterns")
-    kind = given.get("kind", "sampled") if isinstance(given, dict) else "sampled"
+    kind = value_at(diagram.sweep.document, "patterns.kind") or "sampled"
     kinds = frame.loc[rows, "patterns.kind"].dropna().unique() if "patterns.kind" in frame else [kind]
     names = {"all" if one == "exhaustive" else str(one) for one in kinds}
     return min(names & {*NESTED}, key=NESTED.index, default=None)  # an edited config may have others

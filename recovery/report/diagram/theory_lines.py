@@ -1,9 +1,8 @@
 """Theory in a diagram: the config's `curves` as lines in the plane of n and d, and theory along the x axis for diagrams
 drawn as lines, with one line per y of a panel."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from contourpy import contour_generator
 from numpy.typing import ArrayLike
 
 from recovery.config.header import Line, NamedCurve, PointsCurve, RatioCurve
+from recovery.config.tree import value_at
 from recovery.errors import ReportError
 from recovery.report.diagram.axis import Axis
 from recovery.report.diagram.diagram import Diagram
@@ -247,13 +247,9 @@ def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Arr
         if axis in along:
             arguments.append(along[axis])
             continue
-        values: Any = rows[axis].unique() if axis in rows else [reduce(_part, axis.split("."), diagram.sweep.document)]
+        values: Any = rows[axis].unique() if axis in rows else [value_at(diagram.sweep.document, axis)]
         if len(values) != 1 or values[0] is None:
             return None
         arguments.append(float(values[0]))
     with np.errstate(all="ignore"):
         return np.broadcast_to(np.asarray(curve.function(*arguments), dtype=float), x.shape)
-
-
-def _part(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else None

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recovery.config.tree import value_at
 from recovery.interval import LEVEL, interval_words, percent
 from recovery.report.claims.mean_tables import means_of, shown_tables
 from recovery.report.diagram import Diagram, unknown
@@ -22,8 +23,7 @@ def draws_of(diagram: Diagram, cells: pd.DataFrame) -> Any:
         return None
     if "method.draws" in diagram.frame:
         return diagram.frame["method.draws"].groupby(diagram.cells.code).first().loc[cells.index].to_numpy(dtype=float)
-    method = diagram.sweep.document.get("method")
-    return method.get("draws") if isinstance(method, dict) else None
+    return value_at(diagram.sweep.document, "method.draws")
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,9 @@ DIVERGING = "PuOr"
 
 @dataclass(frozen=True)
 class Run:
-    """A recorded trial: the varying coordinates of its grid cell, its replicate, its record, and its script."""
+    """A recorded trial: the varying coordinates of its grid cell, its record, and its script."""
 
     where: Mapping[str, Any]
-    replicate: int
     record: Mapping[str, Array]
     script: Script = MATH
 
@@ -75,8 +74,8 @@ def runs_of(grid: Grid, script: Script = MATH) -> list[Run]:
     shorter = [name for name in varying if "." not in name or name.split(".")[-1] not in varying]
     frame = frame.sort_values([*varying, "replicate"])
     wheres = [dict(zip(shorter, row, strict=True)) for row in frame[shorter].itertuples(index=False, name=None)]
-    rows = zip(frame["trial_id"], frame["replicate"], wheres, strict=True)
-    return [Run(where, int(replicate), records[name], script) for name, replicate, where in rows if name in records]
+    rows = zip(frame["trial_id"], wheres, strict=True)
+    return [Run(where, records[name], script) for name, where in rows if name in records]
 
 
 TRAINED = {"epoch", "loss", "inner", "outer", "sum_norm"}

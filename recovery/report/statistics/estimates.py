@@ -30,12 +30,17 @@ def interim_level(number: int) -> float:
 def level_of(diagram: Diagram, title: str) -> float:
     """Return the confidence level of the threshold of a panel or slice: 95 %, and in adaptive sweeps that of the last
     interim analysis if the target is met or no trials are left, otherwise of the next."""
-    last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
-    if last is None and not isinstance(diagram.sweep.sampling, Until):
+    if not (diagram.grid.rounds or isinstance(diagram.sweep.sampling, Until)):
         return LEVEL
-    wanted, panels = (title, diagram.probability), last["panels"] if last else []
-    numbers = (one["level_of"] for one in panels if (one["title"], one.get("probability", wanted[1])) == wanted)
-    return interim_level(next(numbers, 1))
+    records = records_of(diagram, title)
+    return interim_level(records[-1]["level_of"] if records else 1)
+
+
+def records_of(diagram: Diagram, title: str) -> list[Mapping[str, Any]]:
+    """Return the records of the threshold of a panel or slice in the rounds so far."""
+    wanted = (title, diagram.probability)
+    panels = (panel for one in diagram.grid.rounds for panel in one["until"]["panels"])
+    return [panel for panel in panels if (panel["title"], panel.get("probability", wanted[1])) == wanted]
 
 
 UNSEEN_BY_DATA = ("method", "architecture", "patterns", "planted", "noise", "noise_scale")

@@ -1,8 +1,3 @@
 """Reports as text: tables, and in `terminal`, which loads rich, the map of a terminal."""
 
-from recovery.report.texts.tables import (
-    as_csv as as_csv,
-    as_json as as_json,
-    as_latex as as_latex,
-    csv_text as csv_text,
-)
+from recovery.report.texts.tables import as_csv, as_json, as_latex, csv_text

@@ -21,8 +21,9 @@ from recovery.interval import LEVEL
 from recovery.report.claims import Analysis
 from recovery.report.claims.lines import columns as line_rows
 from recovery.report.claims.mean_tables import FAR, MeanTable, claimed_tables
-from recovery.report.diagram import GREEK, Diagram, default_quantity, rows_where, unknown
+from recovery.report.diagram import Diagram, default_quantity, rows_where, unknown
 from recovery.report.diagram.quantity import Quantity, finished
+from recovery.report.diagram.vocabulary import GREEK
 from recovery.report.statistics import exact_interval
 from recovery.text import printable, spreadsheet_text
 
