@@ -84,24 +84,18 @@ def opposite_limit_printed(cosine: ArrayLike) -> Array:
     return np.abs(np.pi - 2 * t + 2 * np.sin(t) * np.cos(t)) / np.pi
 
 
-def lemma8(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
-    """Return E[1(x1 > 0) 1(h.x > 0) (x1 x2, x2^2, x2 x3)], h = (c1, c2, c3), c3 >= 0: entries of M(e1, h), (..., 3)."""
-    M = half_space_moment(np.eye(3)[0], _unit(cosine1, cosine2))
-    return np.stack([M[..., 0, 1], M[..., 1, 1], M[..., 1, 2]], axis=-1)
-
-
 def lemma8_printed(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
-    """Return the entries of `lemma8` as P1, (161), prints them, (..., 3).
+    """Return E[1(x1 > 0) 1(h.x > 0) (x1 x2, x2^2, x2 x3)], h = (c1, c2, c3), as P1, (161), prints it, (..., 3).
 
-    The first, sqrt(1 - c1^2) |c2| / 2pi, has the wrong sign for c2 < 0. The third, |c2| c1 c3 / (2pi (c3^2 +
-    c2^2)^{3/2}), has the wrong sign for c2 > 0 and the wrong power.
+    They are entries of M(e1, h). The first, sqrt(1 - c1^2) |c2| / 2pi, has the wrong sign for c2 < 0. The third,
+    |c2| c1 c3 / (2pi (c3^2 + c2^2)^{3/2}), has the wrong sign for c2 > 0 and the wrong power.
     """
     h = _unit(cosine1, cosine2)
     c1, c2, c3 = np.moveaxis(h, -1, 0)
     first = np.sqrt(np.maximum(1 - c1**2, 0.0)) * np.abs(c2) / (2 * np.pi)
     across = (c2**2 + c3**2) ** 1.5
     third = np.abs(c2) * c1 * c3 / (2 * np.pi * np.where(across > 0, across, np.inf))
-    return np.stack([first, lemma8(cosine1, cosine2)[..., 1], third], axis=-1)
+    return np.stack([first, half_space_moment(np.eye(3)[0], h)[..., 1, 1], third], axis=-1)
 
 
 def orthogonal_limit_printed(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:

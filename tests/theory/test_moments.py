@@ -11,7 +11,6 @@ from recovery.theory import CURVES
 from recovery.theory.mixture import split_bound, split_probability
 from recovery.theory.moments import (
     half_space_moment,
-    lemma8,
     lemma8_printed,
     opposite_limit,
     opposite_limit_printed,
@@ -134,7 +133,8 @@ def test_lemma_8_by_draws(cosine1: float, cosine2: float) -> None:
     on = (x[:, :1] > 0) & (x @ _at(cosine1, cosine2) > 0)[:, None]
     samples = on * np.stack([x[:, 0] * x[:, 1], x[:, 1] ** 2, x[:, 1] * x[:, 2]], axis=1)
     mean, error = samples.mean(axis=0), samples.std(axis=0) / np.sqrt(ROWS)
-    assert (np.abs(mean - lemma8(cosine1, cosine2)) < LEVEL * error).all()
+    moments = half_space_moment(np.eye(3)[0], _at(cosine1, cosine2))[[0, 1, 1], [1, 1, 2]]
+    assert (np.abs(mean - moments) < LEVEL * error).all()
     wrong = np.abs(mean - lemma8_printed(cosine1, cosine2)) > LEVEL * error
     assert list(wrong) == [cosine2 < 0, False, True]
 
@@ -198,3 +198,11 @@ def test_proposition_23_read_without_the_square(sigma: float) -> None:
     assert abs(drawn - exact) < LEVEL * np.sqrt(exact * (1 - exact) / ROWS)
     assert split_bound(**means) < exact
     assert (one > exact) == (sigma > 1)
+
+
+@pytest.mark.parametrize("theta", [0.05, 0.1307583538, 0.3])
+def test_the_curve_of_figure_11(theta: float) -> None:
+    """g(theta) = 1/2 + theta + 1/2 int_q^inf r dF(r), q the chi^2_1 quantile at 1 - 2 theta: (113)."""
+    s = norm.isf(theta)
+    tail, _ = quad(lambda z: z**2 * norm.pdf(z), s, 40)
+    assert 0.5 + theta + tail == pytest.approx(0.5 + 2 * theta + s * norm.pdf(s), rel=1e-9)
