@@ -24,9 +24,9 @@ def command(config: str, out: Path | None, overrides: tuple[str, ...], until: st
 
     CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is run or written. Exit status:
     0 if the config is valid; 2 if it is not, with its errors and their positions. `recover sweep --dry-run` says how
-    long it will take. With --until, the sweep is simulated to say how many trials the rule will take.
+    long it will take. A sweep with a rule (--until, `until`) is simulated to say how many trials it will take.
     """
-    from recovery.config import find
+    from recovery.config import Until, find
     from recovery.runner.loading import load
 
     sweep, expected = load(config, overrides, until), ""
@@ -36,7 +36,7 @@ def command(config: str, out: Path | None, overrides: tuple[str, ...], until: st
         click.echo(json.dumps({"file": str(find(config)), **facts, **counts}))
         return
     out = out or Path("results") / sweep.name
-    if until:
+    if isinstance(sweep.sampling, Until):
         from recovery.report.expected import expected as expected_trials
 
         expected = expected_trials(sweep, out)
