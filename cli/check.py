@@ -57,7 +57,7 @@ def command(config: str, out: Path | None, overrides: tuple[str, ...], until: st
 
 
 def _noise(sweep: "Sweep") -> str:
-    """Return the law of the noise of the labels, which is easily taken for the other one; empty without noise."""
+    """Return the law of the label noise in words, as N(0, noise^2) and N(0, noise^2 / n) are both common; or ``."""
     noisy = [cell.setting for cell in sweep.cells if cell.is_drawn and cell.coordinates["noise"]]
     if any(setting.noise_scale == "sample" for setting in noisy):
         return "each label gets N(0, noise^2 / n), and with noise_scale: unit N(0, noise^2)"

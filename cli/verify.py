@@ -44,7 +44,7 @@ def command(
 
     Exit status: 0 if all rows agree up to rounding (and are proved); 1 if a row differs or is not comparable, a trial
     has several rows that differ, sweep.json is damaged, rows belong to no trial of the sweep, no rows are stored, or
-    --rigorous finds no verdict to prove. A row that is not comparable fails no --rigorous run that proves it.
+    --rigorous finds no verdict to prove. With --rigorous, a row that is not comparable does no harm if it is proved.
     """
     from recovery.runner.rerun import trials_of_grid
     from recovery.store import read

@@ -105,7 +105,7 @@ def beside(blocks: Iterable[list[list[arb]]]) -> list[list[arb]]:
 
 
 def below_one(bound: float) -> float:
-    """Return a bound on the dual norms over all patterns. Raises `Unproved` unless it is below 1."""
+    """Return `bound`, a bound on the dual norms over all patterns. Raises `Unproved` unless it is below 1."""
     if not bound < 1:
         raise Unproved(f"the bound on the dual norm over all patterns is {bound:.8g}, not below 1")
     return bound

@@ -70,7 +70,7 @@ class Condition:
 def _judged(values: Array, error: Array, exact: Callable[[int], float | None]) -> Condition:
     """Return the condition value < 1 for values (p,) with bounds on their errors; `attained_by` is an index of values.
 
-    exact: an index -> the margin with a proved sign, or None. It is asked where the errors leave a doubt.
+    exact: an index -> the margin with a proved sign, or None. It is called only if the errors leave the sign in doubt.
     """
     if not values.size:
         return Condition(0.0, 1.0, True)
@@ -203,7 +203,7 @@ def planted_dual(architecture: Architecture, X: Array, planted: Neurons) -> Plan
     """Return the dual of planted neurons, which have the activation of the architecture, or of one linear neuron beside
     its skip connection.
 
-    In the coordinates of the base u_g = r_i w_i/||w_i||; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises
+    In coordinates of the base, u_g = r_i w_i/||w_i||, r_i a sign; if normalised, r_i S V^T w_i / ||S V^T w_i||. Raises
     `ParameterError` for an architecture without isometry conditions.
     """
     architecture.require("isometry")
@@ -251,8 +251,8 @@ def _is_certain(planted: PlantedDual, candidate: Candidate) -> bool:
 def _doubt(own: Groups, planted: Candidate) -> float:
     """Bound the rounding of the dual norms of the least-norm dual lam; infinite if A_S has no full column rank.
 
-    With r = A_S^T lam - u and its rounding, lam is within ||r|| / sigma_min of the exact one. A tenth of the estimate
-    of sigma_min is taken.
+    With r = A_S^T lam - u and its rounding, lam is within ||r|| / sigma_min of the exact dual. A tenth of the estimate
+    of sigma_min replaces it, to be safe.
     """
     A, lam = planted.factor.A, planted.lam
     size = float(np.linalg.norm(A))
@@ -262,7 +262,7 @@ def _doubt(own: Groups, planted: Candidate) -> float:
     moved = 10 * (planted.error + EPS * sum(A.shape) * size * length) / planted.factor.smallest
     doubt = own.largest_norm * (moved + EPS * sum(own.base.shape) * length)
     if own.orthonormal or not np.array_equal(own.coordinates, np.eye(len(own.coordinates))):
-        # the rounding of the basis, for columns of norm 1
+        # bound the rounding of the basis, after scaling its columns to norm 1
         lengths = np.linalg.norm(own.coordinates, axis=0)
         s = np.linalg.svd(own.coordinates[:, lengths > 0] / lengths[lengths > 0], compute_uv=False)
         doubt += length * EPS * sum(own.base.shape) * float(s[0] / s[-1]) if s[-1] > 0 else np.inf

@@ -156,7 +156,7 @@ class NeuronValues:
 
 
 def neuron_values(total: RowSum) -> NeuronValues:
-    """Return (c.u + sum_i t_i (x_i.u)_+) / scale, the largest rows of `up` first: open rows add least to a bound."""
+    """Return (c.u + sum_i t_i (x_i.u)_+) / scale. `branch` splits large rows of `up` first: they are sorted by norm."""
     weights, sizes, scale = total.weights, total.sizes, total.scale
     rising, falling = (np.flatnonzero((sign * weights > 0) & (sizes > TINY * scale)) for sign in (1, -1))
     rising = rising[np.argsort(-sizes[rising], kind="stable")]

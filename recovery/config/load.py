@@ -165,7 +165,7 @@ def _fault(tree: Tree, path: str) -> str | None:
 def _fix(tree: Tree, path: str, value: Any, several: bool, place: Place) -> bool:
     """Give the axis `path` one value, or several, in every block that has it; return whether there is one.
 
-    Several values of a field that is no axis make it one.
+    Several values of a field that is no axis turn it into an axis.
     """
     fixed, blocks = False, [(at, block) for at, block in tree.axis_blocks() if isinstance(block, dict)]
     for at, block in blocks:

@@ -29,7 +29,7 @@ WORDS = {
 
 
 class Use(NamedTuple):
-    """A name in a claim or in the report, and what it is of. varies: it has to take several values."""
+    """A name in a claim or in the report. what: the kind of thing it must name. varies: it must have several values."""
 
     at: Path
     name: str
@@ -65,7 +65,7 @@ def report_uses(report: ReportSpec) -> Iterator[Use]:
     for name in set(report.labels) - {report.x, report.y}:
         yield Use(("report", "labels", name), name, "label")
     for i, curve in enumerate(report.lines):
-        if isinstance(curve, NamedCurve) and curve.name not in report.values:  # a contour of what is shown
+        if isinstance(curve, NamedCurve) and curve.name not in report.values:  # not a contour of a shown column
             yield Use(("report", "curves", i), curve.name, "curve")
 
 

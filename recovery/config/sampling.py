@@ -42,10 +42,10 @@ class Until:
     """The first round has `replicates` trials of each cell; more follow near the boundary until the `rule` is met.
 
     rule: `threshold +-0.05` stops when the interval of each threshold, pooled or of a slice, has a half-width of at
-    most 0.05; `width +-0.05` when the distance from 25 % to 75 % has; `decided` stops when each claim about these
-    thresholds is supported or contradicted. ceiling: each panel or slice is capped at this many times the trials of its
-    first round; 0 until `load` derives it from the rule. refine: add values of x to the axis where its spacing limits
-    the width of an interval.
+    most 0.05; `width +-0.05` when the interval of each distance from the 25 % to the 75 % threshold has; `decided` when
+    each claim about thresholds is supported or contradicted. ceiling: each panel or slice is capped at this many times
+    the trials of its first round; 0 until `load` derives it from the rule. refine: add values of x to the axis where
+    its spacing limits the width of an interval.
     """
 
     rule: Annotated[
@@ -62,7 +62,7 @@ class Until:
     def half(self) -> float | None:
         """The half-width that the interval of each threshold may have; None for the rule `decided`.
 
-        Two intervals that are narrower by the square root of two give a width its interval.
+        A width is the distance of two thresholds, so the intervals of these must be shorter by the square root of two.
         """
         found = RULE.fullmatch(self.rule)
         return float(found[2]) / sqrt(len(self.quarters) or 1) if found and found[2] else None
@@ -73,7 +73,7 @@ class Until:
         return (0.25, 0.75) if self.rule.startswith("width") else ()
 
     def ceiling_for(self, cells: Sequence[Cell], slicing: Slicing, replicates: int) -> int:
-        """Return the ceiling; unless it is given, the trials that the rule may take, by those of the first round."""
+        """Return the ceiling; if none is given, the trials that the rule may take over those of the first round."""
         if self.ceiling or self.half is None:
             return self.ceiling or DECIDED
         slices = slicing.groups(cells)

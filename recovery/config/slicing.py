@@ -40,7 +40,7 @@ class Slicing:
         return numbers[of] if of in numbers else float(parse(of).number(numbers))
 
     def key(self, coordinates: Mapping[str, Scalar], *but: str | None) -> str:
-        """Return the text that all cells of a slice share; without the coordinates `but`, of several slices."""
+        """Return a text that all cells of a slice share, also with those of slices that differ in `but` alone."""
         left_out = {self.moving, *self.computed, *but}
         return canonical_json({axis: value for axis, value in coordinates.items() if axis not in left_out})
 

@@ -77,7 +77,7 @@ def compare(*results: Stored | Grid | str | Path, by: str | None = None, value: 
         notes += [
             f"{field}: {one} in {names[0]}, {two} in {name}"
             for field, (one, two) in _fixed(first, other).items()
-            if field != by  # the names of the sides say it
+            if field != by  # the labels of both sides state its values
         ]
         thresholds += [sides | row for row in _thresholds(first, other)]
     table = pd.concat(tables, ignore_index=True)
@@ -126,13 +126,13 @@ def _compared(first: Diagram, second: Diagram) -> tuple[pd.DataFrame, str]:
 def summary(rows: pd.DataFrame, names: list[str], proportion: bool, paired: bool) -> pd.DataFrame:
     """Return the differences over each group of rows with the same values of `names`; one row over all without names.
 
-    rows: one row per pair of trials, or unpaired per grid cell, with `value_first` and `value_second`. Of numbers, the
-    difference is the median, of pairs also the largest in size. Unpaired, values are means over the cells, that
-    of an event has the weights of Mantel and Haenszel, and numbers have no interval or test.
+    rows: one row per pair of trials, or unpaired per grid cell, with `value_first` and `value_second`. The difference
+    of numbers is the median over rows; pairs also have `largest`, in size. Unpaired, values are means over the cells,
+    the difference of an event has the weights of Mantel and Haenszel, and numbers have no interval or test.
 
-    Values that are not known, NaN, may be any: `unknown` counts the pairs with one (unpaired, the trials). The interval
-    begins where it does if all of them favour the first side, and ends where it does if all favour the second; `p`
-    allows for both. The difference of an event is then the middle, and that of numbers is not known.
+    An unknown value (NaN) may be any: `unknown` counts pairs with one, or unpaired trials. The interval begins as if
+    all unknown values favoured the first side, and ends as if all favoured the second; `p` allows for both. The
+    difference of an event is then the middle, and that of numbers is NaN.
     """
     moved = _moved(rows)
     groups = rows.assign(difference=moved, gained=moved > 0, lost=moved < 0, largest=np.abs(moved))
@@ -159,7 +159,7 @@ def summary(rows: pd.DataFrame, names: list[str], proportion: bool, paired: bool
 
 
 class Tested(NamedTuple):
-    """A difference per group, of numbers the share of gains minus that of losses; the ends of its interval; p."""
+    """Per group: the share of gains minus the share of losses, the interval of the difference of values, and p."""
 
     difference: Array
     low: Array
@@ -168,7 +168,7 @@ class Tested(NamedTuple):
 
 
 def _of_pairs(rows: pd.DataFrame, group: Index, proportion: bool, first: float, second: float) -> Tested:
-    """Test the pairs of each group; first, second: what the unknown values of a side are."""
+    """Test the pairs of each group. first, second: the numbers that replace unknown values of either side."""
     moved = _moved(rows.fillna({"value_first": first, "value_second": second}))
     gained, lost, pairs = (np.bincount(group, weights) for weights in (moved > 0, moved < 0, np.ones(len(rows))))
     p = np.array([sign_test(*counts) for counts in np.array([gained, lost], dtype=int).T.tolist()])

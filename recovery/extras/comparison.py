@@ -20,7 +20,7 @@ FDR = 0.05
 
 @dataclass(frozen=True)
 class Comparison:
-    """Each further sweep, or value of an axis, compared with the first.
+    """Tables that compare each further sweep, or value of an axis, with the first.
 
     label: what is compared. table: a row over all cells (`scope` overall), per slice along x, and per common grid cell.
     Its `difference` is the second minus the first, between `low` and `high`; `gained` and `lost` count the pairs whose

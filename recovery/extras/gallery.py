@@ -76,7 +76,7 @@ class Shown:
     """A figure of the gallery. Without anything to draw it has no pictures; remark: why it cannot be drawn, or empty.
 
     pictures: (file, text alternative) of each picture. numbers: a Markdown table of grid cells in place of the main
-    picture, if it says all. seconds: total run time of the stored trials.
+    picture, if a table suffices. seconds: total run time of the stored trials.
     """
 
     name: str

@@ -50,7 +50,7 @@ class Haar:
 
 @dataclass(frozen=True)
 class WhitenedCubic:
-    """The singular vectors of a cubic Gaussian matrix, chosen as in `Haar`."""
+    """The singular vectors of a cubic Gaussian matrix: the left ones if n >= d, otherwise the right ones as rows."""
 
     def draw(self, rng: Rng, n: int, d: int) -> Array:
         return _orthonormal_factor(rng.standard_normal((n, d)) ** 3)

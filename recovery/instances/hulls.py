@@ -48,7 +48,7 @@ def separate(rows: Array, start: Index) -> tuple[bool, Array]:
 
 
 def _begin(gram: fmpz_mat, start: list[int]) -> tuple[list[int], list[fmpq]]:
-    """Return the rows of a start and weights of theirs; one row if those of the start are dependent."""
+    """Return the rows `start` with weights to begin with; only the first row if these rows are dependent."""
     try:
         return _nearest(gram, start, [fmpq(1, len(start))] * len(start))
     except ZeroDivisionError:
@@ -64,7 +64,7 @@ def _integers(weights: list[fmpq]) -> tuple[fmpz, list[fmpz]]:
 
 
 def _nearest(gram: fmpz_mat, chosen: list[int], weights: list[fmpq]) -> tuple[list[int], list[fmpq]]:
-    """Return rows and weights of the point of least norm that moving towards those of affine hulls reaches."""
+    """Move from a point of the hull to the least-norm points of affine hulls; return the last one's rows, weights."""
     while True:
         # y minimises ||sum y_a x_a|| over sum y_a = 1: (G + 1 1^T) y is a multiple of 1
         m = len(chosen)

@@ -6,8 +6,8 @@ are in order of cost:
 2. misfit: the planted weights do not have the labels, which leaves the verdict undecided;
 3. duplicate: another group can hold a planted neuron at the same norm, so the planted weights are not unique;
 4. search: Newton's method finds a dual certificate, or a direction of descent.
-A certificate for the gated program is one for the exact program. Off the planted rows the exact program constrains
-only projections on cones. What these leave open, a solve may settle. The row is written once, from the last state.
+A certificate for the gated program is one for the exact program, which constrains only projections on cones off the
+planted rows. If no stage decides, a solve may. The row is written once, from the last state.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -100,7 +100,7 @@ class State:
     def row(self, problem: PlantedProgram) -> Measurement:
         """Return the row of a trial, with its evidence, and the columns that it does not measure.
 
-        Over all patterns their number is left out, because it depends on the order in which a search finds them.
+        Over all patterns `pattern_count` is null, because it depends on the order in which a search finds patterns.
         """
         decision, instance, program = self.decision, problem.instance, problem.program
         verdict, shown = decision.verdict, decision.proof or self.found
@@ -186,7 +186,7 @@ def misfit(problem: PlantedProgram, state: State) -> Decision | None:
 
 
 def duplicate(problem: PlantedProgram, state: State) -> Decision | None:
-    """Decide where another group can hold a planted neuron at the same norm."""
+    """Decide `not_unique` or `not_optimal` if another group can hold a planted neuron at the same norm."""
     del state
     if not problem.tied:
         return None
@@ -261,7 +261,7 @@ def descents(problem: PlantedProgram) -> Iterator[Array]:
 def descended(program: Program, planted: Candidate, excess: Array) -> Array:
     """Return the weights of least norm among steps from the planted ones along a direction that keeps the labels.
 
-    excess (p, r): the part of the direction off the planted groups S; these move by -v with A_S v = sum_g A_g excess_g.
+    excess (p, r): the direction of the groups outside S, the planted ones; S moves by -v, A_S v = sum_g A_g excess_g.
     """
     direction = excess.copy()
     direction[planted.support] = -planted.solve(program.groups.forward(excess))
@@ -290,9 +290,9 @@ def _searches(problem: PlantedProgram, program: Program, planted: Candidate) -> 
 def _recovered(
     problem: PlantedProgram, program: Program, lam: Array, examined: Examined, by: CertificateKind = "dual"
 ) -> Decision:
-    """Return the recovery of W*, whose dual proves it the unique optimum for its own labels.
+    """Return the verdict `recovered` for W*, whose dual lam proves it the unique optimum for the labels F(W*).
 
-    Undecided where these are not the labels of the program. program: the balanced one or not, to which lam belongs.
+    Undecided where F(W*) differs from the program's labels. program: the program of lam, balanced or not.
     """
     optimum = Solution(problem.planted, lam, solver="planted", multipliers=examined.multipliers)
     images = examined.images if program is problem.program else None

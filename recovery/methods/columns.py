@@ -216,7 +216,7 @@ UNIQUE = ("isometry", "dual", "theorem")
 def implied(column: str, verdict: str | None, certificate: str | None) -> tuple[float, float]:
     """Return the least and the greatest value that a column can have in a trial that did not measure it.
 
-    Another verdict than a recovery implies nothing: the optimum may be as near as one likes.
+    Only the verdict `recovered` bounds a deviation from above: otherwise the optimum may be anywhere, even very near.
     """
     if column not in PLANTED:
         return (0.0, 1.0) if column in SHARES else (-math.inf, math.inf)

@@ -192,10 +192,10 @@ class PlantedProgram:
         return relative(residual, float(np.linalg.norm(self.program.y / scales))) <= RESIDUAL_TOLERANCE
 
     def candidate(self, program: Program) -> Candidate | None:
-        """Return W* with its least-norm dual for this program or the balanced one.
+        """Return W* with its least-norm dual for `program`: this one, or the balanced one.
 
-        None where two planted neurons of opposite signs share a group, or nothing is planted. Without a dual where
-        rounding decides whether there is one.
+        None where two planted neurons of opposite signs share a group, or nothing is planted. The dual is None where
+        none exists, or where rounding decides whether one does.
         """
         W = program.gated_weights(self.planted)
         support = self.rows if W is self.planted else np.flatnonzero(W.any(axis=1))

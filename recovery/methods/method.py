@@ -104,7 +104,7 @@ def on_demand(method: Any, columns: Collection[str]) -> set[str]:
 def measuring(method: Any, columns: Collection[str]) -> Any:
     """Return a method that measures these columns in every trial, where it can, with the same verdicts.
 
-    A sweep measures so what its report, claims or rule need. The ids of trials are those of the method as it is given.
+    Sweeps use it for columns that their report, claims or stopping rule needs. Trial ids are those of `method` itself.
     """
     return method.measuring() if on_demand(method, columns) else method
 

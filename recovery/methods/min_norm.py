@@ -66,7 +66,7 @@ class ConvexMethod(ABC):
     """Base of methods that solve gated or exact programs: their program, checks and cost.
 
     program: `gated`, the problem of the gated network; `exact`, the problem of the network itself.
-    confinement: limit of neurons normalised after the ReLU in exact programs, sampled patterns. `row_space` restricts
+    confinement: for neurons normalised after the ReLU, exact programs and sampled patterns. `row_space` restricts
     the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
     norm: the norm of the weights of each group of a gated program, `l2` or `l1`. With `l1` HiGHS solves the
     interpolation, which is a linear program, and Clarabel the penalised program.
@@ -137,8 +137,8 @@ class MinNorm(ConvexMethod):
     a cheaper interpolant after a tie. A sweep whose report, claims or rule need a column of solutions measures it too.
     beam: the width of a beam search for activation patterns that violate the dual of a gated program. With searched
     patterns it adds to the local searches; over all patterns it precedes each proof, so that fewer proofs are needed.
-    failure_bound: whether to bound the probability of failure of each X, given up to signs of its rows, by Theorem A of
-    docs/network-threshold.md: exact program with a skip connection, linear neuron, laws that signs of rows keep.
+    failure_bound: whether to bound, for each X, the probability of failure over random signs of its rows, by Theorem A
+    of docs/network-threshold.md: exact program with skip connection, linear neuron, laws symmetric in each row's sign.
     """
 
     columns: ClassVar[Columns] = SOLVED | select(
@@ -219,7 +219,7 @@ class MinNorm(ConvexMethod):
 
 
 class SolvedMinNorm(MinNorm):
-    """The same verdicts with the columns of a solution, which is solved for also where the verdict needs none."""
+    """`MinNorm` that solves the program also where the verdict needs no solve, to measure the columns of a solution."""
 
     on_demand = ()
 

@@ -55,8 +55,8 @@ SEARCHES = 2
 class Pricing(ABC):
     """Pricing oracle of a noiseless problem with planted weights, and the columns that it has found.
 
-    proves: whether a bound from `price` proves uniqueness. keeps_last_margin: whether column generation continues at
-    the last margin when its patience ends.
+    proves: whether a bound from `price` proves uniqueness. keeps_last_margin: whether column generation stays at the
+    last of `margins`, instead of ending, when `PATIENCE` rounds there have proved nothing.
     """
 
     margins: tuple[float, ...] = NEURON_MARGINS
@@ -153,7 +153,7 @@ class CellPricing(Pricing):
 
     @property
     def _duplicates(self) -> Index:
-        """Groups with the operator of a planted group. Their dual norm is 1 as well, and they only share its cost."""
+        """Groups with the operator of a planted group: their dual norm is 1, too, which is a tie and no violation."""
         assert self.planted is not None
         return np.unique(np.concatenate([self.groups.duplicates_of(int(g)) for g in self.planted.support]))
 

@@ -162,7 +162,7 @@ class Train:
         A, X = targets(instance, self.outputs), architecture.features(instance.X)
         directions = architecture.lift(instance.planted.hyperplanes if A is None else A.T, instance.X).T
         rng = instance.streams.training
-        if self.start:  # each random start has a stream of its own, ahead of that of start 0
+        if self.start:  # each other start jumps to a distant part of the random stream, so that no two overlap
             rng = np.random.Generator(rng.bit_generator.jumped(self.start))  # type: ignore[attr-defined]
         parameters = self.initial(rng, architecture, *X.shape)
         parameters["W"][...] += self.center * directions.sum(axis=0)

@@ -167,7 +167,7 @@ def best_network(instance: Instance, architecture: Architecture, beta: float) ->
     return _optimum(X.tobytes(), y.tobytes(), X.shape[1], architecture, beta, instance.setting.patterns.nodes)
 
 
-@lru_cache(maxsize=1000)  # one for all widths, starts and optimisers that are tried on a draw
+@lru_cache(maxsize=1000)  # all widths, starts and optimisers that are tried on a draw share its optimum
 def _optimum(X: bytes, y: bytes, d: int, architecture: Architecture, beta: float, nodes: int) -> OptimalNetwork:
     return optimum(np.frombuffer(X).reshape(-1, d), np.frombuffer(y), architecture, beta, "all", nodes=nodes)
 

@@ -66,7 +66,7 @@ class Last(NamedTuple):
 
     tight (k, r): its tight rows, of which the first counts (k,) are set. factors (k, r (r + 1) / 2): lower triangles
     of their Gram factors, row by row, valid where `known` (k,). directions (k, r): unit vectors of the projections.
-    shifts (k, r): projection minus point, over the step s; multipliers (k, n): over s too.
+    shifts (k, r): projection minus point, divided by the step s; multipliers (k, n): divided by s, too.
     """
 
     tight: Index

@@ -281,10 +281,10 @@ least squares."""
 
 
 def _within_the_span(groups: Groups, g: int, gradient: Array, multipliers: Array) -> Array:
-    """Return multipliers mu (n,) of the rows of given ones with b(mu) in the span of group weights, and ||b|| least.
+    """Return multipliers mu (n,), 0 where `multipliers` are, with b(mu) in the span of group weights and ||b|| least.
 
-    b(mu) = gradient + B^T (2 D_g - I) mu, and gradient is sigma B^T D_g lam. The given multipliers only keep the part
-    of b outside the span small. If one of the result is negative, they are returned.
+    b(mu) = gradient + B^T (2 D_g - I) mu, and gradient is sigma B^T D_g lam. `multipliers` only keep the part of b
+    outside the span small; they are returned if an entry of mu would be negative.
     """
     assert groups.transforms is not None
     support, T = np.flatnonzero(multipliers), groups.transforms[g]
@@ -305,7 +305,7 @@ def _within_the_span(groups: Groups, g: int, gradient: Array, multipliers: Array
 
 
 def _null_space(groups: Groups, g: int) -> Array:
-    """Return an orthonormal basis (r, m) of the base weights with D_g B v = 0 that a neuron of the group may have."""
+    """Return an orthonormal basis (r, m) of the base weights v with D_g B v = 0 that a neuron of the group may have."""
     if groups.transforms is None or groups.confined:
         return np.empty((groups.rank, 0))
     rows = groups.base[groups.patterns[:, g]]

@@ -23,8 +23,8 @@ FEASIBLE = 1.0 + 1e-10
 
 @dataclass(frozen=True)
 class Row:
-    """One row of W as lift @ w, for w (m,) with its matrices formed: it adds operator @ w to F, has norm ||norm @ w||,
-    and cone @ w >= 0.
+    """One row of W with explicit matrices. It is lift @ w for a vector w (m,), adds operator @ w to F, has the norm
+    ||norm @ w||, and is confined to cone @ w >= 0.
 
     lift (r, m), operator (n, m), norm (q, m) and cone (n, m). norm None: the identity; cone None: no cone.
     """
@@ -109,7 +109,7 @@ class Program:
         return norms[rows], Multipliers.none(self.groups.n)
 
     def proved_norms(self, solution: Solution, images: DualImages | None = None) -> tuple[Array, Multipliers]:
-        """Return upper bounds on the dual norm of each row of `members` at the solution's lam, and their multipliers.
+        """Return upper bounds on the dual norms of the existing rows at the solution's lam, and multipliers as proof.
 
         images: those of lam, where they are known.
         """

@@ -97,9 +97,9 @@ class Projections:
         return points, norms
 
     def faces(self, chosen: Index, units: Array, roots: Array) -> Array:
-        """Return base weights (t, r): bases of where the tight rows of each chosen group are 0, one below the other.
+        """Return (t, r), stacked: for each chosen group, a basis of the base weights at which its tight rows are 0.
 
-        A group's basis stays unchanged along its row of `units` (k, r), and is multiplied by its root (k,) across it.
+        Basis vectors keep their part along the group's row of `units` (k, r); the rest is multiplied by its root (k,).
         """
         sizes = self.freedom(chosen)
         d, root = np.repeat(units, sizes, axis=0), np.repeat(roots, sizes)[:, None]

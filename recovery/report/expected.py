@@ -73,7 +73,7 @@ def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:
         curve, found = part.curve, part.transition
         if found:
             probit = curve, found.half, found.slope
-        else:  # in the middle of the slice: from 2 to 98 % over half of it
+        else:  # assume a rise from 2 to 98 % over the middle half of the slice
             probit = (
                 TransitionCurve(False, curve.probability),
                 float(np.median(part.n)),

@@ -102,7 +102,7 @@ class Goal:
 def steps_to_divide(found: Threshold, goal: Goal, record: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Return the steps of x inside which the next round adds a value, as the indices of their two cells.
 
-    No trials narrow a bracket by the cells further than its steps, and a smooth curve may bend inside of wide ones.
+    More trials cannot make a bracket by the cells shorter than a step, and a smooth curve may bend inside a wide step.
     record: see `record_of`.
     """
     by_cells = found.found is not None and found.found.curve is None
@@ -124,7 +124,7 @@ def _half(interval: Interval) -> float:
 
 
 def _falls(inner: Interval, outer: Interval, least: float, most: float) -> float:
-    """Return by which factor the variance must fall to put the interval inside the limits, or the outer one outside."""
+    """Return the factor by which the variance must fall until the interval is inside the limits, or `outer` outside."""
     at, low, high = inner.estimate, inner.low, inner.high
     if least < at < most:
         return float(max((at - low) / (at - least), (high - at) / (most - at)) ** 2)
@@ -169,8 +169,8 @@ def record_of(
 
 
 def _limit(found: Threshold, goal: Goal, changed: bool) -> str | None:
-    """Return what limits the interval if more trials do not help: `spacing` of the grid, a `change` over the slices, or
-    success that is not `monotone`. changed: the round before rejected a constant too; one in a hundred tests errs."""
+    """Return why more trials do not shorten the interval: `spacing` of the grid, a `change` over the slices, success
+    not `monotone`; else None. changed: the last round rejected a constant, too (one in a hundred tests errs)."""
     if not found.monotone:
         return "monotone"
     if found.changes and changed and goal.until.half is not None:

@@ -92,7 +92,7 @@ class Batches:
             self._left = float(costs.sum()) + sum(trial.cell.cost for trial in self._again)
 
     def returned(self, batch: Sequence[Trial], rows: Sequence[Row], seconds: float) -> list[tuple[Trial, Row]]:
-        """Return the first trials of a batch with their rows, which took `seconds`. The others are handed out next."""
+        """Pair a batch's first trials with their rows, which took `seconds`. The batch's others are handed out next."""
         with self._lock:
             done, rest = batch[: len(rows)], batch[len(rows) :]
             self._again.extendleft(reversed(rest))

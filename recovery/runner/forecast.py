@@ -66,7 +66,7 @@ def time_some(trials: Trials, seconds: float = SECONDS) -> Forecast:
     """Forecast these trials with one job by timing random ones of each method and architecture for about `seconds`.
 
     The time of a trial is taken as proportional to its cost. The cheapest trial runs first, to load modules, and counts
-    only if no other ends in time; if it does not either, it took twice its limit.
+    only if no other ends in time; if it exceeds its time limit, too, it is taken to need twice the limit.
     """
     kinds = [f"{cell.coordinates['method']} {cell.coordinates.get('architecture')}" for cell in trials.cells]
     kind = np.array(kinds)[trials.cell]

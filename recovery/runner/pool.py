@@ -123,7 +123,7 @@ class Worker:
                     raise
                 except Exception as error:  # user code has written into the pipe
                     raise EOFError from error
-            if ready:  # the process has ended, or the fork server, which would say so
+            if ready:  # the process has ended, or the fork server, which reports that, has ended
                 ends = [self._pipe]
             if seconds == 0:
                 raise TimeoutError

@@ -15,7 +15,7 @@ from recovery.runner.server import kill_below
 
 _ = scipy.linalg.lapack  # SciPy loads this module at its first use: load it here, once for all processes
 load_numba()
-with suppress(PermissionError):  # it has a session of its own already
+with suppress(PermissionError):  # raised if this process leads a session already
     os.setsid()
 adopt_orphans()
 for number in SIGNALS:

@@ -81,7 +81,7 @@ def sweep_status(path: Path) -> SweepStatus:
     config, rows = grid.sweep["config"], grid.table
     rate = last = None
     if len(rows):
-        # lists of integers, because Arrow makes arrays of columns and Python's times by pandas, which is slow to import
+        # use lists of integers: to make arrays or Python's times, Arrow would import pandas, which is slow to import
         began = np.array(rows["started_at"].cast(pa.int64()).to_pylist())
         last = EPOCH + timedelta(microseconds=int(began.max()))
         late = began >= began.max() - WINDOW // timedelta(microseconds=1)

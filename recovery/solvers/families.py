@@ -139,7 +139,7 @@ class ConeFamily:
     def hessian(self, active: Active, s: float, rough: bool) -> Array:
         chosen, shrinkage = self.chosen[active.rows], s * self.bound / active.norms
         freedom, n = self.cones.freedom(chosen), self.groups.n
-        if rough:  # faces become shares of all directions
+        if rough:  # replace each face by its share of all directions
             c = s * (1.0 - shrinkage) * freedom / active.units.shape[1]
             H = self.groups.rough_gram(self.own[active.rows], c)
             return with_rank(H, active.labels * np.sqrt(s * shrinkage)[:, None])

@@ -105,8 +105,8 @@ class StepControl:
 def near_rows(controls: Controls, norms: Array, always: Mask, rise: float, share: float = 1.0) -> Index:
     """Return the rows that take part in a step: all of `always` (k,), and those whose norm (k,) may pass its bound.
 
-    At most this share of the rows (or `smallest`), of largest norm, unless `always` has more. rise: how much a norm,
-    relative to its bound, may rise within the step.
+    share: at most this fraction of the rows (or `smallest`) is returned, those of largest norm, or more if `always` has
+    more. rise: how much a norm, relative to its bound, may rise within the step.
     """
     keys = np.where(always, np.inf, norms)
     near = keys > 1.0 - max(controls.reach * rise, controls.least_reach)
@@ -182,7 +182,7 @@ def proximal_newton(problem: DualProblem, start: Start, tolerance: float, contro
         if steps >= controls.step_limit:
             break
         error, objective = min(1.0, judged.error), judged.objective
-        # if no Newton step was needed, the tolerance was too loose, as while the weights hardly fit the labels
+        # if no Newton step was needed, the tolerance was too loose, which happens if the weights hardly fit the labels
         fraction *= 1.0 if inner.steps else controls.tighter
         solved = point.size <= max(wanted, controls.digits) * size
         control = control.after(solved, inner.steps, controls)

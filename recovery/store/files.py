@@ -105,7 +105,7 @@ def write_file(path: Path, data: bytes) -> None:
 def _name_once(temporary: Path, path: Path) -> None:
     """Give a file another name. Raises FileExistsError if the name is taken.
 
-    On a file system without hard links, the last of two processes that do this within microseconds names its file.
+    Without hard links, if two processes do this within microseconds, neither fails, and the last one's file remains.
     """
     try:
         path.hardlink_to(temporary)

@@ -24,7 +24,7 @@ FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "counts": di
 
 
 def write_round(folder: Path, content: Round) -> None:
-    """Write a round's file, unless another process wrote it first."""
+    """Write a round's file. If another process wrote it first, that file is kept, and no error is raised."""
     folder.mkdir(exist_ok=True)
     write_atomically(folder / f"{content['round']:02}.json", sealed(content, 1), replace=False)
 

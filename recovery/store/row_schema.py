@@ -93,8 +93,8 @@ def finished(rows: pa.Table) -> pa.ChunkedArray:
 
 
 def may_lack(unmeasured: str | None, column: str) -> bool:
-    """Return whether a row without a value of a column says, or does not deny, that it was not measured."""
-    # quotes in a reason are escaped, so that this is its key
+    """Return whether a null may mean "not measured": if the row's `unmeasured` lists the column, or is null itself."""
+    # quotes inside reasons are escaped, so this text can only be a key
     return unmeasured is None or f'"{column}":' in unmeasured
 
 

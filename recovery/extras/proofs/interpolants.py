@@ -65,7 +65,7 @@ def prove_cheaper(
 
 
 def missing_labels(balls: Balls, labels: Sequence[arb], parts: Parts) -> list[arb]:
-    """Return the labels minus F(W), the labels that the weights leave."""
+    """Return the labels minus F(W): the part of the labels that the weights do not produce."""
     missing = list(labels)
     for (g, sign), w in parts.items():
         missing = [m - sign * a for m, a in zip(missing, balls.gated(g, balls.images(w)), strict=True)]

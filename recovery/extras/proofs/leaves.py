@@ -76,7 +76,7 @@ def search_tree(f: NeuronValues, known: Mask | None, nodes: int, limit: float = 
 def grown_tree(tree: Tree, m: int) -> tuple[Index, Mask]:
     """Rebuild the tree from how each node, in the order of the search, ended.
 
-    Returns the sides (k, m) of the leaves: 1, -1, or 0 if open; and which are bounded. The others are said to be known.
+    Returns the sides (k, m) of the leaves: 1, -1, or 0 if open; and which have a bound: the others are known cells.
     Raises `Unproved` if the tree is inconsistent.
     """
     sides, bounded = [], []

@@ -130,7 +130,7 @@ class Analysis(Estimates):
         return f"{line.caption}, by {self.diagram.along.by}" if line.changes else line.caption or outside
 
     def band(self, i: int) -> Interval | None:
-        """Return the interval of the pooled ratio n/d of panel i; None if it is open or excludes a slice's."""
+        """Return the interval of the pooled ratio n/d of panel i; None if an end is open or a slice's is disjoint."""
         if self.diagram.along.pool != "n/d" or not self.pooled or not self.pooled[i].interval.bounded:
             return None
         found, slices = self.pooled[i].interval, [one.interval for one in self.pooled[i].each]
@@ -165,16 +165,16 @@ def _record(one: Threshold, panel: str, in_x: bool) -> dict[str, Any]:
 
 
 def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
-    """Return where each slice of panel i crosses the probability: its position, and the crossing.
+    """Return for each slice of panel i its position on the other axis, and the x where it crosses the probability.
 
-    Crossings without an estimate, intervals open at both ends, and slices of several crossings are left out.
+    Slices with several crossings, without an estimate, or with an interval open at both ends are left out.
     """
     return [(k, one.along_x) for k, one in _slices(analysis, i) if one.crosses_once]
 
 
 def lone_crossings(analysis: Analysis, i: int) -> list[tuple[int, float]]:
-    """Return where each other slice of panel i passes the probability as the panel's trend does: its position, and each
-    x, without intervals."""
+    """Return (position, x) of each crossing, in the direction of the panel's trend, of the slices that `half_crossings`
+    leaves out; they have no intervals."""
     return [(k, x) for k, one in _slices(analysis, i) if not one.crosses_once for x in one.along_trend]
 
 

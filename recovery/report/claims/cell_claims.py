@@ -145,13 +145,13 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim | BinomialCl
     inside = within[0] <= found.low and found.high <= within[1]
     if whole.statistic == "every":
         inside = len(sample.values) > 0 and not sample.unknown
-    # outside the tolerance of a probability, an interval without the probability decides
+    # if the estimate is outside the tolerance, only an interval without the stated probability decides
     decides = within if within[0] <= found.estimate <= within[1] else whole.limits
     return concluded(text, "supported" if inside else "inconclusive", whole.needed(decides))
 
 
 def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[str, Judgement]:
-    """Judge a bound in each cell with a share of half the error rate; a test of all cells of a frequency has the rest.
+    """Judge a bound. The tests of single cells share half the error rate; a joint test of a frequency has the rest.
 
     Supported if nothing contradicts, every cell was measured, and some outcome of these trials would have contradicted.
     """
@@ -195,7 +195,7 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
 
 
 def _worst(test: Test, upper: bool) -> float:
-    """Return the estimate; for `every`, the value that is next to the bound or farthest beyond it."""
+    """Return the estimate; for the statistic `every`, the greatest value for an upper bound, or the least."""
     return test.found.estimate if test.statistic != "every" else test.found.high if upper else test.found.low
 
 
@@ -205,7 +205,7 @@ def _worst_case(test: Test, upper: bool, far: tuple[float, float]) -> Test:
     sample = test.sample
     if not sample.unknown:
         return test
-    # one such value moves a mean of numbers arbitrarily
+    # one unknown value moves a mean of numbers arbitrarily
     statistic = "every" if test.statistic == "mean" and not sample.proportion else test.statistic
     values = np.append(sample.values, np.full(sample.unknown.total(), far[upper]))
     return replace(test, sample=Sample(values, sample.proportion), statistic=statistic)

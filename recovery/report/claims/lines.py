@@ -48,7 +48,7 @@ class Line:
 
     @classmethod
     def of(cls, found: Threshold, value: str = "", in_x: bool = False) -> "Line":
-        """Return the line of a pooled threshold, or of the threshold of a slice, whose value of x may be asked for."""
+        """Return the line of a threshold. in_x: state a slice's threshold as a value of x, not of the pooled value."""
         along, interval = found.along, found.along_x if in_x else found.interval
         form, what = form_of(along), name_of(along, in_x)
         bounded = np.isfinite([interval.low, interval.high]).any()
@@ -111,7 +111,7 @@ def columns(lines: Sequence[Line]) -> list[dict[str, str]]:
 
 
 def name_of(along: ThresholdAxis, in_x: bool = False) -> str:
-    """Return the name of what has a threshold; in_x: of x instead of the pooled value."""
+    """Return the name of the quantity at the threshold: the pooled expression, or, for `in_x`, the axis x."""
     return PLAIN.axis(along.x) if in_x or along.what == along.x else greek(along.what)
 
 
@@ -121,7 +121,7 @@ def form_of(along: ThresholdAxis) -> str:
 
 
 def lacking(found: Threshold) -> tuple[str, str]:
-    """Return the reason why there is no threshold, or why its trials leave it open, and what it needs."""
+    """Return why a panel has no threshold, or none with two bounds, and which trials would give it one."""
     panel, x, low, high = found.panel, found.along.x, found.interval.low, found.interval.high
     if found.extremes:
         return _unmeasured(found), results_of({"unmeasured": int(panel.cells["unmeasured"].sum())})
@@ -154,7 +154,7 @@ def _passed(found: Threshold) -> str:
 
 
 def _possible_change(found: Threshold) -> str:
-    """Describe the change of a slice that is not excluded, if it may be large; empty otherwise."""
+    """Describe by which factor a slice's threshold may still differ from the pooled value; empty if it is small."""
     low, high = found.factors
     if not (low < 1 / LARGE or high > LARGE):
         return ""

@@ -58,9 +58,9 @@ def judge_order(estimates: Estimates, rows: Mask, claim: OrderClaim) -> tuple[st
 def _judge_pair(where: str, pairs: pd.DataFrame, alone: int, unknown: str, level: float) -> Judged:
     """Judge whether the first value is better, from pairs of trials.
 
-    Supported if the first is better in significantly more pairs, even if all unknown outcomes count against it, and at
-    no slice the second is. Contradicted if the second is, with unknown outcomes against it, overall or at some slice.
-    alone: the number of trials without a partner, which are in no test. unknown: the trials without a known outcome.
+    Supported if the first value is better in significantly more pairs, even if all unknown outcomes count against it.
+    Contradicted if the second value is, overall or at some slice, even if all unknown outcomes count for the first.
+    alone: the number of trials without a partner, which are in no test. unknown: trials of unknown outcome, in words.
     """
     against = _split(pairs["first_low"], pairs["second_high"])
     in_favour = _split(pairs["first_high"], pairs["second_low"])
@@ -101,7 +101,7 @@ def _pairs(diagram: Diagram, first: Mask, second: Mask, axis: str, sign: float) 
     """Return one row per pair of trials with its slice and the least and the greatest outcome times `sign` of each:
     `first_low` to `second_high`; and the number of trials without a partner.
 
-    A coordinate with one value on each side, which the axis may determine, need not agree. Raises `ReportError`.
+    Partners agree in each coordinate that has several values on one side. Raises `ReportError`.
     """
     frame, keys = diagram.frame, [name for name in diagram.layout.keys if name != axis]
     sides = [frame[side] for side in (first, second)]

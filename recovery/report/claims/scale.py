@@ -55,7 +55,7 @@ def _fit(found: Scaling) -> str:
 
 
 def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
-    """Return the scaling of the thresholds of a panel's slices, if three have one and their coordinate is positive."""
+    """Return the scaling of the thresholds of a panel's slices; None unless three slices with y > 0 have one."""
     (y, x, error), _ = places_of(one, [one.along.probability], level)
     return scaling(y, x, x * error, level)
 

@@ -67,7 +67,7 @@ def _beside(line: Line, found: Threshold, claim: ThresholdClaim) -> Line:
 
 
 def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
-    """Judge a threshold by its interval, or each slice by its own where a constant is rejected.
+    """Judge a threshold by its interval, or by the interval of each slice if one value for all slices is rejected.
 
     Intervals are widened by `missing_shift`.
     """
@@ -79,7 +79,7 @@ def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     for one, inner, outer in found.tested:
         words = Line.of(one).caption if found.changes else line.words
         test = Judged.of(one.panel.title, words, inner.moved(*shift), outer.moved(*shift), limits, finer)
-        if any(one.gap[0] < limit < one.gap[1] for limit in limits):  # which no number of replicates decides
+        if any(one.gap[0] < limit < one.gap[1] for limit in limits):  # replicates cannot decide a limit in a gap
             test = replace(test, needed=finer, clearance=-np.inf)
         tests.append(test)
     return tests

@@ -50,7 +50,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
         steps = np.unique(x)
         if len(steps) < 2:
             continue
-        # of the ends of a value, the least lowers the correlation if more cells are to the left than to the right
+        # replace an unknown value by the end of its range that lowers the correlation: in the right half the least
         right = scipy.stats.rankdata(x) > (len(x) + 1) / 2
         trends.append(_trend(x, np.where(right, least, most), "greater"))
         opposite_trends.append(_trend(x, np.where(right, most, least), "less"))
@@ -95,10 +95,10 @@ def with_coordinate(diagram: Diagram, along: str) -> Diagram:
 
 
 def no_lower_p_values(pairs: list[tuple[Array, Array]], yes: float | None) -> Array:
-    """Return for each pair of samples the one-sided p-value of the hypothesis that the second is no lower.
+    """Return for each pair of samples the one-sided p-value of the hypothesis that the second is not lower.
 
-    yes: the larger value of a proportion; None for numbers. Pairs of equal sizes are ranked in one call, which gives
-    exact p-values only if no sample has ties. So pairs with ties are ranked separately.
+    yes: of a proportion, the value that counts as success; None for numbers. Pairs of equal sizes are ranked in one
+    call, which gives exact p-values only if no sample has ties. So pairs with ties are ranked separately.
     """
     if yes is not None:
         tables = [np.array([[(part == yes).sum(), (part != yes).sum()] for part in pair]) for pair in pairs]
@@ -127,9 +127,9 @@ def state_power(claim: PowerClaim) -> str:
 
 
 def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[str, Judgement]:
-    """Judge the exponent of a number by its medians, and of an event by its thresholds. All panels share it.
+    """Judge the exponent, common to all panels, of a number's medians or of an event's thresholds.
 
-    The interval of medians is from their scatter about the lines, so that it counts the misfit of a power, too.
+    For medians, its interval comes from their scatter about the fitted lines, which includes the misfit of a power law.
     """
     diagram = with_coordinate(estimates.diagram, claim.along)
     if diagram.proportion:
@@ -150,7 +150,7 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
         unknown = Sample.of(diagram, diagram.quantity, rows).unknown
         if any(unknown.values()) and not all(np.isfinite(line).all() for lines in sides for line in lines):
             return undecided(f"{unknown_words(unknown)} trials leave a median without bounds", results_of(unknown))
-        # a median without a logarithm, of 0 or of infinite values, is no point
+        # drop medians without a finite logarithm, which are 0 or infinite
         sides = [[line[:, np.isfinite(line).all(axis=0)] for line in lines] for lines in sides]
         fits = [replace(one, error=0.0) for lines in sides if (one := power(lines)) is not None and one.freedom > 0]
         if len(fits) < len(sides):
@@ -181,10 +181,10 @@ def without_measuring(diagram: Diagram, rows: Mask) -> tuple[str, Judgement] | N
 
 
 def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[list[Array]]:
-    """Return the coordinate, the median, and equal errors in each line of cells, where both have a logarithm.
+    """Return (coordinate, median, error 1) for each line of cells; medians that are not positive are NaN.
 
-    Twice: with those medians that make the exponent least, and greatest; it is linear in their logarithms. They differ
-    where values are not known.
+    It is returned twice, with the medians that make the exponent least and greatest: where values are unknown, a median
+    has a range, and the exponent is linear in the logarithms.
     """
     frame = diagram.frame
     ends = dict(zip(("low", "high"), diagram.quantity.ends(frame), strict=True))

@@ -22,7 +22,7 @@ class Axis:
 
     @cached_property
     def kind(self) -> Literal["linear", "log", "even"]:
-        """The kind; `even`, in steps of one, is for words and numbers that would be log-spaced if all were positive."""
+        """The kind of axis: `even` (steps of one) for words, and for log-spaced numbers with some that are not > 0."""
         try:
             numbers = np.array(self.values, dtype=float)
         except (TypeError, ValueError):
@@ -93,7 +93,7 @@ class Scale:
 def scale_of(diagram: Diagram) -> Scale:
     """Return the scale of all panels. The config's `report.scale` and `report.limits` are for its own values."""
     spec = diagram.sweep.report
-    # of errors, distances and costs the small ones are good
+    # small errors, distances and costs are good: reverse the colours
     colours = spec.style.colours + ("_r" if diagram.quantity.at_most is None and diagram.quantity.logarithmic else "")
     if diagram.proportion:
         return Scale((0.0, 1.0), False, diagram.measured_label, colours=colours)

@@ -111,7 +111,7 @@ class Diagram:
 
     @property
     def script(self) -> Script:
-        """The way of writing text without markup, with the labels of the config."""
+        """The `Script` that writes text as plain Unicode, and names coordinates by the labels of the config."""
         return PLAIN.labelled(self.sweep.report.labels, self.shared)
 
     @cached_property
@@ -229,7 +229,7 @@ class Diagram:
 
     @property
     def columns(self) -> int | None:
-        """The number of panels in a row if the last coordinate changes fastest in each row; None without two."""
+        """The number of panels per row, if each row has all values of the last panel coordinate; None otherwise."""
         *_, last = ([""], *([panel.where[name] for panel in self.panels] for name in self.layout.panels))
         count = len(dict.fromkeys(last))
         rows = [last[i : i + count] for i in range(0, len(last), count)]

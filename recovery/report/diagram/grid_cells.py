@@ -54,8 +54,8 @@ class Cells:
         missing trial were a no or a yes. For a number: count, mean, median, lowest, highest, the quartiles lower and
         upper, and value = median. For both: undecided and unmeasured, the finished trials whose value is not known.
 
-        An unmeasured value may be any that its trial allows. A fraction or a median is the middle of what this leaves;
-        the lower of two numbers is the least, the higher one the greatest. A number without a bound is NaN.
+        An unmeasured value has a range, given by its trial's verdict, and so have the results. Fractions, means and
+        medians are the middle of it, `lowest` and `lower` its lower end, the others the upper; NaN if it is infinite.
         """
         low, high = (np.where(self.finished, end, np.nan) for end in quantity.ends(self.frame))
         known, unmeasured = low == high, self.finished & quantity.unmeasured(self.frame)

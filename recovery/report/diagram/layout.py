@@ -108,7 +108,7 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
     others = [name for name in varying if name not in (x, y)]
     operands = [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names]
     meant = [*sweep.computed, *operands, *filter(is_user_axis, sweep.axes)]
-    if y is not None and not is_number(frame[y]):  # such as the rate of an optimiser, which the words on y stand for
+    if y is not None and not is_number(frame[y]):  # words on y, such as optimisers, may determine others: their rates
         meant += reversed(others)
     for name in [*meant, *reversed(others)]:
         if name not in others or name == spec.panel:

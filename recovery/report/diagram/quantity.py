@@ -85,8 +85,8 @@ class Quantity:
 
 
 def bounds(frame: pd.DataFrame, column: str) -> tuple[Array, Array]:
-    """Return the least and the greatest value that each row's column can have: the number, or what `implied` says of
-    the verdict where it was not measured; NaN where it is not defined."""
+    """Return the least and the greatest value that the column can have in each row: twice the measured number, or the
+    range that the verdict implies (`implied`) if it was not measured; NaN where the column is not defined."""
     low = as_numbers(frame[column])
     null = np.isnan(low)
     if not null.any():
@@ -103,7 +103,7 @@ def bounds(frame: pd.DataFrame, column: str) -> tuple[Array, Array]:
 
 
 def undefined(frame: pd.DataFrame, column: str) -> Mask:
-    """Return the mask of the rows that say that the column is not defined: null, and not among the unmeasured ones."""
+    """Return the mask of the rows for which the column is undefined: null, and not listed in the row's `unmeasured`."""
     null = frame[column].isna().to_numpy(np.bool_)
     if "unmeasured" not in frame or not null.any():
         return np.zeros(len(frame), np.bool_)

@@ -152,7 +152,7 @@ def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) ->
 
 
 def named_curves(diagram: Diagram, specs: Sequence[Line]) -> list[Curve]:
-    """Return the named of these curves; where recovery is shown, curves of an obstacle become their complement."""
+    """Return those curves that have a name; where `recovered` is shown, 1 minus the probability of an obstacle."""
     names = [spec.name for spec in specs if isinstance(spec, NamedCurve)]
     if diagram.quantity.column == "recovered":
         names = [RISING.get(name, name) for name in names]

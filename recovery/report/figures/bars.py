@@ -18,7 +18,7 @@ INTERVAL = interval_words([LEVEL])
 
 
 def draws_of(diagram: Diagram, cells: pd.DataFrame) -> Any:
-    """Return the number of draws behind the frequency of each of these grid cells; None if the config gives none."""
+    """Return the number of draws in which a method's `frequency` was counted, per grid cell; None if it is unknown."""
     if str(diagram.quantity) != "frequency" or not diagram.single:
         return None
     if "method.draws" in diagram.frame:
@@ -28,7 +28,7 @@ def draws_of(diagram: Diagram, cells: pd.DataFrame) -> Any:
 
 @dataclass(frozen=True)
 class Bars:
-    """The value of each cell with the ends of its bar; its label, the bars' legend text, their ends' headings."""
+    """The value of each cell and the ends of its error bar. label, words, heads: texts for value, bars and bar ends."""
 
     value: Array
     low: Array
@@ -39,9 +39,9 @@ class Bars:
 
     @classmethod
     def of(cls, diagram: Diagram, cells: pd.DataFrame, means: bool = True) -> "Bars":
-        """Return fractions with exact intervals, or medians with quartiles, where missing values leave these bounded.
+        """Return fractions with exact intervals, or medians with quartiles (NaN where unknown values leave no bound).
 
-        A cell of one trial has a bar only for a frequency of known draws. means: of a claimed table, with their errors.
+        A cell of one trial has a bar only for a frequency of known draws. means: prefer means of claimed tables.
         """
         value = cells["value"].to_numpy(dtype=float)
         if means and shown_tables(diagram):

@@ -88,7 +88,7 @@ def draw_forest(analysis: Analysis) -> Figure:
     parts, style = [{some[0].panel: some for some in rows_of(one)} for one in shown], Style(diagram.sweep.report.style)
     panels = list(dict.fromkeys(panel for part in parts for panel in part))
     alike = len({some[0].what for part in parts for some in part.values()}) == 1
-    if alike and len(shown) > 1 and len(panels) == sum(map(len, parts)):  # no row has two values: one column holds all
+    if alike and len(shown) > 1 and len(panels) == sum(map(len, parts)):  # no row has two values, so draw one column
         named = [(one.diagram.quantity.label, _differences(one), part) for one, part in zip(shown, parts, strict=True)]
         rows = {
             f"{label}: {name}{more.get(name, '')}": some for label, more, part in named for name, some in part.items()
@@ -130,7 +130,7 @@ def draw_forest(analysis: Analysis) -> Figure:
 
 
 def _differences(analysis: Analysis) -> dict[str, str]:
-    """Return the title of each panel -> its further coordinates in words and its sizes, where panels differ in them."""
+    """Return panel title -> text of the other coordinates and of the sizes in which the panels differ."""
     diagram, panels, found = analysis.diagram, [one.panel for one in analysis.all_thresholds], dict[str, str]()
     frames = [diagram.frame[np.isin(diagram.cells.code, panel.cells.index)] for panel in panels]
     names = coordinates(diagram.frame, diagram.grid.columns)

@@ -56,7 +56,7 @@ class Drawing:
 
 
 def main_kind(analysis: Analysis, panels: bool = False) -> str:
-    """Return the name of the kind of the main figure. panels: of one that has the panels of the diagram.
+    """Return the name of the kind of the main figure. panels: choose among kinds that draw one panel at a time.
 
     Raises `ReportError` if the config asks for `ratios` and the value is not a proportion over n and d.
     """
@@ -112,15 +112,15 @@ def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
 
 
 def is_told(analysis: Analysis) -> bool:
-    """Return whether a table says all: the config asks for one, or there are at most `FEW` grid cells."""
+    """Return whether a table can replace the figure: the config asks for one, or there are at most `FEW` grid cells."""
     return analysis.diagram.sweep.report.figure == "table" or len(analysis.diagram.table) <= FEW
 
 
 def drawings(analysis: Analysis, told: bool = False) -> dict[str, Drawing]:
     """Return name -> figure for all figures of a report; the name of the first figure is empty.
 
-    It is the main figure, or the figure of training records that the config names, if the rows have such records; the
-    main figure then follows, unless a table says all (`is_told`). told: leave out such a first figure, too.
+    The first is the figure of training records that the config names, if the rows have such records; the main figure
+    then follows, unless a table suffices (`is_told`). Otherwise it is the main figure. told: omit that, too, if so.
     """
     (kind, main), beside = main_figure(analysis), figures_beside(analysis)
     first = beside.pop(analysis.diagram.sweep.report.figure, None)

@@ -117,8 +117,8 @@ def _set_height(ax: Axes, diagram: Diagram) -> None:
 def _draw_line(
     ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array, style: dict[str, Any], label: str | None
 ) -> tuple[Line2D, list[Any]]:
-    """Draw cells as a line with intervals, arrows beyond fixed limits, and undecided ranges; return the legend entries
-    of the line, and of the others."""
+    """Draw cells as a line with intervals, arrows beyond fixed limits, and undecided ranges. Return the line's legend
+    entry, and those of the arrows and the ranges."""
     bars = Bars.of(diagram, cells)
     ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6)
     values, entries = bars.value, list[Any]()

@@ -23,8 +23,8 @@ CROWDED = 16
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a panel adds to its figure: legend entries, of lines by the number of their value; mesh, label and open ends
-    of a colour bar; and a text above the panel at the right."""
+    """What a panel adds to its figure. handles: legend entries; lines: (index of y, legend entry); bar: the mesh, label
+    and open ends of a colour bar; text: shown above the panel at the right."""
 
     handles: Sequence[Any] = ()
     lines: Sequence[tuple[int, Any]] = ()

@@ -129,7 +129,7 @@ class Sheet:
                 ax.set_title(text, loc="right", fontsize=self.small)
         panel, high, texts = self._measured()
         least, most = (texts + self.rows * one for one in (self.height or FLATTEST * panel, high))
-        if self.style.spec.width == "slide":  # one that has not enough room is larger
+        if self.style.spec.width == "slide":  # a slide without enough room is enlarged
             most = max(least, SLIDE * wide)
             figure.set_figwidth(most / SLIDE)
         figure.set_figheight(max(least, min(most, HIGHEST)))

@@ -127,7 +127,7 @@ def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
     """Return colour, dash and marker of a line for each value: shades where the values are three or more numbers. Other
     values differ in all three, so that two coinciding lines are both visible."""
     looks: Iterable[tuple[Any, ...]] = zip(cycle(LINES), cycle(DASHES), cycle(MARKERS), strict=False)
-    if bar := bar_of(values):  # which says which line is which, and marks do not
+    if bar := bar_of(values):  # the bar identifies the lines, so all have one mark
         looks = ((matplotlib.colors.to_hex(colour), "-", MARKERS[0]) for colour in bar.to_rgba(Axis(values).at))
     elif ordered(values):
         looks = zip(shades(len(values), *ORDERED), repeat("-"), cycle(MARKERS), strict=False)
@@ -140,7 +140,7 @@ def ordered(values: Sequence[Any]) -> bool:
 
 
 def bar_of(values: Sequence[Any]) -> ScalarMappable | None:
-    """Return the colours of more lines of numbers than a key names, by their values; otherwise None."""
+    """Return a colour scale for lines whose values are numbers, if they are too many for a legend; otherwise None."""
     axis = Axis(values)
     if not ordered(values) or len(values) <= MOST_NAMED or axis.kind == "even":
         return None

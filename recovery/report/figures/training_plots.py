@@ -93,8 +93,8 @@ def firsts(runs: Sequence[Run], most: int = MOST_PANELS) -> list[Run]:
 
 
 def _left_out(runs: Sequence[Run], shown: Sequence[Run], cells: int, what: str = "") -> list[Line2D]:
-    """Return legend entries that say how many of all `cells`, or of those of these runs, are drawn, and of how many
-    runs only the first is. what: the parts of a panel that only this run has."""
+    """Return legend entries such as `9 of 40 grid cells` and `the first of 5 runs`, for what is not drawn. cells: the
+    number of grid cells, 0 for those of the runs. what: the parts of a panel that only the first run has."""
     counts = Counter(run.cell for run in runs)
     every, most = max(cells, len(counts)), max(counts.values())
     words = [f"{len(shown)} of {every} grid cells"] if len(shown) < every else []

@@ -67,8 +67,8 @@ class Bracket:
 def equal_crossings(counts: Counts, probability: float, dispersion: float) -> float:
     """Return the p-value of one crossing for all slices against one for each, by the likelihood ratio.
 
-    Its law is smaller than chi-squared, because a monotone fit sees less than a parameter does. Where the dispersion is
-    not known, the inverse of the mean ratio is a p-value.
+    Chi-squared quantiles are used; the statistic is smaller, because a monotone fit changes less than a free parameter.
+    If the dispersion is unknown, the inverse of the mean likelihood ratio is the p-value.
     """
     if np.isinf(dispersion):
         return float(np.exp(Bracket.of(counts, probability, dispersion).best / 2))
@@ -81,7 +81,7 @@ def _evidence(one: Counts, probability: float) -> Array:
     """Return the log of the mean likelihood ratio against a crossing after the first 0, 1, 2, ... cells of a slice."""
     each = scipy.special.rel_entr(one.k, one.n * probability)
     each = each + scipy.special.rel_entr(one.n - one.k, one.n * (1 - probability))
-    above = np.where(one.k > one.n * probability, each, 0.0)  # what a cell says against a crossing beyond it
+    above = np.where(one.k > one.n * probability, each, 0.0)  # the evidence of a cell against a later crossing
     below = np.where(one.k < one.n * probability, each, 0.0)
     before, after = (np.logaddexp.accumulate(np.append(-np.inf, side)) for side in (above, below[::-1]))
     return np.asarray(np.logaddexp(before, after[::-1]) - log(len(one.v)))

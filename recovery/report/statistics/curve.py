@@ -54,9 +54,9 @@ class CurveFit(NamedTuple):
 
 @dataclass(frozen=True)
 class SmoothCurve:
-    """The curve through these counts; counts divided by a dispersion count as fewer independent trials.
+    """The module's curve for these counts; counts divided by a dispersion count as fewer independent trials.
 
-    factor: s (y/y0)^k of each cell. along: log(y/y0). probit: z. bent: whether there is f.
+    In its symbols: factor: s (y/y0)^k of each cell. along: log(y/y0). probit: z. bent: whether there is f.
     """
 
     counts: Counts
@@ -142,7 +142,7 @@ def rates(eta: Array) -> tuple[Array, Array]:
 
 
 def bends(u: Array, knots: Array = KNOTS, spacing: float = SPACING) -> tuple[Array, Array]:
-    """Return the double integrals of the hat functions at the knots, with value and slope 0 at u = 0, and slopes."""
+    """Return at u the second antiderivatives of the knots' hat functions, with value and slope 0 at 0; and slopes."""
 
     def integrals(x: Array) -> tuple[Array, Array]:
         parts = [(c, np.maximum(x + e * spacing, 0.0)) for c, e in ((1, 1), (-2, 0), (1, -1))]
@@ -156,8 +156,8 @@ def bends(u: Array, knots: Array = KNOTS, spacing: float = SPACING) -> tuple[Arr
 def near_threshold(counts: Counts, first: Array, probability: float, bent: bool) -> tuple[SmoothCurve, float] | None:
     """Return the curve through the cells near the threshold, and the likeliest t; None where cells do not show it.
 
-    first: places where t may be. The scale and the power are means over a likelihood of straight lines, because the
-    likeliest scale is too steep; then the window follows the curve.
+    first: places where t may be. The scale s and the power k are means, weighted by the likelihood of curves without
+    f, because the likeliest scale is too steep. Then cells near t are chosen again after each fit.
     """
     size = np.log(counts.y) if (counts.y > 0).all() else 0 * counts.y
     along = (size - size.mean())[counts.of]

@@ -66,7 +66,7 @@ class Threshold:
         return tuple(self._estimate(share, more) for share in (0.0, 1.0)) if some else ()
 
     def _estimate(self, share: float = 0.0, more: Sequence[str] = ()) -> Estimated | None:
-        key = (*map(id, self.parts), self.along, share, more)  # copies of any level or slice share it
+        key = (*map(id, self.parts), self.along, share, more)  # no level: copies at other levels share it
         if key not in self._known:
             counts = self._counts(share, more)
             self._known[key] = estimate(counts, self.probability, self.along.interval) if len(counts.v) else None
@@ -112,7 +112,7 @@ class Threshold:
 
     @cached_property
     def interval(self) -> Interval:
-        """Of the pooled value, or of x; unknown if that changes over the slices or success is not monotone."""
+        """The interval of the threshold; unknown if it changes over the slices or success is not monotone."""
         return self._interval(self.level)
 
     def _interval(self, level: float) -> Interval:
@@ -195,7 +195,7 @@ class Threshold:
 
     @property
     def gap(self) -> tuple[float, float]:
-        """The ends of the shortest bracket that more trials of the same cells can give; the estimate for a curve."""
+        """The ends of the shortest bracket that more trials of the same cells can give; for a curve, its estimate."""
         if self.found is None or self.found.curve is not None:
             return self.interval.estimate, self.interval.estimate
         low, high = np.exp(self.found.bracket.gap) if self.log else self.found.bracket.gap
@@ -203,7 +203,7 @@ class Threshold:
 
     @cached_property
     def missing_shift(self) -> tuple[float, float]:
-        """By how much failed and undecided trials could lower and raise the estimate, had all of them ended one way."""
+        """How far the estimate falls and rises if all failed and undecided trials count as success, or as failure."""
         at = self.found.estimate if self.found else np.nan
         moved = [float(self.lengths(at, one.estimate)) for one in self._had_all(UNFINISHED) if one is not None]
         known = [0.0, *filter(np.isfinite, moved)]
@@ -216,7 +216,7 @@ class Threshold:
 
     @property
     def along_trend(self) -> tuple[float, ...]:
-        """The crossings of a single slice at which success changes as the trend says; between them it changes back."""
+        """The crossings of a single slice in the direction of the trend, without those in the opposite direction."""
         cells = self.panel.cells
         before = cells.loc[cells[self.along.x] < min(self.crossings, default=-np.inf), ["yes", "no"]].sum()
         first = bool(before["no" if self.falling else "yes"] > self.probability * before.sum())

@@ -53,7 +53,7 @@ def approximate_upper(values: Array, level: float) -> float:
 def median_interval(values: Array, level: float = LEVEL, unknown: int = 0) -> Interval:
     """Return the interval of the median, which holds for any distribution; unknown values may lie at either end.
 
-    Their median is then the middle of what this leaves, NaN without a bound.
+    The estimate is then the middle of the possible medians, NaN if they have no bound.
     """
     far = np.full(unknown, np.inf)
     low, high = np.sort(np.concatenate([-far, values])), np.sort(np.concatenate([values, far]))
@@ -118,7 +118,7 @@ class Sample:
         """Return the interval of the mean or the median; for `every`, the least and the greatest value.
 
         A proportion's interval is exact (Clopper and Pearson 1934), and a median's comes from order statistics. Both
-        hold for every value that is not known. Unknown values leave a mean of numbers no end.
+        hold whatever the unknown values are. With unknown values, the interval of a mean of numbers is infinite.
         """
         values, count = np.sort(self.values), len(self.values)
         if statistic == "every":

@@ -61,7 +61,7 @@ def _drops_of_draws(one: Counts) -> Iterator[float]:
         walks = walks.cumsum(axis=1)
         bridges = (walks - walks[:, -1:] * n.cumsum() / n.sum())[:, :-1]
         at = bridges.mean(axis=0) / np.maximum(bridges.std(axis=0, ddof=1) / np.sqrt(len(names)), 1e-12)
-        # equal draws have no scatter, and t no law; their equal signs have one
+        # if all draws are equal, t has no law: bound the p-value by the probability of equal signs
         yield (len(k) - 1) * max(float(scipy.special.stdtr(len(names) - 1, -at.max())), 0.5 ** len(names))
 
 
@@ -75,8 +75,8 @@ class Dispersion(NamedTuple):
 def dispersion(curve: SmoothCurve, t: float) -> Dispersion:
     """Return the variance of the scores of t of the draws that trials share, relative to independent trials.
 
-    It is taken within slices, so that it hides no change; with one draw per slice, over the slices. One draw bounds
-    nothing.
+    It is the variance within slices, so that no change between slices raises it; with one draw per slice, it is over
+    all slices. With one draw in all it is infinite.
     """
     counts, fit = curve.counts, curve.fit(t)
     assert counts.draws is not None
@@ -171,7 +171,7 @@ def scores_of_draws(counts: Counts, p: Array, weight: Array) -> tuple[Array, Ind
 def walk_crossings(counts: Counts, probability: float) -> list[float]:
     """Return every v of one slice at which its success passes the probability, up or down.
 
-    The walk S_j = sum_{i <= j} (k_i - p n_i) turns there. A turn counts if chance explains neither of its legs.
+    There the walk S_j = sum_{i <= j} (k_i - p n_i) turns. A turn counts if the changes on both sides are significant.
     """
     walk, seen = np.cumsum([[0.0, *(counts.k - probability * counts.n)], [0.0, *counts.n]], axis=1)
     least = scipy.special.ndtri((1 + LEVEL) / 2) * np.sqrt(probability * (1 - probability))

@@ -186,7 +186,7 @@ def mean_title(table: MeanTable) -> str:
 
 
 def mean_rows(table: MeanTable) -> list[dict[str, str]]:
-    """Return one row per row of the table: its name and one text per column."""
+    """Return one dictionary per row of the claimed table: the axis value, and a text for each of its numbers."""
     axis, across = (name.split(".")[-1] for name in (table.claim.axis, table.claim.across))
     return [
         {axis: name} | {f"{across} = {column}": _cell(table, i, j) for j, column in enumerate(table.columns)}
