@@ -233,8 +233,8 @@ def planted_dual(architecture: Architecture, X: Array, planted: Neurons) -> Plan
 def _is_certain(planted: PlantedDual, candidate: Candidate) -> bool:
     """Return whether exact ranks confirm that the images are dependent, or that A_S^T lam = u has no solution.
 
-    They do if the images are dependent in integers; or if A_S has the rank of its factor, whose residual then exceeds
-    any rounding.
+    They confirm it if the images are dependent in integers, or if the exact rank of A_S is that of its factor: then the
+    residual of A_S^T lam = u exceeds any rounding.
     """
     own, d = planted.own.patterns[:, candidate.support], planted.X.shape[1]
     small = own.size * d <= MOST_ENTRIES

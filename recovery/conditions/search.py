@@ -74,7 +74,7 @@ def dual_scores(groups: Groups, lam: Array, known: Mask | None = None) -> tuple[
 
 
 def best_starts(X: Array, score: Score, rng: Rng, drawn: int, kept: int) -> list[Array]:
-    """Return the unit points of the largest scores among those drawn."""
+    """Draw `drawn` unit points, and return the `kept` points whose patterns have the largest scores."""
     H = rng.standard_normal((X.shape[1], drawn))
     return [h / np.linalg.norm(h) for h in H[:, np.argsort(score(X @ H >= 0))[-kept:]].T]
 

@@ -103,8 +103,8 @@ class ThresholdClaim(Located):
 @dataclass(frozen=True)
 class BoundClaim(Scoped):
     """In every grid cell, column `of` is on the stated side of a bound: its frequency or mean, its median, or every
-    trial. Contradicted if a cell, or all cells together, are beyond the bound at significance level `level`. The mean
-    of numbers needs 30 trials, and its interval is approximate."""
+    trial. Contradicted if a cell, or for a frequency all cells together, are beyond it at significance level `level`.
+    The mean of numbers needs 30 trials, and its interval is approximate."""
 
     at_least: Limit = None
     at_most: Limit = None
@@ -155,8 +155,8 @@ class BinomialClaim(Scoped):
 @dataclass(frozen=True)
 class MonotoneClaim(Scoped):
     """Column `of` only rises, or only falls, along the coordinate `along` when the other coordinates are fixed.
-    Contradicted if two cells have the opposite order at significance level `level`; supported if every line shows the
-    trend."""
+    Contradicted if two cells, or all lines of cells together, have the opposite order at significance level `level`;
+    supported if each line, and all lines together, show the trend."""
 
     along: str
     direction: Literal["rises", "falls"]

@@ -109,7 +109,7 @@ def override(tree: Tree, text: str, rank: int) -> None:
     """Apply one `--set PATH=VALUE` to the tree; `rank` sorts its problems after those of the file.
 
     VALUE is read as YAML. If PATH is an axis, it keeps this one value, and its column stays; in a zipped group the
-    other axes stay. A list or a range, where one value of PATH is none, gives PATH these values as an axis.
+    other axes stay. A list or a range that cannot be one value of PATH makes PATH an axis with these values.
     """
     place = Place(rank, 0, 0, f"--set {text}")
     path, equals, value_text = text.partition("=")

@@ -71,7 +71,7 @@ def divided(
 
 
 def quarters(low: float, high: float, *, whole: bool, log: bool) -> list[float]:
-    """Return the middle of a step, then those of its halves, as far as there are any."""
+    """Return the middle of a step, then the middles of both halves, as far as they exist."""
     half = middle(low, high, whole=whole, log=log)
     halves = [] if half is None else [(low, half), (half, high)]
     return [one for one in (half, *(middle(*pair, whole=whole, log=log) for pair in halves)) if one is not None]
@@ -89,7 +89,7 @@ def middle(low: float, high: float, *, whole: bool, log: bool) -> float | None:
 def _distinct(
     document: Mapping[str, Any], template: Axes, moving: str, step: tuple[Cell, Cell], candidates: Iterable[float]
 ) -> list[float]:
-    """Return the values whose computed values differ from those of both neighbours, and from each other's."""
+    """Return the candidates at which computed axes have other values than at both neighbours and other candidates."""
     found, seen = list[float](), list[list[Any]]()
     for value in candidates:
         (block,) = parse(Tree(plain_document({**document, "axes": [{**template, moving: [value]}]}), "document"))

@@ -124,7 +124,7 @@ def generate(problem: PlantedProgram, beam: int | None = None, *, proof: bool = 
 def grown_program(
     problem: PlantedProgram, beam: int | None = None, *, proof: bool = True
 ) -> tuple[PlantedProgram, Generation]:
-    """Return the program over its patterns and those that column generation found, and the result of the latter."""
+    """Run column generation; return the program over its own and the found patterns, and what was generated."""
     found = generate(problem, beam, proof=proof)
     return problem.over(unique_patterns(problem.features, [problem.instance.patterns, found.patterns])), found
 

@@ -96,7 +96,7 @@ class ConvexMethod(ABC):
 
     @abstractmethod
     def judged(self, problem: PlantedProgram) -> Judged:
-        """Decide a program over the patterns that were drawn: return it with those found, and the state."""
+        """Decide a program over drawn patterns: return it, with any patterns that a search added, and the state."""
 
     def problem(self, instance: Instance, architecture: Architecture) -> PlantedProgram:
         """Form the program that the method solves on an instance, with the planted weights in it.

@@ -235,8 +235,8 @@ class ExactProgram(Program):
     ) -> tuple[Array, Multipliers]:
         """Return upper bounds on ||P_K(sigma A_g^T lam)|| of the given signed groups, and multipliers that prove them.
 
-        Each bound is the gated norm, which a projection on a cone does not exceed, or from the known multipliers, or,
-        if both are above `least`, from a projection, which the known multipliers start.
+        Each bound is the gated norm, which no projection on a cone exceeds, or comes from the known multipliers, or,
+        if both bounds are above `least`, from a projection that starts at the known multipliers.
         """
         bounds = images.norms[self.group(rows)]
         place = np.full(self.size, -1)

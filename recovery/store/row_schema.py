@@ -56,7 +56,7 @@ def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.S
 
 
 def record_columns(records: Sequence[Mapping[str, Array]]) -> dict[str, pa.Array]:
-    """Return the columns of the records of some rows, null for rows without one; {} stands for such a row."""
+    """Return the columns of the records of some rows, null for rows without one, whose record is given as {}."""
     columns = dict[str, pa.Array]()
     for name in dict.fromkeys(name for record in records for name in record):
         arrays = [record.get(name) for record in records]
@@ -69,7 +69,7 @@ def record_columns(records: Sequence[Mapping[str, Array]]) -> dict[str, pa.Array
 
 
 def fault_of(schema: pa.Schema, drawn: bool) -> str | None:
-    """Return the first fault that no Parquet part of this program has, such as a missing column; None if none.
+    """Return why a Parquet file is no part of this program, such as a missing column; None if it may be one.
 
     drawn: its config draws data, so that every row has n and d.
     """

@@ -16,8 +16,8 @@ ABANDONED_AFTER = 86_400.0
 
 
 def clean_temporaries(folder: Path) -> list[str]:
-    """Delete temporary files that no process has locked, as the writer of each does; those of other hosts, whose locks
-    may be unknown here, if they are a day old. Return the names of the locked files."""
+    """Delete temporary files without the lock that a writer holds; files of other hosts, whose locks may not be seen
+    here, only if they are a day old. Return the names of the locked files."""
     host, locked = socket.gethostname(), []
     for path in folder.glob(".*.tmp"):
         try:

@@ -48,7 +48,7 @@ class ClaimResult:
 class Judged:
     """One test of a claim: where, what was measured, the verdict, and what would decide it if it is inconclusive.
 
-    clearance: how far inside the limits the result is, by which equal verdicts are compared.
+    clearance: how far inside the limits the result is; among tests with equal verdicts, the least clearance decides.
     """
 
     where: str

@@ -22,7 +22,7 @@ class ThresholdAxis:
 
     pool: the expression of x and other coordinates whose value at the threshold is taken to be the same in all slices,
     such as n/d; None if each slice has a threshold of its own. transposed: `x` is the vertical axis of the diagram.
-    interval: what its interval assumes about the curve.
+    interval: what the threshold's interval assumes about the success curve.
     """
 
     x: str = "n"

@@ -119,8 +119,8 @@ def is_told(analysis: Analysis) -> bool:
 def drawings(analysis: Analysis, told: bool = False) -> dict[str, Drawing]:
     """Return name -> figure for all figures of a report; the name of the first figure is empty.
 
-    The first is the figure of training records that the config names, if the rows have such records; the main figure
-    then follows, unless a table suffices (`is_told`). Otherwise it is the main figure. told: omit that, too, if so.
+    The first is the figure of training records that the config names, if the rows have any; the main figure follows it,
+    unless a table suffices (`is_told`). Otherwise the first is the main figure, omitted if `told` and a table suffices.
     """
     (kind, main), beside = main_figure(analysis), figures_beside(analysis)
     first = beside.pop(analysis.diagram.sweep.report.figure, None)

@@ -84,7 +84,7 @@ def series(words: list[str], values: Sequence[Any]) -> Json:
 
 
 def dark_colours(count: int) -> dict[str, str]:
-    """Return the colours of the light theme with those of the dark one. count: the number of lines that have shades."""
+    """Return colour of the light theme -> colour of the dark theme. count: the number of lines drawn in shades."""
     return DARK | dict(zip(shades(count, *ORDERED), shades(count, *DARK_SHADES), strict=True))
 
 

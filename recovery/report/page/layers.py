@@ -27,7 +27,7 @@ def _stored(name: str, *transform: Json) -> Json:
 
 
 def _layer(source: Json | list[Json], mark: str, encoding: Json, **style: Any) -> Json:
-    """Return a layer; a list is a table of its own."""
+    """Return a layer. source: a dataset of the chart, or a list of rows, stored in the layer."""
     data = source if isinstance(source, dict) else {"data": {"values": source}}
     return {**data, "mark": {"type": mark, "clip": True, **style}, "encoding": encoding}
 

@@ -47,8 +47,8 @@ def paired_difference(gained: ArrayLike, lost: ArrayLike, pairs: ArrayLike) -> t
     """Return the ends of the interval of a difference of proportions from pairs, at the level `LEVEL`.
 
     The score of D is (gained - lost - N D) / sqrt(N (2 p + D (1 - D))) with the likeliest probability p of a lost pair
-    under D (Tango 1998); at D = 0 it is McNemar's. One pair is taken from the absolute deviation, as a correction for
-    continuity: half a pair leaves too little coverage.
+    under D (Tango 1998); at D = 0 it is McNemar's. As a continuity correction the absolute deviation is reduced by one
+    pair, because with half a pair the coverage is too low.
     """
     more, less, total = (np.asarray(counts, dtype=float) for counts in np.broadcast_arrays(gained, lost, pairs))
 

@@ -174,8 +174,8 @@ class Threshold:
 
     @cached_property
     def tested(self) -> "list[tuple[Threshold, Interval, Interval]]":
-        """What claims are judged by: the threshold with its interval and the outer one, or those of each slice where it
-        changes, whose outer intervals share the error rate."""
+        """(threshold, interval, outer interval), by which claims are judged: one for the pooled value, or, if this
+        changes, one for each slice; then the outer intervals share the error rate."""
         shared = (1 - self.level) / OUTER / (len(self.parts) if self.changes else 1)
         return [(one, one.interval, one._interval(1 - shared)) for one in (self.each if self.changes else (self,))]
 

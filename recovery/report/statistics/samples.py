@@ -75,7 +75,7 @@ class Sample:
 
     @classmethod
     def of(cls, diagram: Diagram, quantity: Quantity, rows: Mask) -> "Sample":
-        """Return what the finished trials among these rows measured, without those that have no value by definition."""
+        """Return what the finished trials among these rows measured, except where the value is undefined."""
         return next(cls.each(diagram, quantity, [rows]))
 
     @classmethod
