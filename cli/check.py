@@ -42,15 +42,9 @@ def command(config: str, out: Path | None, overrides: tuple[str, ...], until: st
         expected = expected_trials(sweep, out)
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
     lines += [("axis", line) for line in _axes(sweep)]
-    lines += [
-        ("noise", _noise(sweep)),
-        ("cells", f"{len(sweep.cells)}"),
-        ("trials", _trials(sweep)),
-        ("expected", expected),
-        ("claims", f"{len(sweep.claims)}"),
-        ("measures", _measures(sweep)),
-        ("results", str(out)),
-    ]
+    lines += [("noise", _noise(sweep)), ("cells", f"{len(sweep.cells)}"), ("trials", _trials(sweep))]
+    lines += [("expected", expected), ("claims", f"{len(sweep.claims)}")]
+    lines += [("measures", _measures(sweep)), ("results", str(out))]
     for label, text in lines:
         if text:
             click.echo(f"{label:8} {text}")

@@ -2,9 +2,11 @@
 
 import importlib
 import os
+import re
 import signal
 import sys
 from pathlib import Path
+from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 
 import click
 
@@ -95,11 +97,15 @@ class Commands(click.Group):
             raise Failure(str(error)) from error
         except BrokenPipeError:
             raise
-        except OSError as error:
+        except (OSError, ImportError, RuntimeError, MemoryError) as error:
+            limited = getrlimit(RLIMIT_AS)[0] != RLIM_INFINITY and re.search("shared object|new thread", str(error))
+            if isinstance(error, MemoryError) or limited:
+                why = str(error).strip().rpartition("\n")[2] or "no room"
+                raise Failure(f"there is not enough memory, or `ulimit -v` allows too little: {why}") from error
+            if not isinstance(error, OSError):
+                raise
             what = error.filename or ("the current folder" if isinstance(error, FileNotFoundError) else "the system")
             raise Failure(f"{path_text(what)}: {error.strerror or error}") from error
-        except MemoryError as error:
-            raise Failure("there is not enough memory; stored files are unchanged") from error
         except KeyboardInterrupt:
             click.echo(MESSAGE, nl=False, err=True)
             sys.exit(INTERRUPTED)

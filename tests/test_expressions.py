@@ -56,7 +56,7 @@ def test_decimals_are_exact(a: int, b: int, c: int) -> None:
         ("1e999", "numbers are finite"),
         ("sqr(n)", "did you mean 'sqrt'"),
         ("sqrt(n, 2)", "takes one number"),
-        ("max()", "takes two or more numbers"),
+        ("max(n)", "takes two or more numbers"),
         ("1" * 501, "up to 500 characters"),
     ],
 )

@@ -52,7 +52,7 @@ class SweepStatus:
 
     @property
     def missing(self) -> int:
-        return self.planned - self.stored
+        return max(self.planned - self.stored, 0)  # files of rounds may be lost, or the number edited
 
     @property
     def failed(self) -> int:

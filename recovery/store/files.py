@@ -150,7 +150,7 @@ def read_regular(path: Path) -> bytes:
             raise ValueError("is not a regular file")
         if kind.st_size > MOST_BYTES:
             raise ValueError(f"has {kind.st_size} bytes; at most {MOST_BYTES} are read")
-        return file.read(MOST_BYTES)
+        return file.read(kind.st_size)
 
 
 def refuse(damaged: Sequence[Damaged]) -> None:

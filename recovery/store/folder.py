@@ -164,9 +164,9 @@ class Folder:
         except OSError as error:
             if files := [path for path in folders if path.exists() and not path.is_dir()]:
                 raise StoreError(f"{files[0]}: a file is in the way; move it away") from error
-            kept = "free space or change its permissions, or give another --out. Stored rows are kept, and the same"
-            gone = "the folder was moved or deleted, with its rows."
-            then = f"{kept} command continues." if self.path.is_dir() else gone
+            kept = "stored rows are kept; free space, change its permissions or give another --out"
+            gone = "the folder was moved or deleted, with its rows, or cannot be created"
+            then = kept if self.path.is_dir() else gone
             raise StoreError(f"{self.path}: cannot be written: {error.strerror or error}; {then}") from error
 
 

@@ -11,7 +11,7 @@ from click.shell_completion import ShellComplete
 from recovery.cli.main import main
 from recovery.store import read
 from tests.config.sweeps import write
-from tests.invoke import recover, refused
+from tests.invoke import recover, refused, said
 from tests.own_method import COST, write_method
 from tests.runner.sweeps import write_config
 
@@ -104,13 +104,18 @@ def test_closed_streams_change_no_row(tmp_path: Path, closed: str) -> None:
     assert set(read(tmp_path / "out").frame["status"]) == {"ok"}
 
 
-def test_a_deleted_working_folder_is_a_message(tmp_path: Path) -> None:
-    config = write_config(tmp_path)
-    for command in ("configs", f"sweep {config}", f"check {config}"):
-        done = shell(f"mkdir gone; cd gone; rmdir ../gone; recover {command}", tmp_path)
-        assert done.returncode == 2
-        assert "the current folder: No such file or directory" in done.stderr
-        assert "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("before", "words", "message"),
+    [
+        *(("mkdir x; cd x; rmdir ../x", one, "the current folder: No such") for one in ("configs", "sweep", "check")),
+        ("ulimit -v 150000", "sweep", "`ulimit -v` allows too little: "),
+        ("ulimit -f 2", "sweep", "File too large; stored rows are kept; free space"),
+    ],
+)
+def test_what_the_shell_takes_away_is_a_message(tmp_path: Path, before: str, words: str, message: str) -> None:
+    done = shell(f"{before}; recover {words} {write_config(tmp_path) if words != 'configs' else ''}", tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert message in done.stderr
 
 
 @pytest.mark.deep
@@ -154,6 +159,7 @@ def test_trials_show_the_columns_that_were_asked_for(good: Path) -> None:
     heads = recover("trials", "results/good", "--where", "pattern_count > 0 and d = 2").stdout.splitlines()[0].split()
     assert heads.count("d") == 1
     assert heads[-1] == "pattern_count"
+    said("trials", "results/good", "--where", " and ".join(f"{head} = {head}" for head in heads))
 
 
 @pytest.mark.parametrize(
