@@ -8,7 +8,8 @@ import pytest
 
 from recovery.report.claims import Analysis
 from recovery.report.figures import main_figure, main_kind
-from recovery.report.figures.forest import MOST_LINES, rows_of
+from recovery.report.figures.forest import rows_of
+from recovery.report.figures.line_plots import MOST_LINES
 from recovery.report.page.spec import Chart
 from recovery.theory.network import SUFFICIENT_GAUSSIAN
 
@@ -94,19 +95,12 @@ def test_where_the_threshold_changes_no_pooled_number_and_no_band_is_drawn() -> 
 def test_a_value_without_a_threshold_has_a_row_for_each_cell_beside_its_claim() -> None:
     rows = wendel_rows(n=[40], d=[10, 20], method=["one", "two"])
     claim = {"kind": "value", "of": "absolute_distance", "at_most": 0.5, "where": {"method": "two"}}
-    report = {
-        "value": "absolute_distance",
-        "x": "d",
-        "y": "method",
-        "figure": "forest",
-        "labels": {"method=two": "other"},
-    }
-    analysis = analysed(rows, claims=[claim], report=report)
+    report = {"x": "d", "y": "method", "figure": "forest", "labels": {"method=two": "other"}}
+    analysis = analysed(rows, "absolute_distance", claims=[claim], report=report)
     lines = [line for (line,) in rows_of(analysis)]
     assert [line.panel for line in lines] == ["one, d = 10", "one, d = 20", "other, d = 10", "other, d = 20"]
-    assert [line.found.estimate for line in lines] == analysis.diagram.table.sort_values(["method", "d"])[
-        "value"
-    ].tolist()
+    values = analysis.diagram.table.sort_values(["method", "d"])["value"]
+    assert [line.found.estimate for line in lines] == values.tolist()
     assert [line.limits for line in lines] == [(-np.inf, np.inf)] * 2 + [(-np.inf, 0.5)] * 2
     figure = main_figure(analysis)[1].draw()
     assert len(figure.axes[0].get_yticklabels()) == 4
@@ -125,19 +119,15 @@ def test_values_that_no_row_has_both_of_share_one_column() -> None:
     assert faults(figure) == []
 
 
-def test_a_band_holds_what_the_intervals_of_all_slices_share() -> None:
+def test_a_page_has_the_bands_of_the_picture() -> None:
     for seed in range(2):
         analysis = analysed(
             wendel_rows(d=[10, 20, 40], replicates=20, seed=seed), report={"x": "n", "y": "d", "figure": "ratios"}
         )
-        (pooled,), (ax,) = analysis.pooled, main_figure(analysis)[1].draw().axes
+        (ax,) = main_figure(analysis)[1].draw().axes
         (panel,) = Chart(analysis, "ratios").views(every=False)[0]["spec"]["concat"]
         bands = [layer for layer in panel["layer"] if layer["mark"]["type"] == "rect"]
         assert len(bands) == len(ax.patches)
-        for patch in ax.patches:
-            assert pooled.constant
-            low, high = patch.get_x(), patch.get_x() + patch.get_width()
-            assert all(one.interval.low <= high and one.interval.high >= low for one in pooled.each)
 
 
 def test_other_axes_and_pages_have_panels_in_place_of_rows() -> None:
@@ -149,7 +139,7 @@ def test_other_axes_and_pages_have_panels_in_place_of_rows() -> None:
 @pytest.mark.parametrize("count", [MOST_LINES, MOST_LINES + 1])
 def test_more_named_lines_than_a_panel_shows_are_rows(count: int) -> None:
     rows = wendel_rows(d=[10], replicates=10, variant=[f"V{i:02}" for i in range(count)])
-    analysis = analysed(rows, report={"x": "n", "y": "variant"})
-    assert main_kind(analysis) == ("profile" if count == MOST_LINES else "forest")
+    shown = [analysed(rows, value, report={"x": "n", "y": "variant"}) for value in (None, "absolute_distance")]
+    assert [*map(main_kind, shown)] == (["profile"] * 2 if count == MOST_LINES else ["forest", "map"])
     if count > MOST_LINES:
-        assert len(drawn(analysis).axes[0].get_yticks()) == count
+        assert len(drawn(shown[0]).axes[0].get_yticks()) == count

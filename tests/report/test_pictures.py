@@ -11,7 +11,6 @@ import pytest
 from coloraide import Color
 from hypothesis import given, strategies as st
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from PIL import Image
 
 from recovery.config.header import StyleSpec
@@ -84,14 +83,20 @@ def test_a_slide_is_16_to_9_and_its_thresholds_can_be_left_out(count: int) -> No
     assert any(ax.get_title(loc="right") for ax in with_captions.axes)
 
 
+def key_of(figure: Figure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
 COLUMN = {"width": "column"}
 NAMES = [f"method of the {i}th kind" for i in range(40)]
 
 
+@pytest.mark.parametrize("labels", [{}, dict.fromkeys(("recovered", "n", "d", "noise=0.05"), f"{LONG[:60]}, over all")])
 @pytest.mark.parametrize("count", first(2, [2, 5, 3, 4, 6]))
-def test_panels_in_a_column_stand_clear_of_each_other(count: int) -> None:
+def test_panels_in_a_column_stand_clear_of_each_other(count: int, labels: dict[str, str]) -> None:
     rows = wendel_rows(n=range(10, 101, 10), d=[5, 10], noise=[0.05 * i for i in range(count)], replicates=2)
-    figure = drawn(analysed(rows, report={"x": "n", "y": "d", "figure": "map", "style": COLUMN}))
+    report = {"x": "n", "y": "d", "figure": "map", "style": COLUMN, "labels": labels}
+    figure = drawn(analysed(rows, report=report))
     assert len([ax for ax in figure.axes if ax.axison]) == count + 1
     assert faults(figure) == []
 
@@ -106,6 +111,9 @@ def test_many_names_in_a_column_stand_clear_of_each_other(x: str, y: str, figure
     report = {"x": x, "y": y, "figure": figure, "labels": labels, "style": COLUMN}
     picture = drawn(analysed(rows, report=report))
     assert figure != "profile" or len(picture.axes[0].lines) >= count
+    ticks = [*picture.axes[0].get_xticklabels(), *picture.axes[0].get_yticklabels()]
+    named = f"method: {sum(text.get_text() in NAMES for text in ticks)} of 30 values named"
+    assert (named if figure == "map" else "40 lines: a map (figure: map) shows each") in key_of(picture)
     assert faults(picture) == []
 
 
@@ -212,10 +220,16 @@ def test_marks_are_in_the_key_only_where_they_are_drawn() -> None:
     axes = {"n": {"start": 10, "stop": 100, "step": 10}, "d": [5, 10, 15, 20, 25, 30]}
     rows = wendel_rows()
     part = rows[rows["n"] > 50]
-    figure = drawn(analysed(part, trials=len(rows), axes=axes))
-    key = [text.get_text() for legend in figure.legends for text in legend.findobj(Text) if isinstance(text, Text)]
-    assert not any("missing" in text for text in key)
-    assert not any("no trial finished" in text for text in key)
+    key = key_of(drawn(analysed(part, trials=len(rows), axes=axes)))
+    assert not any("missing" in text or "no trial finished" in text for text in key)
+
+
+def test_a_figure_of_failed_trials_only_says_so_once() -> None:
+    rows = fail(wendel_rows(n=[10, 20], d=[5, 10]), slice(None))
+    assert key_of(drawn(analysed(rows, report={"x": "n", "y": "d"}))) == ["no trial finished"]
+    profile = drawn(analysed(rows, report={"x": "n", "y": "d", "figure": "profile"}))
+    assert [text.get_text() for text in profile.axes[0].texts] == ["no trial finished"]
+    assert key_of(profile) == []
 
 
 @pytest.mark.parametrize("values", [[0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.1], [1, 2, 3, 1000, 1001]])
@@ -267,9 +281,8 @@ def test_one_trial_has_no_median_and_no_quartiles() -> None:
         analysis = analysed(rows, value, report={"x": "n", "figure": "profile"})
         figure = drawn(analysis)
         assert figure.axes[0].get_ylabel() == words
-        texts = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
-        assert "interquartile range" not in texts
-        assert ("95 % interval" in texts) == (value == "recovered")
+        assert "interquartile range" not in key_of(figure)
+        assert ("95 % interval" in key_of(figure)) == (value == "recovered")
         (view,) = Chart(analysis, "profile").views(every=False)
         assert "median" not in str(view)
     twice = analysed(wendel_rows(n=[10, 20], d=[5], replicates=2), "absolute_distance", report={"x": "n"})

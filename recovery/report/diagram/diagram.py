@@ -239,10 +239,10 @@ class Diagram:
     @cached_property
     def marks(self) -> list[Mark]:
         """The marks on grid cells: unfinished trials, no finished trial, undecided trials; only those that occur."""
-        table, totals = self.table, self.totals
+        table, totals, ok = self.table, self.totals, self.table["ok"]
         found = (
-            Mark("stroke", mark_words(totals, "failed", "missing"), table["failed"] + table["missing"] > 0),
-            Mark("cross", "no trial finished", table["ok"] == 0),
+            Mark("stroke", mark_words(totals, "failed", "missing"), ok * (table["failed"] + table["missing"]) > 0),
+            Mark("cross", "no trial finished", ok == 0),
             Mark("diamond", mark_words(totals, "undecided", "unmeasured"), unknown(table) > 0),
         )
         return [mark for mark in found if mark.cells.any()]

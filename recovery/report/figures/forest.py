@@ -19,7 +19,7 @@ from recovery.report.claims.mean_tables import printed_numbers
 from recovery.report.diagram import NOT_MEASURED, Diagram, not_drawn, ratios_of, rows_where
 from recovery.report.diagram.layout import coordinates, is_number
 from recovery.report.figures.bars import Bars
-from recovery.report.figures.line_plots import is_profile, theory_style
+from recovery.report.figures.line_plots import MOST_LINES, theory_style
 from recovery.report.figures.panels import fixed_words
 from recovery.report.figures.sheet import Sheet, draw_beyond, entry, sheet
 from recovery.report.figures.style import LINES, NO_BREAK_SPACE, Style, font_size, label_log, ordered, plain, wrapped
@@ -29,8 +29,6 @@ MANY = 10
 """From this number of panels on, thresholds are one figure of rows."""
 FEW = 3
 """Number of sizes that a row lists; of more it states the ends."""
-MOST_LINES = 12
-"""Lines with a name that one panel shows."""
 LOG = 5.0
 """Ratio of the largest and the smallest number from which the axis is logarithmic."""
 NEAR = 1.5
@@ -46,7 +44,7 @@ VERDICTS = {"contradicted": LINES[1], "inconclusive": "0.4"}
 def is_forest(analysis: Analysis) -> bool:
     """Return whether there are too many thresholds for a panel each, or for a named line each."""
     diagram = analysis.diagram
-    named = is_profile(diagram) and not ordered(diagram.panels[0].y) and len(diagram.panels[0].y) > MOST_LINES
+    named = not ordered(diagram.panels[0].y) and len(diagram.panels[0].y) > MOST_LINES
     return (named or len(diagram.panels) >= MANY) and len(_thresholds(analysis)) > 1
 
 

@@ -32,6 +32,8 @@ from recovery.types import Array
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 3.5, "mew": 0.9, "linestyle": "none"}
+MOST_LINES = 12
+"""Lines with a name that one panel shows."""
 NEAR = 0.1
 """A stated ratio this part of a linear axis beyond its end extends the axis."""
 SPREAD = 0.6
@@ -40,11 +42,11 @@ SPREAD = 0.6
 
 def is_profile(diagram: Diagram) -> bool:
     """Return whether the diagram should be drawn as lines along x: if a theory curve or a frequency is along another
-    axis than n and d, if only one axis varies, or if y is text and x a number."""
+    axis than n and d, if only one axis varies, or if y is text of few values and x a number."""
     x, y, curves = diagram.layout.x, diagram.layout.y, named_curves(diagram, diagram.sweep.report.lines)
     theory = any(x in curve.axes and curve.axes != ("n", "d") for curve in curves)
     frequency = str(diagram.quantity) == "frequency" and x not in ("n", "d")
-    words = _is_text(diagram, y) and not _is_text(diagram, x)
+    words = _is_text(diagram, y) and not _is_text(diagram, x) and len(diagram.panels[0].y) <= MOST_LINES
     return theory or frequency or words or len(diagram.panels[0].y) == 1
 
 
@@ -58,6 +60,8 @@ def _profile(analysis: Analysis) -> Draw:
     meaning = Bars.of(diagram, diagram.table).words
     key: list[Any] = [interval_handle(meaning)] if meaning else []
     key += [entry(PRINTED, **CROSS)] if shown_tables(diagram) else []
+    if (count := len(diagram.panels[0].y)) > MOST_LINES and diagram.layout.x != "n/d":
+        key.append(entry(f"{count} lines: a map (figure: map) shows each"))
     shades = bar_of(diagram.panels[0].y)
     bar = (shades, script_of(diagram).axis(diagram.layout.y), "neither") if shades else None
     axes = [_axis_across(diagram, panel) for panel in diagram.panels]
@@ -66,14 +70,14 @@ def _profile(analysis: Analysis) -> Draw:
         panel, axis = diagram.panels[i], axes[i]
         words = axis.kind == "even" and _is_text(diagram, diagram.layout.x)
         index = {value: k for k, value in enumerate(axis.values)}
-        set_axis(ax, "x", axis, script_of(diagram))
+        thinned = set_axis(ax, "x", axis, script_of(diagram))
         ax.set_xlim(axis.reach)
         _set_height(ax, diagram)
-        if panel.note:
-            write_note(ax, panel)
+        if note := panel.note or ("" if panel.cells["ok"].any() else "no trial finished"):
+            write_note(ax, note)
             return Drawn()
         joined = len(axis.values) > 2 and not words
-        found, theory, lines = list[Any](), list[Any](), list[tuple[int, Any]]()
+        found, theory, lines = list[Any](map(entry, thinned)), list[Any](), list[tuple[int, Any]]()
         here = sorted({*panel.cells["iy"]})
         for k, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
             cells = panel.cells[panel.cells["iy"] == k].sort_values("ix")

@@ -43,13 +43,13 @@ def _map(analysis: Analysis) -> Draw:
         if not large:
             mesh.set(edgecolor="face", linewidth=0.4)
         ax.patch.set(facecolor="white", edgecolor="0.8", hatch="////")
-        set_axis(ax, "x", x, script_of(diagram))
-        set_axis(ax, "y", y, script_of(diagram))
+        notes = set_axis(ax, "x", x, script_of(diagram)) + set_axis(ax, "y", y, script_of(diagram))
         # fix the limits to the grid, because curves that leave the grid must not extend the axes
         ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
-        write_note(ax, panel)
+        write_note(ax, panel.note)
         handles = [*_draw_theory(ax, theory, i), *_draw_thresholds(ax, analysis, i), *_draw_marks(ax, diagram, panel)]
-        if np.isnan(values).any():
+        handles += map(entry, notes)
+        if (np.isnan(values) & (panel.matrix("ok") != 0)).any():  # the key has crosses, too
             handles.append(Patch(facecolor="white", edgecolor="0.8", hatch="////", label=NOT_MEASURED))
         bar = (mesh, scale.label, scale.extend)
         return Drawn(handles, bar=bar if np.isfinite(values).any() else None, text=analysis.caption(i))

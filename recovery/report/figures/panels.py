@@ -14,7 +14,7 @@ from recovery.report.claims.analysis import patterns_of
 from recovery.report.diagram import Axis, Diagram, not_drawn
 from recovery.report.figures.bars import draws_of
 from recovery.report.figures.sheet import Share, sheet
-from recovery.report.figures.style import Style, plain, script_of
+from recovery.report.figures.style import Style, plain, script_of, text_width
 from recovery.text import many
 
 CROWDED = 16
@@ -67,16 +67,19 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
         columns, labels = count, [plain(diagram.quantity.label) for diagram in diagrams]
         share = share if all(kind.share == (True, True) for kind in kinds) else ("col", "col")
     heading = diagrams[0].heading if len({diagram.title for diagram in diagrams}) == 1 else ""
-    with sheet(len(places), heading, Style(diagrams[0].sweep.report.style), kinds[0].aspect, columns, share) as page:
+    style, texts = Style(diagrams[0].sweep.report.style), [one for a, kind in values for one in kind.labels(a.diagram)]
+    texts += [script.where(panel.where) for one, script in zip(diagrams, scripts, strict=True) for panel in one.panels]
+    if (names or count == 1) and max(text_width(one, style.rc["axes.labelsize"]) for one in texts) > style.width(2):
+        columns = 1
+    with sheet(len(places), heading, style, kinds[0].aspect, columns, share) as page:
         crowded = any(len(one.panels[0].x) > CROWDED and Axis(one.panels[0].x).kind == "even" for one in diagrams)
         page.figure.set_figwidth(page.style.width(2 if crowded else page.columns))
         draw = [kind.prepare(one) for one, kind in values]
         drawn = [draw[k](ax, i) for ax, (i, k) in zip(page.axes, places, strict=True)]
         across, up = zip(*(kind.labels(diagram) for kind, diagram in zip(kinds, diagrams, strict=True)), strict=True)
         for at, (i, k) in enumerate(places):
-            where = scripts[k].where(diagrams[k].panels[i].where)
-            text = drawn[at].text if page.style.spec.caption else ""
-            page.name(at, ", ".join(filter(None, [labels[k], where])), text)
+            title = filter(None, [labels[k], scripts[k].where(diagrams[k].panels[i].where)])
+            page.name(at, ", ".join(title), drawn[at].text if page.style.spec.caption else "")
         page.label([across[k] for _, k in places], [up[k] for _, k in places])
         page.add(handle for _, handle in sorted((one for part in drawn for one in part.lines), key=lambda one: one[0]))
         page.add(handle for part in drawn for handle in part.handles)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 
-from recovery.report.diagram import Panel, lettered
+from recovery.report.diagram import lettered
 from recovery.report.figures.style import MOST_TICKS, NO_BREAK_SPACE, Style, font_size, number_ends, plain, wrapped
 from recovery.types import Array
 
@@ -108,17 +108,14 @@ class Sheet:
         number_ends(bar.ax.xaxis if below else bar.ax.yaxis, mesh.norm, FEW_TICKS if below else MOST_TICKS)
 
     def finish(self, title: str) -> None:
-        """Write the legend and the title, wrap what is above and below panels, and give the panels their height.
-
-        Matplotlib's layout says how wide a panel is, and how much of the figure's height its texts take.
-        """
+        """Write the legend and the title, wrap what is above and below panels, and give the panels their height."""
         figure, wide = self.figure, float(self.figure.get_figwidth())
         self._draw_legend()
         if title and self.style.titled:
             figure.suptitle(wrapped(plain(title), font_size("figure.titlesize"), 0.94 * wide))
         figure.set_figheight(figure.get_figheight() + ROOM)
-        room, high, _ = self._measured()
-        self._wrap_labels(room, high)
+        self._wrap_labels(*self._measured()[:2])
+        room = self._measured()[0]
         for row in range(0, len(self.axes), self.columns):
             some = self.axes[row : row + self.columns]
             below = [wrapped(ax.get_title(loc="right"), self.small, room) for ax in some]
@@ -210,7 +207,7 @@ def draw_beyond(ax: Axes, at: Array, values: Array, across: bool, **style: Any) 
     return inside
 
 
-def write_note(ax: Axes, panel: Panel) -> None:
+def write_note(ax: Axes, note: str) -> None:
     """Write into a panel why it shows nothing, if it does not."""
-    if panel.note:
-        ax.text(0.5, 0.5, panel.note, transform=ax.transAxes, ha="center", va="center", color="0.35")
+    if note:
+        ax.text(0.5, 0.5, note, transform=ax.transAxes, ha="center", va="center", color="0.35")

@@ -201,8 +201,8 @@ def script_of(diagram: Diagram) -> Script:
     return MATH.labelled(diagram.sweep.report.labels, diagram.shared)
 
 
-def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MATH) -> None:
-    """Set scale and ticks of one axis, with tick labels at values of the sweep only."""
+def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MATH) -> list[str]:
+    """Set scale and ticks of one axis, with labels at values of the sweep only; return how many, if not all."""
     drawn = ax.xaxis if which == "x" else ax.yaxis
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
@@ -223,6 +223,8 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MA
         ticks = _without_overlap(ticks, axis, room, size)
     drawn.set_ticks([at for at, _ in ticks], [label for _, label in ticks])
     drawn.set_ticks([], minor=True)
+    named, of = sum(label != "" for _, label in ticks), len(ticks)
+    return [f"{script.axis(axis.name)}: {named} of {of} values named"] if axis.kind == "even" and named < of else []
 
 
 def _without_overlap(ticks: list[tuple[float, str]], axis: Axis, room: float, size: float) -> list[tuple[float, str]]:

@@ -240,8 +240,7 @@ def draw_networks(runs: Sequence[Run], title: str, style: Style, cells: int = 0)
         ax.scatter(x, y, c=run.record["labels"][-1], cmap=DIVERGING, norm=norm, **marks)
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
 
-    bar = (shades, "output of the network", "both")
-    return _panels(runs, title, style, panel, ("$x_1$", "$x_2$"), key, cells, bar)
+    return _panels(runs, title, style, panel, ("$x_1$", "$x_2$"), key, cells, (shades, "output of the network", "both"))
 
 
 def fitted_surface(record: Mapping[str, Array], points: Array) -> Array:
