@@ -96,7 +96,7 @@ class Sweep(Sections):
 
 
 def measuring(sweep: Sweep, columns: Sequence[str]) -> Sweep:
-    """Return the sweep whose trials measure these columns in every trial. Their ids stay.
+    """Return the sweep with these columns measured in every trial. The ids of trials stay.
 
     Raises `ParameterError` for a column that no method of the sweep measures on demand.
     """

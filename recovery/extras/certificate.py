@@ -92,7 +92,7 @@ class TrialCertificate:
 
     @property
     def _leaves_out_planted(self) -> bool:
-        """Whether a dual of the planted weights is the certificate; bounds over all patterns then leave theirs out."""
+        """Whether a dual of the planted weights is the certificate: then `bounds` leave out the planted patterns."""
         return bool(self.row.get("certificate") == "dual")
 
     def arrays(self) -> dict[str, Any]:

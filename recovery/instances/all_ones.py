@@ -182,7 +182,7 @@ def _decide(
 ) -> AllOnes | Literal["undecided"] | None:
     """Return the proof by w with image Z w, or by u >= 0 with residual Z^T u; None if neither is near one.
 
-    rows (n,): norms of rows of Z. `undecided` if u is near a proof, but none.
+    rows (n,): norms of rows of Z. `undecided` if u is nearly a proof, but not one.
     """
     length = float(np.linalg.norm(w))
     if length > 0:

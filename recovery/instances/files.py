@@ -113,8 +113,8 @@ def _read_parquet(path: Path) -> tuple[Any, list[str]]:
 
 
 def _read_csv(path: Path) -> tuple[Any, list[str]]:
-    """Read the entries of a CSV file as text, and its header, which has an entry that is no number, or none above an
-    index.
+    """Read the entries of a CSV file as text, and its header: the first line, if one of its entries is no number or its
+    first entry is empty, as above an index.
     """
     text = path.read_text(encoding="utf-8-sig")
     sep = next((mark for mark in (";", "\t") if mark in text.partition("\n")[0]), ",")

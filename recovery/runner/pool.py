@@ -250,7 +250,7 @@ def end_processes() -> None:
 def ask(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function in a new process, and return its result.
 
-    Raises its `ConfigError`; `ParameterError` for its other errors, and if user code ends that process.
+    Raises the function's `ConfigError`; `ParameterError` for its other errors, and if user code ends the process.
     """
     worker = Worker()
     try:

@@ -199,7 +199,7 @@ class StoredRows:
         return [part for part in self._parts.values() if isinstance(part, Damaged)]
 
     def of_other_plans(self, digest: str) -> list[Path]:
-        """Return the parts that were not written under the plan with this digest alone."""
+        """Return the parts whose metadata name another plan than the one with this digest, or no plan."""
         return [
             path for path, table in self._tables() if {one.get("digest") for one in makers(table.schema)} != {digest}
         ]

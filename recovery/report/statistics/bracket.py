@@ -65,7 +65,7 @@ class Bracket:
 
 
 def equal_crossings(counts: Counts, probability: float, dispersion: float) -> float:
-    """Return the p-value of one crossing for all slices against one for each, by the likelihood ratio.
+    """Return the p-value of the hypothesis that all slices have one crossing, by the likelihood ratio.
 
     Chi-squared quantiles are used; the statistic is smaller, because a monotone fit changes less than a free parameter.
     If the dispersion is unknown, the inverse of the mean likelihood ratio is the p-value.

@@ -180,7 +180,7 @@ class Threshold:
         return [(one, one.interval, one._interval(1 - shared)) for one in (self.each if self.changes else (self,))]
 
     def factor_between(self, one: "Threshold", other: "Threshold") -> Interval:
-        """Return the value of the other slice by that of one slice; the interval holds for all pairs at once."""
+        """Return the threshold of slice `other` over that of `one`; the intervals of all pairs hold at once."""
         ends = [outer for at in (one, other) for tested, _, outer in self.tested if tested is at]
         if not all(at.low > 0 for at in ends):
             return Interval(other.interval.estimate / one.interval.estimate, 0.0, np.inf, self.level)

@@ -139,7 +139,7 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
 
 
 def _blocks(values: Array, up: int, across: int) -> "np.ma.MaskedArray[Any, Any]":
-    """Return blocks of up x across entries along a third axis, with NaN masked."""
+    """Return values cut into blocks of `up` x `across` entries, shape (rows, columns, block), with NaN masked."""
     rows, columns = ceil(values.shape[0] / up), ceil(values.shape[1] / across)
     padded = np.full((rows * up, columns * across), np.nan)
     padded[: values.shape[0], : values.shape[1]] = values
