@@ -151,7 +151,10 @@ def record_of(
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
     wanted = 1.0 if known else SPARE * goal.wanted(replace(found, level=interim_level(tests + 1)))
-    limit = None if known else _limit(found, goal, bool(before and before.get("changes")))
+    doubt = "monotone" if not found.monotone else "change" if found.changes and goal.until.half is not None else None
+    # one in a hundred tests errs, so a round alone rejects neither assumption
+    again = doubt if before and before.get("doubt") == doubt else None
+    limit = again if doubt else "spacing" if not known and _is_limited_by_spacing(found, goal) else None
     ends = {name: float(getattr(found.interval, name)) for name in ("estimate", "low", "high")}
     record = {
         "title": found.panel.title,
@@ -162,28 +165,22 @@ def record_of(
         "known": known,
         "aimed": not known and wanted <= STEP,
         **({"limit": limit} if limit else {}),
-        **({"changes": True} if found.changes else {}),
+        **({"doubt": doubt} if doubt else {}),
         **{name: end if np.isfinite(end) else None for name, end in ends.items()},
     }
     return record, 1.0 if known or limit else float(np.clip(wanted, LEAST, STEP))
 
 
-def _limit(found: Threshold, goal: Goal, changed: bool) -> str | None:
-    """Return why more trials do not shorten the interval: `spacing` of the grid, a `change` over the slices, success
-    not `monotone`; else None. changed: the last round rejected a constant, too (one in a hundred tests errs)."""
-    if not found.monotone:
-        return "monotone"
-    if found.changes and changed and goal.until.half is not None:
-        return "change"
+def _is_limited_by_spacing(found: Threshold, goal: Goal) -> bool:
     if found.found is None or found.found.curve is not None or goal.until.refine or not found.interval.bounded:
-        return None
+        return False
     inside = [
         found.lengths(low, high)
         for one in found.slices
         for low, high in pairwise(np.sort(one.places))
         if low <= found.found.estimate <= high
     ]
-    return "spacing" if min(inside, default=0.0) / 2 > goal.allowed(found) else None
+    return min(inside, default=0.0) / 2 > goal.allowed(found)
 
 
 def _words(found: Threshold, goal: Goal, record: dict[str, Any]) -> str:

@@ -73,7 +73,7 @@ def test_a_lucky_early_interval_is_no_proof_that_trials_do_not_help() -> None:
         (found,) = analysed(rows).pooled
         trials = int(found.panel.cells["trials"].sum())
         early = {"trials": trials // 20, "left": 9, "tests": 1, "level_of": 2, "known": False, "aimed": True}
-        early |= {"changes": True, "low": found.interval.estimate - 0.01, "high": found.interval.estimate + 0.01}
+        early |= {"doubt": "change", "low": found.interval.estimate - 0.01, "high": found.interval.estimate + 0.01}
         stops.append(record_of(found, goal, [early], True, 10**6)[0].get("limit"))
     assert stops == [None, "change"]
 
