@@ -109,7 +109,7 @@ def ended(found: Threshold, record: Mapping[str, Any], rounds: int) -> dict[str,
     """Return the last interval of a sweep, its cost, and the sizes that are pooled."""
     interval = {name: getattr(found.interval, name) for name in ("estimate", "low", "high")}
     cost = {"trials": record["trials"], "tests": record["tests"], "rounds": rounds, "met": record["known"]}
-    return interval | cost | {"method": found.method, "sizes": [one.y for one in found.each]}
+    return interval | cost | {"method": found.found and found.found.method, "sizes": [one.y for one in found.each]}
 
 
 def _between(table: pd.DataFrame, wide: list[tuple[Any, Any]]) -> list[tuple[float, float]]:

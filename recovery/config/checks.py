@@ -38,7 +38,10 @@ class Checks:
         """Return the estimated seconds per trial of a cell. A cell that cannot run is a problem."""
         if len(self.tree.problems) < MOST_PROBLEMS and self._fits(parts, point):
             try:
-                cost = float(self._cost_of(parts)(at))
+                laws = tuple([parts.get(name) for name in _LAWS])
+                if laws not in self.known:
+                    self.known[laws] = _cost_function(parts, self.measures)
+                cost = float(self.known[laws](at))
                 if 0 <= cost < math.inf:
                     return max(cost, LEAST_COST)
                 text = f"its cost is {cost}; a cost is a number of seconds, at least 0"
@@ -76,13 +79,6 @@ class Checks:
         for name, size, most, what in beyond:
             self.tree.report(_source(point, name), f"found {name} = {size}, and {ensemble.path} has {most} {what}")
         return not beyond
-
-    def _cost_of(self, parts: Parts) -> Callable[[Coordinates], Any]:
-        """Return the cost at coordinates, for cells with the same laws as this one. User code may raise anything."""
-        laws = tuple([parts.get(name) for name in _LAWS])
-        if laws not in self.known:
-            self.known[laws] = _cost_function(parts, self.measures)
-        return self.known[laws]
 
 
 def _source(point: Point, name: str) -> Path:

@@ -123,11 +123,8 @@ class Tree:
     def axis_blocks(self) -> list[tuple[Path, Any]]:
         """Return the blocks under `axes`, each with its path; one empty block without axes."""
         axes = self.value.get("axes", {})
-        return (
-            [(("axes", i), block) for i, block in enumerate(axes)]
-            if isinstance(axes, list) and axes
-            else [(("axes",), axes)]
-        )
+        several = isinstance(axes, list) and axes
+        return [(("axes", i), block) for i, block in enumerate(axes)] if several else [(("axes",), axes)]
 
 
 def value_at(value: Any, path: str) -> Any:

@@ -38,7 +38,7 @@ def listed(results: Path, where: str | None) -> tuple[pd.DataFrame, Sequence[str
 
 def _column(column: "pd.Series[Any]") -> Any:
     """Return numbers and booleans as floats, NaN for null; otherwise text, empty for null."""
-    if is_number(column) or pd.api.types.is_bool_dtype(column.dtype):
+    if is_number(column):
         return as_numbers(column)
     return column.astype(object).where(column.notna(), "").map(str).to_numpy(dtype=object)
 

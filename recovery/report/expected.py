@@ -71,14 +71,10 @@ def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:
     known = outcomes_of(Diagram.of(read(out), sweep.report.event)) if stored.counts else {}
     for cells, part in zip(*slices_of(sweep, stored.trials, known), strict=True):
         curve, found = part.curve, part.transition
-        if found:
-            probit = curve, found.half, found.slope
-        else:  # assume a rise from 2 to 98 % over the middle half of the slice
-            probit = (
-                TransitionCurve(False, curve.probability),
-                float(np.median(part.n)),
-                8 / max(float(np.ptp(part.n)), 1e-9),
-            )
+        # without a fit, assume a rise from 2 to 98 % over the middle half of the slice
+        middle, slope = float(np.median(part.n)), 8 / max(float(np.ptp(part.n)), 1e-9)
+        even = TransitionCurve(False, curve.probability), middle, slope
+        probit = (curve, found.half, found.slope) if found else even
         x = [sweep.slicing.value(cell.coordinates) for cell in cells]
         slices[sweep.slicing.key(cells[0].coordinates)] = (x, part.n, *probit)
         fitted = fitted or found is not None

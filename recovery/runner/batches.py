@@ -1,7 +1,6 @@
 """The order of trials, their batches of a fraction of a second, and their division into shards."""
 
 import heapq
-import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -118,20 +117,15 @@ def shard_numbers(costs: Array, count: int) -> Index:
 
 def slurm_shard(environment: Mapping[str, str]) -> tuple[int, int] | None:
     """Return (index, count) of this SLURM array task, or None. Raises `ParameterError` for arrays with gaps."""
-    task = environment.get("SLURM_ARRAY_TASK_ID")
-    if task is None:
+    if "SLURM_ARRAY_TASK_ID" not in environment:
         return None
-    given = [
-        environment.get(f"SLURM_ARRAY_TASK_{name}", default)
-        for name, default in (("MIN", task), ("MAX", task), ("COUNT", "1"), ("STEP", "1"))
-    ]
-    if not all(re.fullmatch(r"[0-9]{1,9}", text) for text in (task, *given)) or given[3] == "0":
-        raise ParameterError(f"SLURM_ARRAY_TASK_ID is {task!r}, which is no task of an array; give --shard I/N")
-    first, last, count, step = map(int, given)
-    index, rest = divmod(int(task) - first, step)
+    names = ("ID", "MIN", "MAX", "COUNT", "STEP")
+    try:
+        task, first, last, count, step = (int(environment[f"SLURM_ARRAY_TASK_{name}"]) for name in names)
+        index, rest = divmod(task - first, step)
+    except (LookupError, ValueError, ZeroDivisionError) as error:
+        raise ParameterError(f"SLURM_ARRAY_TASK_ID is of no array ({error}); give --shard I/N") from error
     if rest or first + (count - 1) * step != last:
-        raise ParameterError(
-            f"this SLURM array (tasks {first} to {last}, {count} of them) has gaps, so its shards are not known; "
-            "give --shard I/N"
-        )
+        text = f"this SLURM array (tasks {first} to {last}, {count} of them) has gaps, so its shards are not known"
+        raise ParameterError(f"{text}; give --shard I/N")
     return index + 1, count

@@ -28,7 +28,6 @@ from recovery.runner.trial import TRACEBACK, Row
 from recovery.store.compaction import add_columns, take_out
 from recovery.store.files import Damaged
 from recovery.store.row_schema import FAILURES, FINISHED, coordinate_types
-from recovery.store.temporaries import running
 from recovery.types import Mask, Scalar
 
 MOST_EQUAL = 50
@@ -95,13 +94,7 @@ class Summary:
         return any(self.stored[status] for status in FAILURES)
 
 
-def run(
-    plan: Plan,
-    options: Options,
-    progress: Progress,
-    stop: Stop,
-    analyse: InterimAnalysis,
-) -> Summary:
+def run(plan: Plan, options: Options, progress: Progress, stop: Stop, analyse: InterimAnalysis) -> Summary:
     """Run the missing trials and store a row for each, until all are stored or a stop is requested.
 
     stop: an entered `Stop`. analyse: decides whether the sweep's rule is met. Raises `StoreError` if the folder is not
@@ -123,9 +116,7 @@ def run(
         take_out(plan.folder, plan.lacking, LACKING)
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
     tried = np.zeros(0, np.uint64)
-    with closing(progress), running(plan.folder.path) as others:
-        if others:
-            progress.print(f"also run by {', '.join(others)}: each leaves out the trials that another has stored")
+    with closing(progress):
         while True:
             try:
                 plan = refresh(plan)

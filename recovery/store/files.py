@@ -1,4 +1,4 @@
-"""Atomic writes, checksums of documents, and reads that refuse other things than regular files."""
+"""Atomic writes and their temporary files, checksums of documents, and reads that refuse other than regular files."""
 
 import errno
 import fnmatch
@@ -6,10 +6,11 @@ import json
 import os
 import socket
 import stat
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from fcntl import LOCK_EX, flock
+from fcntl import LOCK_EX, LOCK_NB, flock
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ from recovery.text import path_text
 
 WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Error numbers from file systems without hard links: FAT, some SMB shares and container mounts."""
+ABANDONED_AFTER = 86_400.0
+"""Age in seconds at which a temporary file of another host counts as abandoned; writing one takes milliseconds."""
 MOST_BYTES = 64 * 2**20
 """Largest sweep.json and largest file of a round that are read."""
 
@@ -90,6 +93,17 @@ def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = Tru
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
     return True
+
+
+def clean_temporaries(folder: Path) -> None:
+    """Delete temporary files without the lock that a writer holds; files of other hosts, whose locks may not be seen
+    here, only if they are a day old."""
+    host = socket.gethostname()
+    for path in folder.glob(".*.tmp"):
+        with suppress(OSError), path.open("rb") as file:  # it is locked or gone, or there is no permission
+            flock(file, LOCK_EX | LOCK_NB)
+            if path.name.startswith(f".{host}.") or time.time() - path.stat().st_mtime > ABANDONED_AFTER:
+                path.unlink()
 
 
 def write_file(path: Path, data: bytes) -> None:

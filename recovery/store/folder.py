@@ -11,11 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from recovery.errors import StoreError
-from recovery.store.files import Damaged, listed, read_regular, sync_folder, write_atomically
+from recovery.store.files import Damaged, clean_temporaries, listed, read_regular, sync_folder, write_atomically
 from recovery.store.parts import TRIALS, list_parts, write_part
 from recovery.store.round_files import ROUNDS, Round, intact_rounds, write_round
 from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
-from recovery.store.temporaries import clean_temporaries
 from recovery.text import path_text, printable
 
 DAMAGED = "damaged"
@@ -117,11 +116,8 @@ class Folder:
             content = self.load()
             moved += self._set_aside(self.sweep_file, f"{fault}; rebuilt from the parts")
             self.update(content)
-        rounds = "a later round contains it, or it is planned again"
-        for files, then in (
-            (damaged, "what has no other row runs again"),
-            (intact_rounds(self.rounds)[1], rounds),
-        ):
+        again, later = "what has no other row runs again", "a later round contains it, or it is planned again"
+        for files, then in ((damaged, again), (intact_rounds(self.rounds)[1], later)):
             for path, reason in files:
                 moved += self._set_aside(path, f"{reason}; {then}")
             if files:

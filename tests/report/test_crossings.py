@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 
-from recovery.report.claims import Analysis, contour
+from recovery.report.claims import Analysis
+from recovery.report.claims.analysis import contour
 from recovery.report.diagram import Diagram
 from recovery.report.figures.map import MAP
 from recovery.report.page import report_page

@@ -84,7 +84,7 @@ def test_a_slurm_task_knows_its_shard() -> None:
 def test_a_slurm_array_with_gaps_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"has gaps.*--shard"):
         slurm_shard(slurm(5, 3, 5, 2))
-    with pytest.raises(ParameterError, match=r"'x', which is no task.*--shard"):
+    with pytest.raises(ParameterError, match=r"of no array.*'x'.*--shard"):
         slurm_shard({"SLURM_ARRAY_TASK_ID": "x"})
 
 

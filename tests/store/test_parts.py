@@ -29,11 +29,10 @@ from recovery.methods.columns import (
 from recovery.methods.method import METHODS
 from recovery.store import files, read
 from recovery.store.compaction import add_columns, compact
-from recovery.store.files import Damaged, checksum
+from recovery.store.files import Damaged, checksum, clean_temporaries
 from recovery.store.parts import MAGIC, list_parts, read_all, read_part, read_parts, write_part
 from recovery.store.round_files import read_rounds
 from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of
-from recovery.store.temporaries import clean_temporaries
 from recovery.types import Mask
 from tests.needs import need_root
 
@@ -88,7 +87,7 @@ def test_a_temporary_file_stays_while_it_is_written_whatever_process_namespace_c
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Containers with one host name count processes each for itself."""
-    code = "import sys, pathlib; from recovery.store.temporaries import clean_temporaries"
+    code = "import sys, pathlib; from recovery.store.files import clean_temporaries"
     code += "; clean_temporaries(pathlib.Path(sys.argv[1]))"
     elsewhere = ["unshare", "--pid", "--fork", sys.executable, "-c", code, str(tmp_path)]
     need_root()

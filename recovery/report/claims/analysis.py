@@ -161,7 +161,7 @@ def _record(one: Threshold, panel: str, in_x: bool) -> dict[str, Any]:
     record: dict[str, Any] = {"panel": panel, "along": along.x if in_x else along.what, "where": one.panel.where}
     record |= {"probability": along.probability, **asdict(one.along_x if in_x else one.interval), "pooled": not in_x}
     record |= {"constant": one.constant, "monotone": one.monotone, "factor_low": low, "factor_high": high}
-    return record | {"method": one.method, "words": Line.of(one, in_x=in_x).sentence}
+    return record | {"method": one.found and one.found.method, "words": Line.of(one, in_x=in_x).sentence}
 
 
 def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:

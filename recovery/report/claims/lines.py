@@ -58,7 +58,7 @@ class Line:
             f"{what} at {along.percent}",
             f"{interval.estimate:{form}}" if interval.known else OUTSIDE if bounded else UNDETERMINED,
             interval.entry(form) if bounded or interval.known else "",
-            (found.method or "") if bounded or interval.known else "",
+            found.found.method if found.found and (bounded or interval.known) else "",
             found=interval,
             trials=int(found.panel.cells["trials"].sum()),
         )

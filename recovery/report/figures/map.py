@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import Normal, Stroke
 
-from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
+from recovery.report.claims import Analysis
+from recovery.report.claims.analysis import contour, crossing_label, half_crossings, lone_crossings, lone_label
 from recovery.report.diagram import NOT_MEASURED, Axis, Diagram, Panel, TheoryLine, lines, scale_of
 from recovery.report.figures.panels import Draw, Drawn, Panels
 from recovery.report.figures.sheet import draw_beyond, entry, write_note

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from recovery.report.claims import Analysis, contour, crossing_label, half_crossings, lone_crossings, lone_label
+from recovery.report.claims import Analysis
+from recovery.report.claims.analysis import contour, crossing_label, half_crossings, lone_crossings, lone_label
 from recovery.report.claims.mean_tables import printed_numbers
 from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, theory_along
 from recovery.report.diagram.vocabulary import PRINTED, pooled_words

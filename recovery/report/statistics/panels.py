@@ -14,7 +14,7 @@ from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import PLAIN, Axis, Panel, ThresholdAxis
 from recovery.report.statistics.counts import Counts, Draws
 from recovery.report.statistics.differences import threshold_difference
-from recovery.report.statistics.estimator import Estimated, Method, estimate
+from recovery.report.statistics.estimator import Estimated, estimate
 from recovery.report.statistics.shape import REJECTED, monotone, walk_crossings
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
@@ -92,10 +92,6 @@ class Threshold:
         """The place of each cell along the threshold: the pooled value or x, and its logarithm on a log axis."""
         values = self.along.values(self.panel.cells)
         return np.log(values) if self.log else values
-
-    @property
-    def method(self) -> Method | None:
-        return self.found.method if self.found else None
 
     @cached_property
     def monotone(self) -> bool:
