@@ -121,7 +121,7 @@ CHANCES = {law.name: law.chance for law in TRUTHS}
 
 
 def run(law: str, method: str, seed: int) -> list[tuple[float, float, float]]:
-    """Return trials, absolute error of n/d (2 without an estimate) and coverage, per half width or checkpoint."""
+    """Return trials, absolute error of n/d (NaN without an estimate) and coverage, per half width or checkpoint."""
     rng = np.random.default_rng([LAWS.index(law), METHODS.index(method), seed])
     ratio = rng.uniform(1.9, 2.1)
 
@@ -136,7 +136,7 @@ def run(law: str, method: str, seed: int) -> list[tuple[float, float, float]]:
         drawn = PEERS[method](lambda n: (rng.random(len(n)) < chance(n, SIZE)).astype(float))
         checked = _checked(drawn, LEARNERS_CAP if "Learner" in method else CAP)
         found = [(trials, n / SIZE, np.nan) for trials, n in checked]
-    return [(trials, abs(value - ratio) if np.isfinite(value) else 2.0, covers) for trials, value, covers in found]
+    return [(trials, abs(value - ratio), covers) for trials, value, covers in found]
 
 
 def _checked(estimates: Estimates, cap: int) -> Iterator[tuple[int, float]]:
@@ -157,10 +157,12 @@ def rows(laws: list[str], methods: list[str], runs: int, error: float, jobs: int
             (law, method, pool.map(partial(run, law, method), range(runs))) for law, method in product(laws, methods)
         ]
         for law, method, found in each:
-            trials, errors, covers = np.array(list(found)).mean(axis=0).T
+            each = np.array(list(found))
+            (trials, _, covers), errors = each.mean(axis=0).T, np.nanmean(each[:, :, 1], axis=0)
             at = [f"{_line(many, trials, errors):.4f}".replace("nan", "") for many in SHOWN]
             covered = ", ".join(f"{share:.3f}" for share in covers if np.isfinite(share))
-            yield [law, method, runs, _reached(error, trials, errors), *at, covered]
+            none = f"{np.isnan(each[:, :, 1]).mean():.3f}"
+            yield [law, method, runs, _reached(error, trials, errors), *at, none, covered]
 
 
 def _line(at: float, x: Array, y: Array) -> float:
@@ -177,11 +179,19 @@ def _reached(error: float, trials: Array, errors: Array) -> str:
     return f"{_line(error, errors[pair], trials[pair]):.0f}"
 
 
-COLUMNS = ("law", "method", "runs", "trials", *(f"error after {many}" for many in SHOWN), "interval covers")
+COLUMNS = (
+    "law",
+    "method",
+    "runs",
+    "trials",
+    *(f"error after {many}" for many in SHOWN),
+    "no estimate",
+    "interval covers",
+)
 NOTE = f"""
-- Error: mean absolute error of n/d. `trials`: where it falls to the required error; "over" where it never does. Caps:
-  {LEARNERS_CAP} trials for the learners of python-adaptive {version("adaptive")}, which are slow, and {CAP} for
-  SimSolve's algorithm.
+- Error: mean absolute error of n/d where there is an estimate. `trials`: where it falls to the required error; "over"
+  where it never does. Caps: {LEARNERS_CAP} trials for the learners of python-adaptive {version("adaptive")}, which are
+  slow, and {CAP} for SimSolve's algorithm.
 - `interval covers`: ours at the half widths {", ".join(map(str, HALVES))}. Peers give no interval.
 - The learners describe the whole curve; SimSolve's algorithm and ours look for one crossing.
 """
