@@ -153,15 +153,14 @@ def _checked(estimates: Estimates, cap: int) -> Iterator[tuple[int, float]]:
 def rows(laws: list[str], methods: list[str], runs: int, error: float, jobs: int) -> Iterator[list[object]]:
     """Yield the cells of each row."""
     with one_thread(), ProcessPoolExecutor(jobs) as pool:
-        each = [
-            (law, method, pool.map(partial(run, law, method), range(runs))) for law, method in product(laws, methods)
-        ]
-        for law, method, found in each:
-            each = np.array(list(found))
-            (trials, _, covers), errors = each.mean(axis=0).T, np.nanmean(each[:, :, 1], axis=0)
+        pairs = [*product(laws, methods)]
+        each = [pool.map(partial(run, law, method), range(runs)) for law, method in pairs]
+        for (law, method), one in zip(pairs, each, strict=True):
+            found = np.array([*one])
+            (trials, _, covers), errors = found.mean(axis=0).T, np.nanmean(found[:, :, 1], axis=0)
             at = [f"{_line(many, trials, errors):.4f}".replace("nan", "") for many in SHOWN]
             covered = ", ".join(f"{share:.3f}" for share in covers if np.isfinite(share))
-            none = f"{np.isnan(each[:, :, 1]).mean():.3f}"
+            none = f"{np.isnan(found[:, :, 1]).mean():.3f}"
             yield [law, method, runs, _reached(error, trials, errors), *at, none, covered]
 
 
@@ -179,15 +178,8 @@ def _reached(error: float, trials: Array, errors: Array) -> str:
     return f"{_line(error, errors[pair], trials[pair]):.0f}"
 
 
-COLUMNS = (
-    "law",
-    "method",
-    "runs",
-    "trials",
-    *(f"error after {many}" for many in SHOWN),
-    "no estimate",
-    "interval covers",
-)
+ERRORS = (f"error after {many}" for many in SHOWN)
+COLUMNS = ("law", "method", "runs", "trials", *ERRORS, "no estimate", "interval covers")
 NOTE = f"""
 - Error: mean absolute error of n/d where there is an estimate. `trials`: where it falls to the required error; "over"
   where it never does. Caps: {LEARNERS_CAP} trials for the learners of python-adaptive {version("adaptive")}, which are
