@@ -43,9 +43,8 @@ def command(config: str, out: Path | None, overrides: tuple[str, ...], until: st
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
     lines += [("axis", line) for line in _axes(sweep)]
     lines += [("noise", _noise(sweep)), ("cells", f"{len(sweep.cells)}"), ("trials", _trials(sweep))]
-    lines += [("expected", expected), ("claims", f"{len(sweep.claims)}")]
-    lines += [("measures", _measures(sweep)), ("results", str(out))]
-    for label, text in lines:
+    lines += [("expected", expected), ("claims", f"{len(sweep.claims)}"), ("measures", _measures(sweep))]
+    for label, text in (*lines, ("results", str(out))):
         if text:
             click.echo(f"{label:8} {text}")
 
@@ -73,8 +72,7 @@ def _trials(sweep: "Sweep") -> str:
     each = f"{many(sweep.replicates, 'replicate')} of each cell"
     if isinstance(sweep.sampling, Until):
         each += f", then more until {sweep.sampling.rule}, at most {sweep.sampling.ceiling} times as many"
-        if sweep.sampling.refine:
-            each += f"; values of {sweep.slicing.x} are added at the threshold"
+        each += f"; values of {sweep.slicing.x} are added at the threshold" if sweep.sampling.refine else ""
     return f"{sweep.size} ({each})"
 
 
@@ -83,8 +81,7 @@ def _axes(sweep: "Sweep") -> Iterator[str]:
     for axis in sweep.axes:
         known = [value for value in dict.fromkeys(cell.coordinates[axis] for cell in sweep.cells) if value is not None]
         text = ", ".join(map(str, known))
-        if len(known) > 6:
-            if all(isinstance(value, int | float) for value in known):
-                known.sort()  # the values of a computed axis are in the order of its cells
-            text = f"{known[0]} .. {known[-1]} ({len(known)} values)"
+        if len(known) > 6:  # the values of a computed axis are in the order of its cells
+            first, *_, last = sorted(known) if all(isinstance(value, int | float) for value in known) else known
+            text = f"{first} .. {last} ({len(known)} values)"
         yield f"{axis}: {text}"

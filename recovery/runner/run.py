@@ -26,7 +26,7 @@ from recovery.runner.rounds import InterimAnalysis, plan_round
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
 from recovery.store.compaction import add_columns, take_out
-from recovery.store.files import Damaged
+from recovery.store.files import Damaged, running
 from recovery.store.row_schema import FAILURES, FINISHED, coordinate_types
 from recovery.types import Mask, Scalar
 
@@ -116,7 +116,9 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop, analyse: I
         take_out(plan.folder, plan.lacking, LACKING)
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
     tried = np.zeros(0, np.uint64)
-    with closing(progress):
+    with closing(progress), running(plan.folder.path) as others:
+        if others:
+            progress.print(f"also run by {', '.join(others)}: each leaves out the trials that another has stored")
         while True:
             try:
                 plan = refresh(plan)
@@ -200,8 +202,7 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
         plan.folder.write_round(content)
     except StoreError as error:
         summary.stopped = str(error)
-        return False
-    return True
+    return not summary.stopped
 
 
 def _finish_rounds(plan: Plan, summary: Summary) -> None:

@@ -4,12 +4,13 @@ import errno
 import fnmatch
 import json
 import os
+import re
 import socket
 import stat
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from hashlib import blake2b
 from pathlib import Path
@@ -22,6 +23,7 @@ from recovery.text import path_text
 
 WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Error numbers from file systems without hard links: FAT, some SMB shares and container mounts."""
+_RUN = re.compile(r"\.(?P<host>[\w.-]+)\.(?P<process>\d+)-[0-9a-f]{32}\.tmp")
 ABANDONED_AFTER = 86_400.0
 """Age in seconds at which a temporary file of another host counts as abandoned; writing one takes milliseconds."""
 MOST_BYTES = 64 * 2**20
@@ -95,15 +97,34 @@ def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = Tru
     return True
 
 
-def clean_temporaries(folder: Path) -> None:
+def clean_temporaries(folder: Path) -> list[str]:
     """Delete temporary files without the lock that a writer holds; files of other hosts, whose locks may not be seen
-    here, only if they are a day old."""
-    host = socket.gethostname()
+    here, only if they are a day old. Return the names of the locked ones."""
+    host, locked = socket.gethostname(), []
     for path in folder.glob(".*.tmp"):
-        with suppress(OSError), path.open("rb") as file:  # it is locked or gone, or there is no permission
-            flock(file, LOCK_EX | LOCK_NB)
-            if path.name.startswith(f".{host}.") or time.time() - path.stat().st_mtime > ABANDONED_AFTER:
-                path.unlink()
+        try:
+            with path.open("rb") as file:
+                flock(file, LOCK_EX | LOCK_NB)
+                if path.name.startswith(f".{host}.") or time.time() - path.stat().st_mtime > ABANDONED_AFTER:
+                    path.unlink()
+        except OSError as error:  # it is locked or gone, or there is no permission
+            locked += [path.name] if isinstance(error, BlockingIOError) else []
+    return locked
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[list[str]]:
+    """Context of a temporary file that this process locks. Yield the other processes with one in the folder."""
+    own = folder / f".{socket.gethostname()}.{os.getpid()}-{uuid.uuid4().hex}.tmp"
+    with ExitStack() as stack:
+        with suppress(OSError):  # without locks or space, other sweeps cannot name this one
+            flock(stack.enter_context(own.open("xb")), LOCK_EX)
+        found = [_RUN.fullmatch(name) for name in clean_temporaries(folder) if name != own.name]
+        try:
+            yield [f"process {run['process']} on {run['host']}" for run in found if run]
+        finally:
+            with suppress(OSError):
+                own.unlink()
 
 
 def write_file(path: Path, data: bytes) -> None:

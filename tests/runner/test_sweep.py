@@ -1,6 +1,8 @@
 import json
 import os
+import re
 import shutil
+import socket
 import time
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from recovery.config import load
-from recovery.runner.progress import Progress
+from recovery.runner.progress import Lines, Progress
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
@@ -96,6 +98,21 @@ def test_what_another_sweep_stores_meanwhile_does_not_run_again(tmp_path: Path, 
     first = sweep(config, out, rerun=["failed"], progress=Acting(5, lambda: shutil.copy(part, out / "trials")))
     assert first.stored == {status: 120}
     assert first.ran.total() <= 120 - 60 / 2  # few run before the rows are seen
+
+
+def test_a_sweep_names_the_process_of_another_one_and_none_that_has_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, out, host = write_config(tmp_path), tmp_path / "out", socket.gethostname()
+
+    def second() -> None:
+        (out / f".{host}.1-{'0' * 32}.tmp").touch()
+        sweep(config, out, shard=(1, 2), progress=Lines("second"))
+
+    sweep(config, out, progress=Acting(3, second))
+    sweep(config, out, progress=Lines("third"))
+    assert re.findall("also run by (.*):", capsys.readouterr().err) == [f"process {os.getpid()} on {host}"]
+    assert not list(out.glob(".*"))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
