@@ -23,9 +23,9 @@ SUMS_IN_ANY_ORDER = {"reassoc", "contract"}
 
 
 class Compilation:
-    """The `seconds` that this process has spent compiling.
+    """The `seconds` of compiling and of importing user code, which no trial's time includes.
 
-    told: called with True when it begins and with False when it ends. Imports of user code do not count either.
+    told: called with True when either begins and with False when it ends.
     """
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ class ParameterError(RecoverError, ValueError):
 
 
 def refuse(*conflicts: tuple[bool, str]) -> None:
-    """Raise `ParameterError` with the message of the first conflict that is there."""
+    """Raise `ParameterError` with the message of the first pair (condition, message) whose condition is true."""
     for there, message in conflicts:
         if there:
             raise ParameterError(message)

@@ -32,7 +32,7 @@ class Interval:
         return isfinite(self.low) and isfinite(self.high)
 
     def ends(self, form: str = ".3f") -> str:
-        """Return the ends as text: `1.955 to 2.030`, the only bound that there is, `above 1.955`, or `unbounded`."""
+        """Return the ends as text: `1.955 to 2.030`, `above 1.955` or `below 2.030` if one is infinite, `unbounded`."""
         if isinf(self.low) and isinf(self.high):
             return "unbounded"
         if isinf(self.low):

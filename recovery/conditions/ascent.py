@@ -80,7 +80,7 @@ def _climb(groups: Groups, lam: Array, v: Array, steps: int, eps: float = 0.0) -
 def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng: Rng, *, starts: int) -> Mask:
     """Return patterns (n, m) of neurons v found with |lam.activation(B v)| / N(v) above `limit`, the largest first.
 
-    known (r, k): neurons of the present solution, which are starting points too, with and without noise.
+    starts: number of random starting points. known (r, k): neurons, starting points too, with and without noise.
     """
     r = groups.rank
     # a neuron of the solution is a stationary point of the ratio, because its dual constraint is tight, so an ascent

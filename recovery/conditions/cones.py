@@ -25,7 +25,7 @@ ENOUGH = 1e-3
 
 @in_any_order
 def _assembled(up: Array, down: Array, c: Array, squares: Array, depth: int, numbers: Array, z: Array) -> float:
-    """Compute z from its numbers, in place, so that rounding errors do not grow with depth; return their bound.
+    """Compute z from its numbers, in place, so that rounding errors do not grow with depth; return a bound on them.
 
     The error of a sum of k vectors is at most k 1.1e-16 times the sum of their lengths.
     """

@@ -152,8 +152,8 @@ def _rational_margin(model: Model, g: int) -> float | None:
 def uniform_margin(X: Array, pattern: Mask) -> float | None:
     """Return 1 - ||M||, M = X^T D X (X^T X)^{-1}, with a proved sign; None without a proof.
 
-    The norm is below 1 if I - M M^T is positive definite, and above if some v has ||M^T v|| > ||v||. It is at least 1
-    if the inactive rows do not span all dimensions.
+    The norm is below 1 if I - M M^T is positive definite, and above if some v has ||M^T v|| > ||v||. Returns 0
+    (a norm of at least 1) if the inactive rows do not span all dimensions.
     """
     if exact_rank(integer_rows(X[~pattern])) < X.shape[1]:
         return 0.0

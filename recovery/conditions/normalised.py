@@ -83,8 +83,8 @@ def _stationary(base: Array, c: Array, side: Codes, shift: Array, m: float, v: A
             # zero too
             H[j, j] += 1e-9
         step = np.linalg.solve(H, -g)
-        # halve the step until the norm of the gradient has halved, or the slope of the convex sum along the step is at
-        # most zero; the sum has then decreased
+        # halve the step until the norm of the gradient has halved, or the convex sum has surely decreased: its slope
+        # along the step is at most zero
         last, length, start = size, 1.0, v.copy()
         for _halving in range(30):
             v[:] = start + length * step

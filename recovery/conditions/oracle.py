@@ -100,7 +100,7 @@ def _largest_projection(groups: Groups, features: Array, lam: Array, known: Mask
 
 @lru_cache(maxsize=1)
 def _cells(base: bytes, rank: int) -> tuple[Mask, Array]:
-    """Return `enumerate_cells`; column generation asks for the same cells many times."""
+    """Return `enumerate_cells` of the bytes of a base (n, rank), cached because column generation repeats the call."""
     return enumerate_cells(np.frombuffer(base).reshape(-1, rank))
 
 
@@ -124,7 +124,7 @@ class NeuronValues:
     rounding: float = ROUNDING
 
     def floor(self, limit: float) -> float:
-        """Return the limit for `branch` whose bound, with tolerance and rounding added, is at most `limit`."""
+        """Return the limit for `branch` such that its bound, with tolerance and rounding added, is at most `limit`."""
         return max(limit / self.scale - TOLERANCE - 2 * self.rounding, 0.0)
 
     def cells(self, known: Mask | None) -> Mask:

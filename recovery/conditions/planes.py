@@ -32,7 +32,7 @@ class RowSum:
 
     @cached_property
     def scale(self) -> float:
-        """The sum of these sizes and of ||c||, which bounds the norm over all patterns; 1 if it is 0."""
+        """The sum of `sizes` and of ||c||, which bounds the norm over all patterns; 1 if it is 0."""
         return float(self.sizes.sum()) + float(np.linalg.norm(self.linear)) or 1.0
 
     def norms(self, patterns: Mask) -> Array:
@@ -64,7 +64,7 @@ class Planes:
 def planes_of(total: RowSum, known: Mask | None = None) -> Planes:
     """Return the planes of a sum. known (n, k): patterns of excluded cells."""
     rows, lengths, scale = total.rows, np.linalg.norm(total.rows, axis=1), total.scale
-    # undecided planes then contribute little, and bounds fall early
+    # decide the largest first: the undecided planes then contribute little, and bounds fall early
     order = np.argsort(-total.sizes, kind="stable")
     order = order[lengths[order] > 0]
     halves = rows[order] * (total.weights[order, None] / (2 * scale))

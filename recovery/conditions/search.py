@@ -147,7 +147,7 @@ def most_active(X: Array, rng: Rng, *, restarts: int = 4) -> BestPattern:
 
 
 def _delete(X: Array, weights: Array) -> BestPattern:
-    """Return a pattern of many active rows: delete rows until some h has x.h > 0 on the rest; put back what fits."""
+    """Return a pattern of many active rows: delete until some h has x.h > 0 on the rest; put back rows that fit."""
     kept = np.ones(X.shape[0], dtype=np.bool_)
     h: Array = np.zeros(X.shape[1])
     while True:

@@ -120,7 +120,7 @@ def _weights_below(F: Array, rows: Mask, beside: Mask, image: Array) -> Array:
     d = F.shape[1]
     sizes = np.linalg.norm(F, axis=1)
     program = scipy.optimize.linprog(
-        # maximise t over v and t with F v + t ||row|| <= 0 on `beside`. Rows have unit norm here, so t is a distance
+        # maximise t over v and t with F v + t <= 0 on `beside`, rows scaled to norm 1, so that t is a distance
         np.append(np.zeros(d), -1.0),
         A_ub=np.column_stack([F[beside] / sizes[beside, None], np.ones(int(beside.sum()))]),
         b_ub=np.zeros(int(beside.sum())),

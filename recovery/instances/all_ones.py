@@ -101,7 +101,7 @@ def _column_norms(Z: Array) -> Array:
 
 
 def _balanced(X: Array) -> tuple[Array, Array, Array, Array]:
-    """Return Z with X = rows Z columns, unit columns and rows of similar norms; also its row norms and both scales."""
+    """Return Z, of unit columns and rows of similar norms, its row norms, and r, c with X = diag(r) Z diag(c)."""
     rows, columns = np.ones(X.shape[0]), _column_norms(X)
     columns[columns == 0] = 1.0
     Z = X / columns

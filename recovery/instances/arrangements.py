@@ -42,7 +42,7 @@ def cell_count(n: int, rank: int) -> int:
 def enumerate_cells(X: Array, *, artefacts: bool = False) -> tuple[Mask, Array]:
     """Return the patterns (n, c) of all cells of X (n, d), and a point of each as columns (d, c), rounded.
 
-    artefacts: also of the cells of the exact floats that rounding may have made.
+    artefacts: whether to keep cells that may exist only because the floats in X are rounded.
     Raises `ParameterError` if X is zero or could have more than MOST_CELLS.
     """
     if not X.any():
@@ -177,7 +177,7 @@ def _points(planes: list[Whole]) -> _Vectors:
         met = [owner[key] for key in _keys(values > 0)]
         keys = [2 * key + int(side) for key, side in zip(keys, _products(row, points)[0] > 0, strict=True)]
         pairs = [
-            # the step is at most half of the room: a quarter, but the quotient of bit lengths may be twice too large
+            # a quarter of the room, by bit lengths, whose quotient may be twice too large: at most half of the room
             _either_side(c, x, frexp(min(1.0, least))[1] + c_size.bit_length() - known.sizes[i].bit_length() - 3)
             for c, c_size, least in zip(crossings.whole, crossings.sizes, room.min(axis=0).tolist(), strict=True)
         ]

@@ -79,8 +79,8 @@ class Instance:
 
     setting: sizes and laws. X: data (n, d). y: labels (n,), with noise. signal: labels without noise. planted: the
     drawn planted model. draw_patterns, decide: functions that return `patterns` and `all_ones`, and compute them once.
-    streams: one random stream per thing that is drawn. coordinates: those of the trial's row by name, also of your own
-    axes; none of an instance that is drawn by hand.
+    streams: one random stream per thing that is drawn. coordinates: name -> value of the trial's row, your own axes
+    included; empty for an instance that is drawn without a sweep.
     """
 
     setting: Setting

@@ -22,7 +22,7 @@ FEWEST_NUMBERED = 5
 
 @dataclass(frozen=True)
 class Table:
-    """A matrix (rows, columns) with the names of its columns; without a name, the position from 1."""
+    """A matrix (rows, columns) with the names of its columns; a column without a name has its position, from 1."""
 
     X: Array
     names: tuple[str, ...]

@@ -104,7 +104,7 @@ class BiasedNetwork:
         return free / np.linalg.norm(free, axis=1, keepdims=True)
 
     def _conditioned(self, free: Array) -> Array:
-        """Return unit rows with W W^T = (1 - c) I + c 1 1^T, eigenvalues 1 - c and 1 - c + m c of ratio kappa^2."""
+        """Return unit rows with W W^T = (1 - c) I + c 1 1^T, eigenvalues 1 - c and 1 - c + m c of ratio condition^2."""
         m, d = free.shape
         if m > d:
             raise ParameterError(f"weights: condition needs neurons <= d, found {m} neurons, d = {d}")

@@ -43,7 +43,7 @@ class Arrangement:
     delta: Annotated[float, Interval(gt=0, lt=1)] = field(default=0.1, metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse events about classes for data without them. Raises `ParameterError`."""
+        """Refuse events about classes, or about rows of the first, for data without them. Raises `ParameterError`."""
         del architecture
         if self.event != "all_ones" and not isinstance(setting.ensemble, Mixture):
             raise ParameterError(f"event {self.event!r} is about two classes: it needs data {{ensemble: mixture}}")
@@ -76,7 +76,7 @@ class Arrangement:
         return decide_all_ones(X).exists, float(wendel(n, d)), float("nan")
 
     def _eigenvector(self, instance: Instance, rng: Rng) -> tuple[bool | None, float, float]:
-        """Return whether the event about the first class's eigenvector occurred, NaN for its law, and the bound."""
+        """Return whether `direction` or `eigenvector` occurred, None if rounding decides; NaN for a law; the bound."""
         means, X, first, sigma = _classes(instance, rng)
         n, d = X.shape
         length = float(np.linalg.norm(means[0]))

@@ -151,7 +151,7 @@ def patterns_proved(verdict: Verdict | None, certificate: CertificateKind, kind:
 
     Planted weights that are not the unique optimum over some patterns are not the unique optimum over all patterns.
     """
-    if verdict is None:  # an optimum with noise or a penalty
+    if verdict is None:  # noise or a penalty: the row has no verdict, but its gap may be proved over all patterns
         return "all" if kind == "all" and certificate == "gap" else None
     if verdict == "undecided":
         return None
@@ -251,7 +251,7 @@ def duals(problem: PlantedProgram) -> Iterator[Array]:
 
 
 def descents(problem: PlantedProgram) -> Iterator[Array]:
-    """Yield weights of a gated program, one per direction of descent in `search`, where the objective is least."""
+    """Yield, for a gated program, the weights of least norm along each direction with which a dual search ends."""
     program = problem.program.balanced()
     planted = None if program.has_cones else problem.candidate(program)
     if planted is not None and planted.lam is not None:
@@ -316,7 +316,7 @@ def _has_unseen_part(problem: PlantedProgram) -> bool:
         factor = RangeFactor(A.T)
         if not factor.conditioned or not _moves(problem, int(g)):
             continue
-        # the least weights with the labels of u on its active rows
+        # compare u with the least weights of the same labels on its active rows: the rest of u is the unseen part
         if np.linalg.norm(u - factor.least_norm(A @ u)) > OUTSIDE:
             return True
     return False

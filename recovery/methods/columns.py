@@ -152,7 +152,7 @@ def columns_from(document: Mapping[str, Mapping[str, str]]) -> Columns:
 def select(*names: str) -> dict[str, Column]:
     """Return columns of the shared vocabulary by name.
 
-    names: as on the page of columns.
+    names: as on the page of columns of the reference.
     """
     return {name: COLUMNS[name] for name in names}
 
@@ -237,9 +237,9 @@ def parse_event(text: str) -> tuple[str, float | None]:
 
 
 def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
-    """Return measured values, each as the plain type of its column, None for a missing column, NaN and infinity.
+    """Return declared column -> measured value, as its plain type; None where it is missing, NaN or infinite.
 
-    Raises `ColumnError` for anything except a mapping and for an undeclared column, and what `Column._plain` does.
+    Raises `ColumnError` if `measured` is no mapping, has an undeclared column, or a value of another type.
     """
     if not isinstance(measured, Mapping):
         raise ColumnError(f"a method returns a mapping of columns to values, found {type(measured).__name__}")
@@ -265,8 +265,8 @@ LEFT_OUT = "the method returned no value"
 def unmeasured(measured: Mapping[str, object], columns: Columns) -> dict[str, str]:
     """Return column -> reason for the declared columns that a trial did not measure although they have a value.
 
-    A `Measurement` names them. Any other mapping did not measure what it leaves out. No value that is not finite is
-    measured.
+    A `Measurement` names them. For any other mapping these are the columns that it leaves out. NaN and infinity count
+    as not measured.
     """
     left_out = dict.fromkeys((name for name in columns if name not in measured), LEFT_OUT)
     named: Mapping[str, str] = getattr(measured, "unmeasured", left_out)

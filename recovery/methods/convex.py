@@ -118,10 +118,10 @@ class PlantedProgram:
 
     @cached_property
     def dead(self) -> list[int]:
-        """The planted neurons whose image is exactly zero or whose pattern is empty; no shipped model draws any.
+        """Indices of planted neurons whose image is exactly zero or whose pattern is empty; no shipped model draws any.
 
         A neuron that is orthogonal to some rows and negative on the others has a pattern, and its ReLU is zero on all
-        rows.
+        rows. A neuron normalised after the ReLU is also dead if all its products round to zero or less.
         """
         if planted_neurons(self.instance).linear:
             return []

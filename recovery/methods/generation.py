@@ -69,8 +69,8 @@ def proof_cost(program: ProgramKind, setting: Setting) -> float:
 class Generation:
     """Result of column generation for planted weights: the patterns (n, k) found, and what was proved.
 
-    lam: a dual with A_S^T lam = u that stays below 1 off the planted neurons over all patterns, or None; of a search
-    without proof, one that no neuron found violates.
+    lam: a dual with A_S^T lam = u whose norms off the planted neurons stay below 1 over all patterns, or None; of a
+    search without proof, one that no neuron found violates.
     bounds: on the dual norms over all patterns, from the last attempt at a proof; None without an attempt.
     """
 
@@ -124,7 +124,7 @@ def generate(problem: PlantedProgram, beam: int | None = None, *, proof: bool = 
 def grown_program(
     problem: PlantedProgram, beam: int | None = None, *, proof: bool = True
 ) -> tuple[PlantedProgram, Generation]:
-    """Run column generation; return the program over its own and the found patterns, and what was generated."""
+    """Run column generation; return the program over the drawn and the found patterns, and what was found."""
     found = generate(problem, beam, proof=proof)
     return problem.over(unique_patterns(problem.features, [problem.instance.patterns, found.patterns])), found
 
@@ -243,8 +243,8 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
 def optimum_over_all(problem: PlantedProgram) -> Judged:
     """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached.
 
-    Return the program over these patterns, and the state with its solution, whose certificate has a dual that is
-    feasible for all patterns because of the bounds on the largest dual norm, and with the decision of `optimal`.
+    Return the program over these patterns, and the state: its solution, the bounds on the largest dual norm, by which
+    the certificate scales the dual to be feasible for all patterns, and the decision of `optimal`.
     """
     patterns, _, found, bounds = _grown(problem, "auto", nodes=problem.instance.setting.patterns.nodes)
     problem = problem.over(patterns)

@@ -104,7 +104,7 @@ class Reach:
 
     @cached_property
     def sizes(self) -> Array:
-        """Bounds on ||T_g|| of the chosen groups, (k,): the largest norm of a base weight of unit group weights."""
+        """Bounds (k,) on the norms of the base weights T_g w of the chosen groups g, for group weights w of norm 1."""
         T = self.groups.transforms
         return np.ones(len(self.chosen)) if T is None else np.linalg.norm(T[self.chosen], axis=(1, 2))
 

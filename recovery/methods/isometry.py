@@ -172,7 +172,7 @@ class Limit:
         return measured
 
     def _prediction(self, W: Array, t: float) -> tuple[float, Array | None]:
-        """Return the limit, and the direction towards which h turns, None if any orthogonal one will do."""
+        """Return the limit at planted W, angle t, and the direction to which h turns (None: any orthogonal one)."""
         if W.shape[1] == 1:
             return float(relu_limit(np.cos(t))), None
         cosine = float(W[:, 0] @ W[:, 1])

@@ -26,7 +26,7 @@ def solved_dual(problem: PlantedProgram, state: State) -> Decision | None:
 def settle(problem: PlantedProgram, state: State) -> Decision:
     """Decide by a solution what the stages before it left open, or say why nothing is proved.
 
-    A cheaper interpolant proves W* not optimal, once the cost of interpolating its residual is added. Another
+    W* is not optimal if the solution is cheaper even with the cost of interpolating its residual added. Another
     interpolant of equal cost proves nothing, because of rounding, unless a group is known to share the cost.
     """
     assert state.found is not None
@@ -66,10 +66,10 @@ def optimal(problem: PlantedProgram, state: State) -> Decision:
 
 
 def judge(problem: PlantedProgram, state: State) -> Decision:
-    """Decide by P1's rule on a solution: recovered if no entry deviates by more than DEVIATION_TOLERANCE.
+    """Decide by P1's rule on a solution W: recovered if no entry of |W - W*| exceeds DEVIATION_TOLERANCE.
 
-    Undecided if the certificate neither proves an optimum nor has an error that small. With another norm than l2
-    `judge_norm` decides.
+    Undecided if the certificate neither proves an optimum nor, with the l2 norm, has an error of at most this
+    tolerance. With another norm `judge_norm` decides.
     """
     assert state.found is not None
     certificate, W, l2 = state.found.certificate, state.found.solution.W, problem.program.norm is L2

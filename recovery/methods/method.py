@@ -25,9 +25,9 @@ CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "theorem", "no
 
 @dataclass(frozen=True)
 class Evidence:
-    """The convex program that a row describes, what was found of it, and bounds on its dual norms over all patterns.
+    """The convex program that a row describes, and bounds on its dual norms over all patterns.
 
-    found: None where the verdict needed no weights or no dual.
+    found: weights and a dual with their certificate; None where the verdict needed no weights or no dual.
     """
 
     program: "Program"

@@ -70,7 +70,7 @@ class Pricing(ABC):
 
     @abstractmethod
     def price(self, lam: Array, margin: float) -> Bounds | None:
-        """Add columns that violate `lam`. Return bounds on all dual norms, or None if no proof was attempted."""
+        """Add columns with norms above 1 or `margin` at `lam`. Return bounds on all norms, None if none are proved."""
 
     @abstractmethod
     def dual(self, planted: Candidate, margin: float) -> Array | None:
@@ -202,7 +202,7 @@ class NeuronPricing(Pricing):
     def dual(self, planted: Candidate, margin: float) -> Array | None:
         """Return a dual by least-distance programming (Lawson, Hanson 1974, chapter 23), or None if there is none.
 
-        With lam = lam_0 + w and w off range(A_S), the least-norm lam with images^T lam <= limits is its residual.
+        The residual of non-negative least squares gives the least w off range(A_S) with images^T (lam_0 + w) <= limits.
         """
         assert planted.lam is not None
         frame, first, images, limits = planted.factor.frame, planted.lam, self.images, self._limits(self.images, margin)
@@ -265,9 +265,9 @@ class NeuronPricing(Pricing):
         return exact_dual(self.groups, lam, sign, limit=PROVED_BELOW, known=known, nodes=self.nodes, stop=True)
 
     def _skip(self, lam: Array, limit: float) -> tuple[Array, float]:
-        """Return the image (n, 1) of the skip weight that violates the limit most, (n, 0) if none does; its value.
+        """Return the image (n, 1) of a unit skip weight of largest lam.image, (n, 0) if at most `limit`; and lam.image.
 
-        A planted skip connection has no image, and value 0.
+        Without a skip connection, or with a planted one, return no image and 0.
         """
         groups, none = self.groups, np.empty((self.groups.n, 0))
         gradient = groups.base.T @ lam
@@ -277,7 +277,7 @@ class NeuronPricing(Pricing):
         return groups.base @ (gradient / size)[:, None] if size > limit else none, size
 
     def _violating(self, lam: Array, limit: float) -> tuple[Array, Array, Array]:
-        """Return unit neurons (r, k), one per violating pattern off the planted ones, with their signs and ratios."""
+        """Return unit neurons (r, k) that violate lam, one per pattern off the planted ones; their signs and ratios."""
         known = self.points[:, np.argsort(-(self.images.T @ lam))[: KNOWN * self.groups.n]]
         starts = np.hstack([self._starts(), known[:, known.any(axis=0)]])
         (plus, above), (minus, below) = (self._ascended(lam, sign, starts, limit) for sign in (1.0, -1.0))
@@ -289,7 +289,7 @@ class NeuronPricing(Pricing):
         return self.rng.standard_normal((self.groups.rank, (STARTS if self.proof else 1) * self.groups.n))
 
     def _ascended(self, lam: Array, sign: float, starts: Array, limit: float) -> tuple[Array, Array]:
-        """Return unit neurons of this sign to which the starts ascend, as `_violating` does, and their ratios."""
+        """Return unit neurons of this sign that violate lam, one per pattern, ascended from `starts`; and ratios."""
         groups = self.groups
         v, ratio = ascend(groups, sign * lam, starts, smooth=not self.proof)
         order = np.argsort(-ratio)

@@ -219,7 +219,7 @@ class Train:
         return Empirical(X, Y, k, factor, self._dtype, self.beta or 0.0)
 
     def _batches(self, rng: Rng, X: Array, Y: Array, k: int) -> Minibatches | None:
-        """Return the batches of an epoch, whose losses are scaled so that their mean gradient is the whole gradient."""
+        """Return mini-batches, None if `full`; losses are scaled so that their mean gradient is the whole gradient."""
         if self.batch == "full":
             return None
         whole = self._factor(len(X)) * len(X)
@@ -251,10 +251,10 @@ class Train:
 
 @dataclass(frozen=True)
 class Contraction:
-    """Least progress of gradient descent over all planted weights; columns `objective`, and `holds` where >= 0, null
-    where rounding decides.
+    """Least progress of gradient descent over all planted weights: column `objective`; `holds`: whether this is >= 0,
+    null where rounding decides.
 
-    It is min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2, where ||w_1 + w_2|| <= ||a||/2.
+    `objective` is min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2, where ||w_1 + w_2|| <= ||a||/2.
     The output weights and the planted weights of two neurons are v = (1, -1), W* = [a, -a].
     degrees: the angle of w_1 and w_2. ratio: ||w_2||/||w_1||. constant: c. A closed form: the instance is not used.
     """
@@ -266,7 +266,7 @@ class Contraction:
     constant: Annotated[float, Interval(gt=0, lt=0.5)] = 0.3
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
-        if self.degrees == 180 and self.ratio == 1:  # opposite neurons of equal length: the minimum is 0 exactly
+        if self.degrees == 180 and self.ratio == 1:  # w_2 = -w_1, where the minimum over a is exactly 0
             return Measurement(objective=0.0, holds=True)
         value = float(correlation(np.array(np.deg2rad(self.degrees)), np.array(self.ratio), self.constant))
         sure = abs(value) > ROUNDING * max(1.0, self.ratio**2)

@@ -131,10 +131,10 @@ def _finite(value: float) -> float | None:
 
 
 def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | None) -> float | None:
-    """Return ||w_0 - w*|| for the skip connection; (sum_i ||w_{s_i} - w~_i||^2)^{1/2} for normalised neurons (P1, VII).
+    """Return ||w_0 - w*|| of a skip connection, (sum_i ||w_{s_i} - w~_i||^2)^{1/2} if normalised (P1, VII); or None.
 
-    w_{s_i} is the sum of the trained neurons with the pattern of planted neuron i. The groups of a normalised network
-    are orthonormal, so the distance of weights equals the distance of their values on X.
+    w_{s_i} is the sum of the trained neurons with the pattern of the planted neuron w~_i. The groups of a normalised
+    network are orthonormal, so the distance of weights equals the distance of their values on X.
     """
     if parameters.architecture.skip and A is not None:
         lifted = parameters.architecture.lift(A.T, instance.X).T

@@ -112,7 +112,7 @@ def certify(program: Program, solution: Solution, beyond: float = 0.0, images: D
 
 
 def _feasible(program: Program, lam: Array, largest: float) -> Array:
-    """Return the dual feasible multiple of lam: the nearest for interpolation, otherwise the one of best objective."""
+    """Return the feasible multiple of lam, of largest dual norm `largest`: the nearest, or the best if regularised."""
     limit = program.penalty / largest if largest > 0 else np.inf
     if program.interpolates:
         return lam * min(1.0, limit)

@@ -200,7 +200,7 @@ class Groups:
         return projection_norms(self.base, self.patterns, lam) if self.orthonormal else self.dual_images(lam).norms
 
     def row_gains(self, pattern: Mask, lam: Array) -> Array:
-        """Estimate how much activating each row would raise ||A^T lam||^2 of one pattern (n,), up to a common factor.
+        """Estimate how much activating each row raises ||A^T lam||^2, A of this pattern (n,), up to a common factor.
 
         Return one value per row, (n,).
         """

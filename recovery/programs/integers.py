@@ -22,7 +22,7 @@ def integer_rows(X: Array) -> list[Whole]:
 
 
 def gated_integers(X: Array, patterns: Mask, slope: float) -> list[Whole]:
-    """Return the rows of the matrices D_g X side by side, for patterns (n, k), up to positive factors of the rows.
+    """Return, in integers, the rows of the matrices D_g X side by side, each times some c > 0, for patterns (n, k).
 
     D_g is 1 on active rows and the slope on the others.
     """

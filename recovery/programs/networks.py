@@ -64,7 +64,7 @@ class Network:
         return values + linear
 
     def penalty(self) -> float:
-        """Return R / 2 at the scaling of least norm, which equals sum ||w_g|| in the exact program.
+        """Return R / 2, half the squared norm of the weights scaled to make it least: sum ||w_g|| in the exact program.
 
         That is 1/2 (||W||^2 + ||a||^2), or 1/2 (||alpha||^2 + ||a||^2) with W -> 0 if normalised. A skip connection
         w_0 = w c adds ||w_0||, the minimum of (||w||^2 + c^2) / 2.
@@ -78,7 +78,7 @@ class Network:
         )
 
     def objective(self, X: Array, y: Array, beta: float | None) -> float:
-        """Return the training objective 1/2 ||f - y||^2 + beta R / 2, or R / 2 if beta is None (interpolation)."""
+        """Return the objective 1/2 ||f - y||^2 + beta R / 2, R / 2 being `penalty`; only R / 2 if beta is None."""
         if beta is None:
             return self.penalty()
         residual = self.predict(X) - y

@@ -196,7 +196,7 @@ def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
 
 
 def projection_norms(U: Array, patterns: Mask, v: Array, doubted: Mask | None = None) -> Array:
-    """Return ||P_j v||, (p,), for U (n, r) with orthonormal columns, patterns (n, p), one v (n,) or one for each.
+    """Return ||P_j v||, (p,), P_j projecting on range(D_j U): U (n, r) orthonormal, patterns (n, p), v (n,) or (n, p).
 
     doubted (p,): set where rounding might decide the rank of D_j U.
     """
@@ -225,7 +225,7 @@ def chunks(count: int, bytes_each: int) -> list[slice]:
 
 
 def _full_column_rank(U: Array, patterns: Mask, V: Array) -> Array:
-    """Return ||P_j v|| = ||L^{-1} b|| of each pattern, (p,), or NaN where G = U^T D U is close to singular."""
+    """Return ||P_j v|| = ||L^{-1} U^T D v||, (p,), for columns v of V; NaN where U^T D U = L L^T is nearly singular."""
     r = U.shape[1]
     i, j = np.triu_indices(r)
     outer = U[:, i] * U[:, j]
@@ -245,7 +245,7 @@ def _full_column_rank(U: Array, patterns: Mask, V: Array) -> Array:
 
 
 def _full_row_rank(U: Array, patterns: Mask, V: Array) -> Array:
-    """Return ||P_j v|| = ||D v|| of each pattern, (p,), or NaN unless the rows of D U are certainly independent."""
+    """Return ||P_j v|| = ||D v||, (p,), for columns v of V; NaN unless the active rows of U are surely independent."""
     n = U.shape[0]
     kernel = U @ U.T
     result = np.empty(patterns.shape[1])

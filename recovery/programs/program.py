@@ -37,7 +37,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Program:
-    """A convex program over groups A_g and labels y (n,). Without cones it is the group lasso of `GatedProgram`.
+    """A convex program over groups A_g and labels y (n,). Without cones it is `GatedProgram`.
 
     norm: of the weights of each group. kind: its name in configs. gap_tolerance: largest relative gap of a proof.
     has_cones: whether cones confine rows of W.
@@ -130,7 +130,7 @@ class Program:
         return W
 
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
-        """Return the index and value of the row of W with which group g represents sign times neuron w on F."""
+        """Return the index and value of the row of W with which group g represents sign times w on features F."""
         return g, sign * self.groups.neuron(g, w, F)
 
     def balanced(self) -> "Program":

@@ -44,7 +44,7 @@ class RangeFactor:
 
     @cached_property
     def _singular(self) -> tuple[Array, Array, Array]:
-        """P, s, Q^T with A = P s Q^T, without the singular values that count as zero."""
+        """The singular value decomposition A = P s Q^T: P, s and Q^T without the singular values that count as zero."""
         if not self.A.size:  # LAPACK rejects matrices without columns
             return np.empty((len(self.A), 0)), np.empty(0), np.empty((0, self.A.shape[1]))
         P, s, Qt = np.linalg.svd(self.A, full_matrices=False)

@@ -27,8 +27,8 @@ Counts = Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)]
 
 @dataclass(frozen=True)
 class Training:
-    """The hyperparameters of networks, which are all pairs (penalty, rate) with each number of neurons and of epochs,
-    and how they are trained and chosen; by default as in P3, section 4, where it says.
+    """The grid of hyperparameters, all pairs (penalty, rate) with each number of neurons and of epochs, and how the
+    networks are trained and chosen. The defaults are those of P3, section 4, where it states them.
 
     penalties: factors of the l1 penalty that the network tries. rates: learning rates of Adam. neurons: numbers of
     neurons. epochs: numbers of passes over the rows; all four are those of P3 by default.

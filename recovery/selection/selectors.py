@@ -136,7 +136,7 @@ class Standardization:
     def of(cls, values: Array, wanted: bool) -> "Standardization":
         """Return the map by mean and standard deviation over the rows; a deviation at rounding level becomes 1.
 
-        The identity if it is not wanted.
+        The identity if not `wanted`.
         """
         if not wanted:
             return cls(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))
@@ -172,7 +172,7 @@ class Selector(Training):
     trees: the number of trees of `forest` and `boosting`.
 
     `shadow` is from Kursa and Rudnicki, Journal of Statistical Software 36(11), 2010. Standardized, importances and
-    penalties have no units. P3 does not state whether its code does so; at large noise its errors need it.
+    penalties have no units. P3 does not state whether it standardizes; its errors at large noise are reached only so.
     """
 
     selector: Literal["network", "lasso", "omp", "forest", "boosting"] = "network"
@@ -184,7 +184,7 @@ class Selector(Training):
     def fit(self, rng: Rng, X: Array, y: Array, count: int | None = None) -> tuple[Fitted, Mask]:
         """Return the model fitted to X (n, p) and y (n,), and which columns are chosen, (p,).
 
-        count: of the cutoff `count`. Raises `DataError` for data that cannot be fitted.
+        count: the number of columns that the cutoff `count` chooses. Raises `DataError` for data that cannot be fitted.
         """
         if self.cutoff == "shadow":
             return self._among_shadows(rng, X, y)

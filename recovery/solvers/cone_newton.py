@@ -1,8 +1,8 @@
 """Exact programs by the proximal-point Newton method: signed groups in the cones of their patterns.
 
-A projection on a cone is linear as long as the same rows are tight. With a basis Z_g of the face, phi has the Hessian
-of the gated program with Z_g^T A_g^T instead of A_g^T, over active groups only: where faces are small, one product with
-a few columns per group. Projections: `recovery.programs.projections`.
+A projection on a cone is linear as long as the same rows are tight. With a basis Z_g of the face, phi (of
+`recovery.solvers.inner`) has the Hessian of the gated program with Z_g^T A_g^T instead of A_g^T, over active groups
+only: where faces are small, one product with a few columns per group. Projections: `recovery.programs.projections`.
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ class ConeProblem(DualProblem):
         objective = self.bound * float(np.linalg.norm(W, axis=1).sum()) + 0.5 * self.delta * float(lam @ lam)
         gap = relative(objective - float(self.y @ inside) + 0.5 * self.delta * float(inside @ inside), objective)
         error = max(abs(gap), float(np.linalg.norm(misfit)) / size)
-        # the certificate takes the residual y - F(W) = lam - misfit, where `gap` takes lam: this changes the objective
+        # `gap` takes lam, the certificate takes the residual y - F(W) = lam - misfit: the objectives differ by `excess`
         excess = self.delta * float(misfit @ (0.5 * misfit - lam))
         if error <= tolerance:
             error = max(error, abs(gap + relative(excess, objective)))
@@ -55,9 +55,9 @@ class ConeProblem(DualProblem):
         return JudgedPoint(error, objective, norms, largest - 1.0, At, inside)
 
     def start(self, gated: Solution) -> Start | None:
-        """Return a start with the gated dual scaled to the boundary of the dual, and no weights; None without one.
+        """Return a start with weights 0 and the gated dual scaled until its largest dual norm is the bound; or None.
 
-        There is none if no multiple of the gated dual is on the boundary: then no weights in the cones fit the labels.
+        None if no multiple of the gated dual reaches the bound: then no weights in the cones fit the labels.
         """
         At = self.whole.images(gated.lam)
         norms = self.whole.norms(At) / self.bound

@@ -44,7 +44,7 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
 
 
 def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solution:
-    """Solve by projections; if norms ignore some weights, return the best over UNSEEN until one is proved."""
+    """Solve by projections; if norms ignore some weights, try UNSEEN until an optimum is proved; return the best."""
     solution = solve_projected(program, gated, tolerance, UNSEEN[0], CONES)
     groups = program.groups
     if groups.confined or groups.dimensions(np.arange(groups.count)).all():

@@ -35,7 +35,7 @@ def solve_with_norm(program: Program) -> Solution:
 
 
 def solve_inside(program: Program) -> Solution:
-    """Solve by Clarabel, whose weights and dual lie inside the sets of optimal ones, not at their corners."""
+    """Solve a program by Clarabel, whose weights and dual lie inside the sets of optimal ones, not at their corners."""
     return solve_conic(program, "CLARABEL", options=TIGHT)
 
 

@@ -120,7 +120,7 @@ class ConeFamily:
         return Active(rows, units, norms, self._labels(rows, self.cones.weights(self.chosen[rows], units)))
 
     def _labels(self, rows: Index, V: Array) -> Array:
-        """Return sigma A_g v of rows with base weights V (k, r), (k, n)."""
+        """Return the labels sigma D_g B v (k, n) of these rows of the family, for their base weights V (k, r)."""
         labels = V @ self.cones.base.T
         labels *= self.signed[rows]
         return labels

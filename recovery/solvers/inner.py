@@ -75,7 +75,7 @@ class Inner:
         return Iterate(lam, At, value, gradient, Z, active, excess)
 
     def minimise(self, lam: Array, At: Array, tolerance: float) -> Iterate | None:
-        """Return the last point: ||grad phi|| <= tolerance, no descent, or the limit; None if a system fails."""
+        """Return the last point: ||grad phi|| <= tolerance, no step accepted, or none left; None if a system fails."""
         controls, least = self.controls, np.inf
         point = self.at(lam, At)
         while point.size > tolerance and self.steps < controls.inner_limit:
@@ -95,14 +95,14 @@ class Inner:
         return point
 
     def direction(self, point: Iterate) -> Array | None:
-        """Return -(H + shift I)^{-1} grad phi, see `descent`; None if that fails."""
+        """Return the Newton step at a point by `descent`, or by `descent_across` with a frame; None if that fails."""
         H = self.family.hessian(point.active, self.s, self.rough and self.steps < self.controls.rough_steps)
         if self.frame is not None:
             return descent_across(H, self.controls.damping, point.gradient, self.frame)
         return descent(H, self.weight + self.delta, point.gradient, self.damping)
 
     def _along(self, point: Iterate, step: Array, enough: float) -> Iterate | None:
-        """Return the next point along a step, or None if no length that is tried will do."""
+        """Return the point at the first length with lower phi or with ||grad phi|| <= enough; None if there is none."""
         controls = self.controls
         with np.errstate(over="ignore", invalid="ignore"):
             slope, square = float(point.gradient @ step), float(step @ step)

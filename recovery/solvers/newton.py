@@ -70,9 +70,9 @@ def solve_newton(
 
 
 def gated_start(program: GatedProgram, start: Solution | None) -> Start:
-    """Return the start of a given solution.
+    """Return the start from `start`, if its weights and its dual are not zero.
 
-    Without it, lam is y scaled to near the boundary of the dual, and weights are zero. A regularised program with a
+    Otherwise lam is y scaled to near the boundary of the dual, and weights are zero. A regularised program with a
     linear group starts from the optimum over this group, which is often the whole optimum if beta is large.
     """
     groups, y, bound, everyone = program.groups, program.y, program.penalty, np.arange(program.groups.count)

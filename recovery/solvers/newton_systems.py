@@ -12,8 +12,8 @@ from recovery.types import Array
 def descent(H: Array, shift: float, gradient: Array, damping: float = 0.0) -> Array | None:
     """Return -(H + shift I)^{-1} gradient, with a larger shift if singular, or None. H is a lower triangle.
 
-    damping: a further shift, relative to the mean of H's diagonal, which is overwritten. Any other order than Fortran's
-    takes 50 % longer.
+    damping: a further shift, relative to the mean of H's diagonal. The diagonal is overwritten. An H in another order
+    than Fortran's takes 50 % longer.
     """
     diagonal = np.einsum("ii->i", H)  # a view of the diagonal of H: adding to the view changes H
     mean = float(diagonal.sum()) / len(H)

@@ -93,7 +93,7 @@ class StepControl:
         return cls(start.s, weight, weight * controls.least_weight, start.s * controls.longest)
 
     def after(self, solved: bool, steps: int, controls: Controls) -> "StepControl":
-        """Return the control after an inner problem that took so many steps."""
+        """Return the control after an inner problem that took `steps` Newton steps, `solved` or failed."""
         if solved:
             growth = controls.growth if steps <= controls.hard else controls.hard_growth
             s, weight = min(self.s * growth, self.longest), max(self.weight / controls.decay, self.least)
@@ -121,7 +121,7 @@ def near_rows(controls: Controls, norms: Array, always: Mask, rise: float, share
 def accuracy(
     error: float, objective: float, size: float, problem: DualProblem, controls: Controls, least: float
 ) -> float:
-    """Return the ||grad phi|| / ||y|| to reach, about `error`.
+    """Return the ||grad phi|| / size to reach, about `error`. size: ||y||. objective: the present one.
 
     In a regularised program half the square of the gradient is added to the objective: this may add no more than the
     fraction `error`, and unless the error counts the misfit, need add no less than half of the fraction `least`.

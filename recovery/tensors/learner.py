@@ -106,7 +106,7 @@ def weighted(moments: Moments) -> Array:
 
 
 def threshold(noise: Array, scaled: Array) -> float:
-    """Return eta_1, which exceeds the largest singular values of the sampling noise and of rounding."""
+    """Return eta_1, above the largest singular values of the sampling `noise` and of the rounding of `scaled`."""
     return max(CLEAR * float(singular_values(noise)[0]), ROUNDING * float(singular_values(scaled)[0]))
 
 

@@ -159,7 +159,7 @@ class _Run:
 
 
 def _halts(epochs: int, every: int) -> list[int]:
-    """Return the epochs before the last one at which the run is recorded, or else its rates are computed."""
+    """Return the epochs before `epochs` at which the run is recorded, or only computes more rates if `every` is 0."""
     if not every:
         return list(range(0, epochs, CHUNK))
     powers = (2**i for i in range(every.bit_length()) if 2**i < min(every, epochs))

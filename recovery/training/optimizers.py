@@ -16,7 +16,7 @@ from recovery.types import Array
 class Optimizer:
     """A rule with its state: first and second moments and a scale, entrywise, and the number of steps.
 
-    adaptive: whether it is Adam. decoupled: whether weight decay is no l2 term of the gradient.
+    adaptive: whether it is Adam. decoupled: whether weight decay shrinks theta, not as an l2 term of the gradient.
     """
 
     adaptive = decoupled = False

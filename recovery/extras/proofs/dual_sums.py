@@ -17,7 +17,7 @@ ZERO = 1e-12
 
 
 def cleared(lam: Array, X: Array) -> Array:
-    """Set entries whose terms lam_i x_i are zero up to rounding to zero: those of rows that no planted neuron sees."""
+    """Return lam with 0 where lam_i x_i is zero up to rounding, as for rows that no planted neuron sees."""
     sizes = np.abs(lam) * np.linalg.norm(X, axis=1)
     return np.where(sizes > ZERO * np.linalg.norm(sizes), lam, 0.0)
 
@@ -53,7 +53,7 @@ class DualSums:
         return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
 
     def floats(self) -> RowSum:
-        """Return the rows, weights and linear part as floats; weights that may be zero are."""
+        """Return the rows, weights and linear part as floats; a weight that may be 0 becomes 0."""
         weights = np.array([0.0 if t.contains(0) else float(t.mid()) for t in self.weights])
         return RowSum(np.array([*map(middle, self.rows)]), weights, middle(self.linear))
 
@@ -64,13 +64,13 @@ class DualSums:
         return length(self.balls.dual_squares([0], [self.dual])[0])
 
     def terms(self, order: Index) -> tuple[list[list[arb]], arb]:
-        """Return t_i x_i of these rows, and the sum of the lengths of all others."""
+        """Return t_i x_i of the rows `order`, and the sum of the lengths of t_i x_i over all other rows."""
         terms = [[t * a for a in row] for t, row in zip(self.weights, self.rows, strict=True)]
         others = np.setdiff1d(np.arange(len(terms)), order)
         return [terms[i] for i in order], sum((length(dot(terms[i], terms[i])) for i in others), arb(0))
 
     def check_own(self, rest: arb) -> None:
-        """Check that no row changes sign within sqrt(2 rest) of a planted neuron of length 1. Raises `Unproved`."""
+        """Raise `Unproved` if a row changes sign within sqrt(2 rest) of a unit planted neuron; rest: of `terms`."""
         balls, model = self.balls, self.balls.model
         weights = balls.weights()
         for g in model.neuron_groups:

@@ -26,9 +26,9 @@ Tree = tuple[Index, Array]
 def bounds_of_leaves(
     terms: list[list[arb]], linear: list[arb], opened: Mask, factors: Array, goal: float = GOAL
 ) -> list[arb]:
-    """Return the bounds of leaves, with the rows z (m), c, which rows are open (k, m), and the factors of all rows.
+    """Return the bounds of k leaves. terms: the rows z (m). linear: c. opened (k, m): which rows are open.
 
-    The factors (k, m) of open rows are 1/2. Raises `Unproved`.
+    factors (k, m): a_i, 1/2 for open rows. goal: a bound of at most this need not be tight. Raises `Unproved`.
     """
     rows, c = np.array([*map(middle, terms)]).reshape(len(terms), len(linear)), middle(linear)
     sizes = np.linalg.norm(rows, axis=1)

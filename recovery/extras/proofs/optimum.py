@@ -47,7 +47,7 @@ class ProvedOptimum:
 
 @dataclass(frozen=True)
 class ProofStart:
-    """The start of a proof. beta: None for interpolation. confined: groups that hold only their row space.
+    """The start of a proof. beta: None for interpolation. confined: groups limited to their row space.
 
     weights, lam: approximate. multipliers: (group, sign) -> mu (n,). inside: group of an exact program -> a weight
     inside its cone; None for a gated program.

@@ -83,7 +83,7 @@ def prove_linear_shared(model: Model, all_ones: AllOnes | None) -> float:
 
 
 def prove_normalised(model: Model, *, unique: bool) -> float:
-    """Prove that one normalised neuron is the unique optimum over all patterns, or, otherwise, shares its cost.
+    """Prove one normalised neuron the unique optimum over all patterns or, if not `unique`, one of several optima.
 
     Returns 1, the norm of the dual at the planted neuron. Raises `Unproved`.
     """

@@ -75,7 +75,7 @@ def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]]
         try:
             [square] = balls.dual_squares([g], [balls.on_cone(g, sign, dual, mu)])
         except Unproved:
-            # try multipliers that cancel the negative entries of the gated dual, which are on active rows
+            # only multipliers on active rows are allowed here: cancel negative entries of the gated dual
             gated = [sign * a for a in balls.gated(g, dual)]
             [square] = balls.dual_squares([g], [[arb(0) if a < 0 else a for a in gated]])
         if not square < 1:
