@@ -80,7 +80,7 @@ def report(
 
 
 def _draw(analyses: list[Analysis], kind: str, out: Path | None, joint: bool) -> None:
-    """Write the pictures of each analysis, or one figure of all."""
+    """Write the pictures of each analysis or, if `joint`, one figure of all, in the format `kind`."""
     from recovery.report.figures import drawings, joint_figure, render  # imported here, because matplotlib is slow
 
     if joint:
@@ -92,7 +92,7 @@ def _draw(analyses: list[Analysis], kind: str, out: Path | None, joint: bool) ->
 
 
 def _names(analyses: Sequence[Analysis]) -> list[str]:
-    """Return a name for the pictures of each grid: of its sweep, or of its folder if sweeps have equal names."""
+    """Return a name for the pictures of each grid: its sweep's, or, if some are equal, its folder's."""
     for names in ([one.diagram.name for one in analyses], [one.diagram.grid.path.resolve().name for one in analyses]):
         if len({*names}) == len(names):
             return names
@@ -100,7 +100,7 @@ def _names(analyses: Sequence[Analysis]) -> list[str]:
 
 
 def _analysis(diagram: Diagram, style: Sequence[str], claims: Path | None) -> Analysis:
-    """Return the analysis with options of `report.style`, and with the claims of a file. Raises `ConfigError`."""
+    """Return the analysis of a diagram with these options of `report.style`, and the claims of a file, if given."""
     sweep, spec = diagram.sweep, diagram.sweep.report
     given = sweep.claims if claims is None else read_claims(claims, sweep.axes, diagram.grid.columns)
     report_spec = replace(spec, style=overridden(spec.style, style, "--style"))
@@ -117,8 +117,8 @@ def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | Non
 
 
 def _save(data: bytes, diagram: Diagram, name: str, suffix: str, out: Path | None, beside: str = "") -> None:
-    """Write an output file, and print its path: `out` if it names a file, otherwise a name made of `name` and the
-    values, in the folder `out` or in RESULTS/report. beside: the name of an additional figure next to that file."""
+    """Write an output file, and print its path: `out` if it names a file, otherwise made of `name`, the values and
+    `suffix`, in the folder `out` or in RESULTS/report. beside: the name of an additional figure, for its file."""
     place = out
     if place is None or place.is_dir():
         values = "-".join(str(one.quantity) for one in diagram.one_by_one)

@@ -1,4 +1,4 @@
-"""How many trials an adaptive sweep will take: it is simulated, with outcomes drawn from a guess of its transition."""
+"""Number of trials that an adaptive sweep will take, from simulations with a guess of its success probabilities."""
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from recovery.theory import CURVES
 from recovery.types import Array, Rng
 
 SWEEPS = 5
-"""Simulated sweeps: their median is known to about a fifth, as well as a guess deserves."""
+"""Number of simulated sweeps. Their median has an error of about a fifth: more would not mend the guess."""
 Chance = Callable[[Cell], float]
 
 
@@ -53,7 +53,7 @@ class Simulation(Engine):
 
 
 def expected(sweep: Sweep, out: Path) -> str:
-    """Return in words how many trials the rule of an adaptive sweep will take. out: a folder that may have rows."""
+    """Return in words how many trials the rule of an adaptive sweep will take. out: its folder, whose rows are used."""
     (words, chance), trials, met = guess(sweep, out), list[int](), 0
     for seed in range(SWEEPS):
         engine = Simulation(event=sweep.report.event, chance=chance, rng=np.random.default_rng(seed))
@@ -66,7 +66,7 @@ def expected(sweep: Sweep, out: Path) -> str:
 
 
 def guess(sweep: Sweep, out: Path) -> tuple[str, Chance]:
-    """Return what the probability of the event is guessed from, and the probability at a cell."""
+    """Return what the guess is made from, in words, and the function that guesses the event's probability at a cell."""
     stored, slices, fitted = plan(sweep, out), dict[str, Any](), False
     known = outcomes_of(Diagram.of(read(out), sweep.report.event)) if stored.counts else {}
     for cells, part in zip(*slices_of(sweep, stored.trials, known), strict=True):

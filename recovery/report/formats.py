@@ -11,11 +11,11 @@ REPORT = ("terminal", "html", *PICTURES, "csv", "json", "latex")
 COMPARISON = ("csv", "json")
 ENDINGS = {"txt": "terminal", "html": "html", "htm": "html", "tex": "latex"}
 ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json")}
-"""Ending of a file -> its format. A format's own name is one too, but is not advised."""
+"""Ending of a file -> the name of its format."""
 
 
 def format_of(out: Path | None, requested: str | None, allowed: Sequence[str]) -> str | None:
-    """Return the requested format, or the one that the ending of `out` names; None if neither names one.
+    """Return the requested format, or the one that the ending of `out` names; None without either.
 
     Raises `ReportError` for an unknown ending, or one that contradicts the requested format.
     """
@@ -34,8 +34,8 @@ def format_of(out: Path | None, requested: str | None, allowed: Sequence[str]) -
 def write(path: Path, data: bytes, inside: Path | None = None) -> Path:
     """Write a file completely or not at all, and create its folders.
 
-    inside: the folder of a path that the program chose; a symbolic link in it is not followed, because the folder may
-    come from somebody else. Raises `ReportError` for such a link, and `StoreError` with the reason for a failure.
+    inside: the folder of a path that the program chose; a symbolic link inside is not followed, because the folder may
+    come from somebody else. Returns `path`. Raises `ReportError` for such a link, and `StoreError` for a failure.
     """
     if inside is not None and path.resolve() != inside.resolve() / path.relative_to(inside):
         remedy = "remove the link, or give another place with --out"

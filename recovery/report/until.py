@@ -24,9 +24,9 @@ from recovery.text import many
 STEP = 4.0
 """Largest factor by which a round lowers the variance: few trials do not show reliably how many are needed."""
 SPARE, LEAST = 1.15, 1.3
-"""A round lowers the variance by the factor `SPARE` more than necessary, and by at least `LEAST`."""
+"""A round lowers the variance by the factor `SPARE` more than necessary, and by at least the factor `LEAST`."""
 WIDEST, CURVED = 0.5, 4.0
-"""Widest steps of x at a threshold whose interval is a bracket, and a curve's, in half widths of the target."""
+"""Widest steps of x at a threshold with a bracket, and with a curve, in half widths that meet the target."""
 
 
 def interim_analysis(path: Path) -> Interim:
@@ -71,7 +71,7 @@ def outcomes_of(diagram: Diagram) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Goal:
-    """The target of a threshold: a width of the interval, or a verdict on each of these claims."""
+    """The target of a threshold: a width of its interval, or a verdict on each of the `claims` about it."""
 
     until: Until
     claims: list[ThresholdClaim]
@@ -124,7 +124,7 @@ def _half(interval: Interval) -> float:
 
 
 def _falls(inner: Interval, outer: Interval, least: float, most: float) -> float:
-    """Return the factor by which the variance must fall until the interval is inside the limits, or `outer` outside."""
+    """Return the factor by which the variance must fall until `inner` is inside the limits, or `outer` outside."""
     at, low, high = inner.estimate, inner.low, inner.high
     if least < at < most:
         return float(max((at - low) / (at - least), (high - at) / (most - at)) ** 2)
@@ -137,9 +137,9 @@ def record_of(
 ) -> tuple[dict[str, Any], float]:
     """Return the record of a threshold for this round, and the factor by which its variance must fall next.
 
-    history: its records of the earlier rounds; same: the last of them is about this rule. The factor is 1 for a
-    threshold that gets no more trials. An interim analysis takes place after the first round, after a round that was
-    large enough to meet the target, and at the ceiling.
+    history: its records of earlier rounds; same: the last is about this rule; left: trials it may get. The factor is
+    1 for a threshold that gets no more trials. An interim analysis takes place after the first round, after a round
+    that was large enough to meet the target, and at the ceiling.
     """
     trials = int(found.panel.cells["trials"].sum())
     before = history[-1] if history else None

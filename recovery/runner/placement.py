@@ -189,7 +189,7 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
 
 
 class _Design:
-    """The information about (n50, log |a|) of one slice at each of the four points, updated as trials are added."""
+    """The information about (n50, log |a|) of a slice at the module's four points, updated as trials are added."""
 
     def __init__(self, part: Slice, transition: Transition) -> None:
         known = np.linalg.inv(np.linalg.inv(transition.covariance) + SLOPE)

@@ -53,10 +53,10 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
 def _for_pattern_set(
     diagram: Diagram, rows: Mask, claim: Claim, text: str, verdict: Judgement
 ) -> tuple[str, Judgement]:
-    """Return the text and the verdict for the pattern set that the statement is about.
+    """Return `text` and `verdict`, which are about the rows' pattern set, for the pattern set of the claim.
 
-    A verdict on fewer patterns is inconclusive, with two exceptions. More patterns only make recovery rarer and an
-    isometry condition harder, so the frequency on fewer patterns is an upper bound, and the threshold a lower bound.
+    If the rows have fewer patterns, the claim is inconclusive, with two exceptions. More patterns only make recovery
+    rarer and an isometry condition harder: the rows' frequency is an upper bound, and their threshold a lower bound.
     Where these bounds already decide a stated frequency or contradict a stated threshold, the verdict stands.
     """
     about, drawn = getattr(claim, "patterns", None), patterns_of(diagram, rows)
@@ -77,7 +77,7 @@ def _for_pattern_set(
 
 
 def patterns_of(diagram: Diagram, rows: Mask) -> str | None:
-    """Return the pattern set of these rows, the smallest if there are several; None where none are counted."""
+    """Return the pattern set of these rows, the smallest if there are several; None if no row counts patterns."""
     frame = diagram.frame
     if "pattern_count" not in frame or not frame.loc[rows, "pattern_count"].notna().any():
         return None
@@ -122,7 +122,7 @@ class Analysis(Estimates):
         return [Line.of(one, value, in_x=True) for slices in parts for one in slices]
 
     def caption(self, i: int) -> str:
-        """Return the pooled threshold of panel i for its corner, or that it lies outside the grid; otherwise empty."""
+        """Return the text for the corner of panel i: its pooled threshold, or that it is outside the grid; or empty."""
         if not self.pooled:
             return ""
         line = Line.of(self.pooled[i])
@@ -130,7 +130,7 @@ class Analysis(Estimates):
         return f"{line.caption}, by {self.diagram.along.by}" if line.changes else line.caption or outside
 
     def band(self, i: int) -> Interval | None:
-        """Return the interval of the pooled ratio n/d of panel i; None if an end is open or a slice's is disjoint."""
+        """Return the interval of the pooled ratio n/d of panel i; None if an end is infinite or misses a slice's."""
         if self.diagram.along.pool != "n/d" or not self.pooled or not self.pooled[i].interval.bounded:
             return None
         found, slices = self.pooled[i].interval, [one.interval for one in self.pooled[i].each]
@@ -165,7 +165,7 @@ def _record(one: Threshold, panel: str, in_x: bool) -> dict[str, Any]:
 
 
 def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
-    """Return for each slice of panel i its position on the other axis, and the x where it crosses the probability.
+    """Return, per slice of panel i, its index on the other axis, and the x where success has the probability.
 
     Slices with several crossings, without an estimate, or with an interval open at both ends are left out.
     """
@@ -173,8 +173,8 @@ def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
 
 
 def lone_crossings(analysis: Analysis, i: int) -> list[tuple[int, float]]:
-    """Return (position, x) of each crossing, in the direction of the panel's trend, of the slices that `half_crossings`
-    leaves out; they have no intervals."""
+    """Return (index, x), as `half_crossings`, of each crossing of the slices that it leaves out, if success changes
+    there in the direction of the panel's trend; these have no intervals."""
     return [(k, x) for k, one in _slices(analysis, i) if not one.crosses_once for x in one.along_trend]
 
 
@@ -192,7 +192,7 @@ def lone_label(analysis: Analysis) -> str:
 
 
 def _slices(analysis: Analysis, i: int) -> list[tuple[int, Threshold]]:
-    """Return the position and the threshold of each slice of panel i."""
+    """Return the index on the other axis, and the threshold, of each slice of panel i."""
     along, panel = analysis.diagram.along, analysis.diagram.panels[i]
     values = list(panel.x if along.transposed else panel.y)
     return [(values.index(one.y), one) for one in analysis.slices[i]] if analysis.slices and along.by else []
@@ -201,7 +201,7 @@ def _slices(analysis: Analysis, i: int) -> list[tuple[int, Threshold]]:
 def contour(analysis: Analysis, i: int) -> list[Array]:
     """Return the contour of the thresholds of a panel along a numeric axis, as polylines of points (x, y).
 
-    Each joins the crossings of neighbouring slices, and ends at a slice without a crossing. Empty if slices are pooled.
+    A polyline joins the crossings of neighbouring slices up to a slice without one. Empty if slices are pooled.
     """
     along, panel = analysis.diagram.along, analysis.diagram.panels[i]
     slices, crossings = Axis(panel.x if along.transposed else panel.y), dict(half_crossings(analysis, i))

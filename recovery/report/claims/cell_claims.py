@@ -51,7 +51,7 @@ def _named(limit: float | str) -> str:
 
 @dataclass(frozen=True)
 class Test:
-    """The trials of a grid cell, or of all cells, against the limits of a number at a significance level."""
+    """A test, at a significance level, of limits for the `statistic` of the trials of a grid cell, or of all cells."""
 
     place: str
     sample: Sample
@@ -63,7 +63,7 @@ class Test:
     def of_cells(
         cls, diagram: Diagram, rows: Mask, limits: tuple[Array, Array], statistic: Statistic, level: float
     ) -> "list[Test]":
-        """Return a test of each cell at its share of the level; limits: of each row, averaged over a cell."""
+        """Return a test of each cell at its share of the level; limits: the lower and the upper, each per row."""
         cells, tests = diagram.cells, list[Test]()
         codes = np.unique(cells.code[rows])
         parts = [rows & (cells.code == code) for code in codes]
@@ -76,7 +76,7 @@ class Test:
 
     @cached_property
     def found(self) -> Interval:
-        """The 95 % interval; for `every`, the least and the greatest value."""
+        """The 95 % interval of the statistic; for `every`, from the least to the greatest value."""
         return self.sample.interval(self.statistic)
 
     @cached_property
@@ -86,7 +86,7 @@ class Test:
 
     @property
     def outside(self) -> bool:
-        """Whether the interval at the level, or for `every` some value, is outside the limits."""
+        """Whether the interval at the level is wholly outside the limits; for `every`, whether some value is."""
         ends = (self.outer.high, self.outer.low)
         low, high = ends[::-1] if self.statistic == "every" else ends
         least, most = self.limits
@@ -195,7 +195,7 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
 
 
 def _worst(test: Test, upper: bool) -> float:
-    """Return the estimate; for the statistic `every`, the greatest value for an upper bound, or the least."""
+    """Return the test's estimate; for the statistic `every`, the greatest value if the bound is upper, or the least."""
     return test.found.estimate if test.statistic != "every" else test.found.high if upper else test.found.low
 
 
@@ -212,7 +212,7 @@ def _worst_case(test: Test, upper: bool, far: tuple[float, float]) -> Test:
 
 
 def _able(test: Test, upper: bool, far: tuple[float, float]) -> bool:
-    """Return whether some outcome of these trials would contradict the bound."""
+    """Return whether some outcome of the test's trials would contradict the bound. far: as in `_worst_case`."""
     sample, most = test.sample, far[upper]
     if test.statistic == "mean" and not sample.proportion:
         return len(sample.values) >= SAMPLES and (most > test.limits[1] if upper else most < test.limits[0])
@@ -220,7 +220,7 @@ def _able(test: Test, upper: bool, far: tuple[float, float]) -> bool:
 
 
 def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
-    """Judge a table: contradicted if a number differs at its share of `FAMILY`, supported if all agree (`judged`)."""
+    """Judge a table: contradicted if a number differs at its share of the level `FAMILY`, supported if all agree."""
     table = claimed_table(estimates.diagram, claim)
     agrees, differs = table.judged(FAMILY / table.stated.size)
     text = f"{int(agrees.sum())} of {agrees.size} {AGREE}"
@@ -245,7 +245,7 @@ def _rounding(bound: float) -> float:
 
 
 def _limits(diagram: Diagram, limit: float | str | None) -> Array:
-    """Return the bound at each row: a number, a theory curve at the row's coordinates, or a measured column."""
+    """Return `limit` at each row: a number (NaN for None), the theory curve of this name, or the measured column."""
     frame = diagram.frame
     if not isinstance(limit, str):
         return np.full(len(frame), np.nan if limit is None else limit, dtype=float)
@@ -261,10 +261,10 @@ def _limits(diagram: Diagram, limit: float | str | None) -> Array:
 
 
 def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, float]:
-    """Bound the p-value of the successes (failures, for a lower bound) of all cells at their bounds (Chernoff).
+    """Bound the p-value of the sum of all successes (unless `upper`, failures), if cells have the stated frequencies.
 
-    Returns this bound, and the least value that it could have had. A sum over many cells detects a departure that no
-    single cell shows, and the bound is rigorous for cells of unequal probabilities.
+    cells: sample, stated frequency. Returns Chernoff's bound, and its value if all trials succeed (fail). A sum detects
+    a departure that no single cell shows, and the bound is rigorous for cells of unequal probabilities.
     """
     total = np.array([len(one.values) + one.unknown.total() for one, _ in cells], dtype=float)
     wrong = np.array([(one.values.sum() if upper else (1 - one.values).sum()) for one, _ in cells]).sum()

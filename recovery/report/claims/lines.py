@@ -12,11 +12,11 @@ from recovery.report.statistics import Threshold
 from recovery.text import many
 
 OUTSIDE, UNDETERMINED = "outside the grid", "undetermined"
-"""Estimates of a threshold of which the cells give a bound at most, and nothing."""
+"""In place of an estimate: for a threshold that the cells bound on one side, and for one that they do not bound."""
 
 UNKNOWN = Interval(np.nan, -np.inf, np.inf)
 LARGE = 1.5
-"""A factor between slices that is worth a remark where it is not excluded."""
+"""Factor between a slice's threshold and the pooled one from which a remark says that it is not excluded."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def columns(lines: Sequence[Line]) -> list[dict[str, str]]:
 
 
 def name_of(along: ThresholdAxis, in_x: bool = False) -> str:
-    """Return the name of the quantity at the threshold: the pooled expression, or, for `in_x`, the axis x."""
+    """Return the name of the quantity at a threshold: the pooled expression, or the axis x if `in_x` or unpooled."""
     return PLAIN.axis(along.x) if in_x or along.what == along.x else greek(along.what)
 
 

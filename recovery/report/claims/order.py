@@ -82,7 +82,7 @@ def _judge_pair(where: str, pairs: pd.DataFrame, alone: int, unknown: str, level
 
 
 def _needed(first: int, second: int, level: float, unknown: str) -> str:
-    """Describe how many times the replicates would decide, if the numbers of pairs for either side keep their ratio."""
+    """Describe how many times the replicates would decide, if the numbers of pairs for each value keep their ratio."""
     more, less = max(first, second), min(first, second)
     if unknown and (more == less or _tail(more, less) < level):
         return f"results of {unknown}"
@@ -98,10 +98,10 @@ def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:
 
 
 def _pairs(diagram: Diagram, first: Mask, second: Mask, axis: str, sign: float) -> tuple[pd.DataFrame, int]:
-    """Return one row per pair of trials with its slice and the least and the greatest outcome times `sign` of each:
-    `first_low` to `second_high`; and the number of trials without a partner.
+    """Return one row per pair of trials: its slice, and the least and the greatest possible outcome of both, times
+    `sign`, in the columns `first_low` to `second_high`; and the number of trials without a partner.
 
-    Partners agree in each coordinate that has several values on one side. Raises `ReportError`.
+    Partners have one replicate, and agree in each coordinate but `axis` that varies on a side. Raises `ReportError`.
     """
     frame, keys = diagram.frame, [name for name in diagram.layout.keys if name != axis]
     sides = [frame[side] for side in (first, second)]
@@ -129,7 +129,7 @@ def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, 
 
 
 def _short(labels: list[str]) -> list[str]:
-    """Remove the words that all labels share; a label that would be empty is kept."""
+    """Remove the words that all labels share, except from a label that would become empty."""
     common = set.intersection(*(set(label.split()) for label in labels))
     return [" ".join(word for word in label.split() if word not in common) or label for label in labels]
 

@@ -25,7 +25,7 @@ MOST = 1000
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim as stated, what the grid measures where it is decided, and the verdict."""
+    """A claim as stated, what the grid measures about it, the verdict, and the place of the claim in its source."""
 
     stated: str
     measured: str
@@ -61,7 +61,7 @@ class Judged:
     def of(
         cls, where: str, text: str, inner: Interval, outer: Interval, limits: tuple[float, float], otherwise: str
     ) -> "Judged":
-        """Judge an interval: supported if it lies within the limits, contradicted if the outer one lies outside."""
+        """Judge an interval: supported if `inner` is within the limits, contradicted if `outer` is outside of them."""
         (least, most), length = limits, inner.high - inner.low
         # the distance from an infinite limit is infinite, or NaN without a bound
         room = float(np.fmin(inner.low - least, most - inner.high))
@@ -73,9 +73,9 @@ class Judged:
 
 
 def decided(tests: Sequence[Judged]) -> tuple[str, Judgement]:
-    """Return what a claim about all of these tests measures, as one line, and its verdict: the worst.
+    """Return what was measured for a claim that needs all of these tests, as one line, and the worst verdict.
 
-    The line is about the test that decides: of those with this verdict, the one with the least clearance.
+    The line is about the test that decides: of the tests with this verdict, the one with the least clearance.
     """
     verdict = worst([one.verdict for one in tests])
     one = min((one for one in tests if one.verdict == verdict), key=lambda one: one.clearance)
@@ -95,7 +95,7 @@ def worst(verdicts: Sequence[Judgement]) -> Judgement:
 
 
 def undecided(text: str, needed: str) -> tuple[str, Judgement]:
-    """Return what was measured and what would decide the claim, with the verdict inconclusive."""
+    """Return, as text, what was measured and what would decide the claim; and the verdict inconclusive."""
     return f"{text}; needs {needed}", "inconclusive"
 
 
@@ -104,7 +104,7 @@ NO_CELLS = undecided("no cells of the grid match", "cells that match")
 
 
 def concluded(text: str, verdict: Judgement, needed: str) -> tuple[str, Judgement]:
-    """Return the text and the verdict; for an inconclusive claim, also what would decide it."""
+    """Return the text and the verdict; the text of an inconclusive claim ends with what it needs to be decided."""
     return undecided(text, needed) if verdict == "inconclusive" else (text, verdict)
 
 

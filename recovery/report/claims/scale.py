@@ -55,7 +55,7 @@ def _fit(found: Scaling) -> str:
 
 
 def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
-    """Return the scaling of the thresholds of a panel's slices; None unless three slices with y > 0 have one."""
+    """Return the scaling of the thresholds of a panel's slices; None unless three slices with y > 0 have thresholds."""
     (y, x, error), _ = places_of(one, [one.along.probability], level)
     return scaling(y, x, x * error, level)
 
@@ -63,7 +63,7 @@ def scale_of(one: Threshold, level: float = LEVEL) -> Scaling | None:
 def limit_line(one: Threshold, value: str) -> Line | None:
     """Return the line of the limit of a threshold that changes with the size; None where the sizes do not bound it.
 
-    An interval that reaches farther than the cells says nothing and is left out.
+    An interval that reaches farther than the cells does not count as a bound. value: the event.
     """
     if not one.changes or one.extremes:
         return None

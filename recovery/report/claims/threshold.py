@@ -56,7 +56,7 @@ def lines(estimates: Estimates) -> list[Line]:
 
 
 def claims_about(estimates: Estimates, found: Threshold) -> list[ThresholdClaim]:
-    """Return the claims of the config about one of these thresholds."""
+    """Return the claims of the config about `found`, one of the thresholds of `estimates`."""
     claims = (one for one in estimates.diagram.sweep.claims if isinstance(one, ThresholdClaim))
     return [one for one in claims if one.key == estimates.key and estimates.diagram.matching([found.panel], one.where)]
 
@@ -69,7 +69,7 @@ def _beside(line: Line, found: Threshold, claim: ThresholdClaim) -> Line:
 def tests_of(found: Threshold, limits: tuple[float, float]) -> list[Judged]:
     """Judge a threshold by its interval, or by the interval of each slice if one value for all slices is rejected.
 
-    Intervals are widened by `missing_shift`.
+    Intervals are widened by what unfinished trials may change (`missing_shift`).
     """
     line, title, shift = Line.of(found), found.panel.title, found.missing_shift
     if not line.known:

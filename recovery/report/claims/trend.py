@@ -173,7 +173,7 @@ def judge_power(estimates: Estimates, rows: Mask, claim: PowerClaim) -> tuple[st
 
 
 def without_measuring(diagram: Diagram, rows: Mask) -> tuple[str, Judgement] | None:
-    """Return the result of a claim about how thresholds grow if some trials did not measure the event."""
+    """Return that a claim about growing thresholds is undecided if some trials did not measure the event, else None."""
     unknown = Sample.of(diagram, diagram.quantity, rows).unknown
     if not unknown["unmeasured"]:
         return None
@@ -181,10 +181,10 @@ def without_measuring(diagram: Diagram, rows: Mask) -> tuple[str, Judgement] | N
 
 
 def _medians(diagram: Diagram, rows: Mask, claim: PowerClaim) -> list[list[Array]]:
-    """Return (coordinate, median, error 1) for each line of cells; medians that are not positive are NaN.
+    """Return for each line of cells the coordinates, the medians (NaN unless positive), and ones for the errors.
 
-    It is returned twice, with the medians that make the exponent least and greatest: where values are unknown, a median
-    has a range, and the exponent is linear in the logarithms.
+    Returned twice: where values are unknown, a median has a range, and the first list has the medians that make the
+    exponent least, the second greatest. The exponent is linear in their logarithms.
     """
     frame = diagram.frame
     ends = dict(zip(("low", "high"), diagram.quantity.ends(frame), strict=True))

@@ -15,7 +15,7 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of a coordinate in order, or [None] without a coordinate; name: the coordinate's."""
+    """The values of a coordinate in order and its name; without a coordinate, [None] and None."""
 
     values: Sequence[Any]
     name: str | None = None
@@ -35,7 +35,7 @@ class Axis:
 
     @cached_property
     def at(self) -> Array:
-        """The position of each value in the units of the axis; 0, 1, 2, ... on an even axis."""
+        """The position of each value: the value itself, or 0, 1, 2, ... on an even axis."""
         return np.array(range(len(self.values)) if self.kind == "even" else self.values, dtype=float)
 
     def scaled(self, values: Any) -> Array:
@@ -70,9 +70,9 @@ DECADES = 1e8
 
 @dataclass(frozen=True)
 class Scale:
-    """A colour scale, on which bright colours are good: a high frequency or a small distance.
+    """A colour scale, on which bright colours mean a high frequency or a small distance.
 
-    extend: the ends beyond which values lie. colours: the name of a colour map.
+    extend: the ends of `limits` beyond which values lie. colours: the name of a colour map.
     """
 
     limits: tuple[float, float]
@@ -91,7 +91,7 @@ class Scale:
 
 
 def scale_of(diagram: Diagram) -> Scale:
-    """Return the scale of all panels. The config's `report.scale` and `report.limits` are for its own values."""
+    """Return the scale of all panels. `report.scale` and `report.limits` apply only to values of the config."""
     spec = diagram.sweep.report
     # small errors, distances and costs are good: reverse the colours
     colours = spec.style.colours + ("_r" if diagram.quantity.at_most is None and diagram.quantity.logarithmic else "")

@@ -28,7 +28,7 @@ RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
 """Measured columns that describe how a trial ran; tables show them after the results."""
 
 MOST_COLUMNS = 4
-"""Panels beside one another, if the values of a coordinate are the columns."""
+"""Most panels per row, if each row has all values of the last panel coordinate."""
 
 
 class Mark(NamedTuple):
@@ -41,9 +41,9 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Diagram:
-    """A grid with its config, its layout, the quantity that colours its cells, and further quantities to show.
+    """A grid with its config, its layout, the quantity that colours its cells, and further ones to show (`beside`).
 
-    probability: of the event at its threshold.
+    frame: the rows. cells: of the grid. probability: of the event at its threshold.
     """
 
     grid: Grid
@@ -93,7 +93,7 @@ class Diagram:
 
     @property
     def heading(self) -> str:
-        """The title, with the share of stored trials if some are missing, and user code that had several versions."""
+        """The title; if trials are missing, with the share that is stored; and with user code of several versions."""
         done, missing = self.totals["trials"], self.totals["missing"]
         remarks = [f"{done / (done + missing):.0%} of the trials"] if missing else []
         remarks += [f"rows of several versions of {name}" for name in self.mixed_code]
@@ -101,7 +101,7 @@ class Diagram:
 
     @cached_property
     def mixed_code(self) -> list[str]:
-        """The user code, as a list of names in text, of which several versions made the rows."""
+        """The names of user code of which several versions made the rows, one text per combination of names."""
         places = {*FIXED, *self.sweep.axes}
         texts = [name for name in places if name in self.frame and not is_numeric_dtype(self.frame[name])]
         ran = self.frame.loc[self.frame["own_code"].notna(), [*texts, "own_code"]].drop_duplicates()
@@ -116,7 +116,7 @@ class Diagram:
 
     @cached_property
     def shared(self) -> dict[str, frozenset[str]]:
-        """The parts that all values of a coordinate in words have; titles omit them."""
+        """Coordinate -> the parts that all of its values in words have; titles omit them."""
         return {name: shared_parts(levels(self.frame, self.sweep, name)) for name in self.layout.keys}
 
     @property
@@ -130,7 +130,7 @@ class Diagram:
 
     @cached_property
     def single(self) -> bool:
-        """Whether each cell shows one number, of one trial or of all, which is no median and has no quartiles."""
+        """Whether each cell has one number, because it has one trial or equal values: then it needs no median."""
         tally = self.tally(self.quantity)
         return not self.proportion and bool(((tally["count"] <= 1) | (tally["lowest"] == tally["highest"])).all())
 
@@ -154,7 +154,7 @@ class Diagram:
         return [self.quantity, *(quantity for quantity in others if quantity != self.quantity)]
 
     def with_threshold(self, what: str, probability: float) -> "Diagram":
-        """Return the diagram with another threshold; what: the pooled expression, x, or an axis that becomes x."""
+        """Return the diagram whose threshold is one of `what`: the pooled expression, x, or an axis that becomes x."""
         diagram, along = replace(self, probability=probability), self.along
         if what == along.what:
             return diagram
@@ -162,7 +162,7 @@ class Diagram:
         return replace(other, layout=replace(other.layout, pool=None))
 
     def laid_out(self, report: ReportSpec) -> "Diagram":
-        """Return the diagram with the coordinates of another report; its rows keep their order."""
+        """Return the diagram with the x, y and panels of another `report` section; its rows keep their order."""
         sweep = replace(self.sweep, report=replace(report, interval=self.sweep.report.interval))
         frame = with_expressions(self.frame, sweep)
         layout = lay_out(frame, sweep, self.grid.columns)
@@ -187,10 +187,10 @@ class Diagram:
         return pd.concat([keys, pooled, self.cells.counts(), self.tally(self.quantity)], axis=1)
 
     def tally(self, quantity: Quantity) -> pd.DataFrame:
-        """Return what the finished trials of each cell measured, as `Cells.tally` does, and `undefined`, the number
-        that could not be measured.
+        """Return what the finished trials of each cell measured, as `Cells.tally` does, and `undefined`, the number of
+        finished trials that have no such value.
 
-        If no trial of a method in a panel has the value and no verdict is undecided, the method does not measure it.
+        If no trial of a method in a panel has the value and no verdict is undecided, all of them are `undefined`.
         """
         tally, cells = self.cells.tally(quantity), self.cells
         answers = tally["yes"] + tally["no"] if "yes" in tally else tally["count"]
@@ -238,7 +238,7 @@ class Diagram:
 
     @cached_property
     def marks(self) -> list[Mark]:
-        """The marks on grid cells: unfinished trials, no finished trial, undecided trials; only those that occur."""
+        """The marks, if used, of cells with unfinished trials, without finished ones, and with unknown values."""
         table, totals, ok = self.table, self.totals, self.table["ok"]
         found = (
             Mark("stroke", mark_words(totals, "failed", "missing"), ok * (table["failed"] + table["missing"]) > 0),
@@ -248,7 +248,7 @@ class Diagram:
         return [mark for mark in found if mark.cells.any()]
 
     def matching(self, panels: Sequence[Panel], where: Mapping[str, Any]) -> list[int]:
-        """Return the numbers of those panels or slices in which every row has these coordinates."""
+        """Return the indices of those panels (or slices, as panels) in which every row has the coordinates `where`."""
         strange = self.cells.count(~rows_where(self.frame, where)) > 0
         fits = [not strange[one.cells.index].any() if len(one.cells) else one.agrees(where) for one in panels]
         return [i for i, fit in enumerate(fits) if fit]

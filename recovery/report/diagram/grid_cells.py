@@ -16,7 +16,7 @@ NOT_MEASURED = "not measured"
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a grid. keys: their coordinates. code: the cell of each row. replicates: planned trials per cell."""
+    """The cells of a grid. keys: their coordinates. code: each row's cell. replicates: trials planned per cell."""
 
     frame: pd.DataFrame
     keys: pd.DataFrame
@@ -37,7 +37,7 @@ class Cells:
         return finished(self.frame)
 
     def count(self, which: Mask) -> Any:
-        """Return the number of rows of each cell in a mask, shape (cells,)."""
+        """Return for each cell how many of its rows the mask `which` selects, shape (cells,)."""
         return np.bincount(self.code[which], minlength=len(self.keys))
 
     def counts(self) -> pd.DataFrame:
@@ -54,8 +54,8 @@ class Cells:
         missing trial were a no or a yes. For a number: count, mean, median, lowest, highest, the quartiles lower and
         upper, and value = median. For both: undecided and unmeasured, the finished trials whose value is not known.
 
-        An unmeasured value has a range, given by its trial's verdict, and so have the results. Fractions, means and
-        medians are the middle of it, `lowest` and `lower` its lower end, the others the upper; NaN if it is infinite.
+        Where a value is unmeasured, its trial's verdict gives it a range, and so the summaries have ranges. Fractions,
+        means and medians are the middle, lowest and lower the lower end, others the upper; NaN for infinite ones.
         """
         low, high = (np.where(self.finished, end, np.nan) for end in quantity.ends(self.frame))
         known, unmeasured = low == high, self.finished & quantity.unmeasured(self.frame)
@@ -109,24 +109,24 @@ class Panel:
         return NOT_MEASURED if self.undefined else "" if len(self.cells) else "no trials yet"
 
     def agrees(self, where: Mapping[str, Any]) -> bool:
-        """Return whether the panel, which may have no rows, has these coordinates."""
+        """Return whether the panel's coordinates have the values in `where`; names that it lacks do not matter."""
         short = {name.split(".")[-1]: value for name, value in self.where.items()}
         return all(is_same(short.get(name.split(".")[-1], wanted), wanted) for name, wanted in where.items())
 
     def matrix(self, name: str) -> Array:
-        """Return a column of the cells as floats of shape (len(y), len(x)); NaN without a cell."""
+        """Return the column `name` of the cells as floats of shape (len(y), len(x)); NaN where there is no cell."""
         result = np.full((len(self.y), len(self.x)), np.nan)
         result[self.cells["iy"], self.cells["ix"]] = self.cells[name].to_numpy(dtype=float, na_value=np.nan)
         return result
 
 
 def unknown(counts: Any) -> Any:
-    """Return the number of finished trials whose value is not known, of each cell of a table or of a whole grid."""
+    """Return the number of finished trials whose value is not known, from the counts of cells or of a whole grid."""
     return counts["undecided"] + counts["unmeasured"]
 
 
 def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
-    """Return a mask of the rows with a coordinate's value; an axis path or its last part names the column."""
+    """Return a mask of the rows whose column `path`, or the last part of this path, has the value `wanted`."""
     name = next((name for name in (path, path.split(".")[-1]) if name in frame), None)
     if name is None:
         return np.zeros(len(frame), dtype=np.bool_)
@@ -141,7 +141,7 @@ def rows_where(frame: pd.DataFrame, where: Mapping[str, Any]) -> Mask:
 
 
 def is_same(value: Any, wanted: Any) -> bool:
-    """Return whether a coordinate has the value that a config states, which may be text."""
+    """Return whether a coordinate's `value` is the one `wanted` in a config, where it may be written as text."""
     if str(value) == str(wanted) or (isinstance(wanted, bool) and str(value) == str(wanted).lower()):
         return True
     try:

@@ -59,8 +59,8 @@ class ThresholdAxis:
 
 @dataclass(frozen=True)
 class Layout:
-    """Names of coordinate columns: x, y (None for a grid along one line), and the coordinates of the panels. pool: as
-    in `ThresholdAxis`."""
+    """Names of the coordinates on x and y (None for a grid along one line), and of those that differ between panels.
+    pool: as in `ThresholdAxis`."""
 
     x: str
     y: str | None
@@ -79,7 +79,7 @@ class Layout:
 
 
 def coordinates(frame: pd.DataFrame, columns: Columns) -> list[str]:
-    """Return the coordinate columns of the rows in their order: all that are not the methods' `columns`."""
+    """Return the coordinate columns of the rows in their order; columns: what the methods measure."""
     return [name for name in frame.columns if name not in IDENTITY and name not in CIRCUMSTANCE and name not in columns]
 
 
@@ -129,7 +129,7 @@ def expressions(sweep: Sweep) -> list[str]:
 
 
 def with_expressions(frame: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
-    """Add a column for each of the report's expressions, rounded to 12 digits. Raises `ReportError`."""
+    """Return the rows with a column for each expression of the report, to 12 digits. Raises `ReportError`."""
     for text in expressions(sweep):
         try:
             names = list(parse(text, frame.columns).names)
@@ -198,7 +198,7 @@ def is_number(column: "pd.Series[Any]") -> bool:
 
 
 def levels(frame: pd.DataFrame, sweep: Sweep, name: str | None) -> list[Any]:
-    """Return the values along an axis: numbers rise, words have the config's order, None is last; [None] if no axis."""
+    """Return the values of a coordinate: numbers rise, words have the config's order, None is last; [None] for none."""
     if name is None:
         return [None]
     return sorted((value for (value,) in joint_values(frame, sweep, (name,))), key=lambda value: value is None)

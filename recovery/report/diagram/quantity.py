@@ -31,7 +31,7 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str) -> "Quantity":
-        """Parse `recovered`, `absolute_distance` or `max_deviation<=1e-4`; raises `ReportError` for other text."""
+        """Parse COLUMN or COLUMN<=NUMBER, as `recovered` or `max_deviation<=1e-4`. Raises `ReportError`."""
         try:
             return cls(*parse_event(text))
         except ValueError:
@@ -69,7 +69,7 @@ class Quantity:
         return (np.clip(low, 0, 1), np.clip(high, 0, 1)) if self.proportion(frame) else (low, high)
 
     def values(self, frame: pd.DataFrame) -> Array:
-        """Return one float per row: 1, 0 or the number, NaN where it is not known. Includes unfinished trials."""
+        """Return one float per row, also of unfinished trials: 1, 0 or the number; NaN where the value is not known."""
         low, high = self.ends(frame)
         return np.where(low == high, low, np.nan)
 
@@ -85,8 +85,8 @@ class Quantity:
 
 
 def bounds(frame: pd.DataFrame, column: str) -> tuple[Array, Array]:
-    """Return the least and the greatest value that the column can have in each row: twice the measured number, or the
-    range that the verdict implies (`implied`) if it was not measured; NaN where the column is not defined."""
+    """Return the least and the greatest value that the column can have in each row: both are the measured number, or,
+    if it was not measured, the ends that the verdict implies (`implied`); NaN where the column is not defined."""
     low = as_numbers(frame[column])
     null = np.isnan(low)
     if not null.any():
@@ -103,7 +103,7 @@ def bounds(frame: pd.DataFrame, column: str) -> tuple[Array, Array]:
 
 
 def undefined(frame: pd.DataFrame, column: str) -> Mask:
-    """Return the mask of the rows for which the column is undefined: null, and not listed in the row's `unmeasured`."""
+    """Return the mask of the rows where the column is undefined: null, but not as a row's `unmeasured` explains."""
     null = frame[column].isna().to_numpy(np.bool_)
     if "unmeasured" not in frame or not null.any():
         return np.zeros(len(frame), np.bool_)
@@ -130,7 +130,7 @@ def as_numbers(column: "pd.Series[Any]") -> Array:
 
 
 def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) -> Quantity:
-    """Return the wanted quantity, or a default one that some trial measured. Raises `ReportError` if none did."""
+    """Return the quantity `wanted`, for None a usual one. Raises `ReportError` if no trial measured the wanted one."""
     usual = ["recovered", "holds", "absolute_distance", "test_distance", "isometry_value"]
     there = [name for name in frame.columns if is_measured(frame, name, columns)]
     if wanted is None:
@@ -144,7 +144,7 @@ def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) 
 
 
 def is_measured(frame: pd.DataFrame, name: str, columns: Columns) -> bool:
-    """Return whether a measured column, or the time, holds numbers or truth values of some trial."""
+    """Return whether `name` is one of `columns` or `seconds`, and holds numbers or truth values of some trial."""
     column = frame[name]
     numbers = is_boolean(column) or pd.api.types.is_numeric_dtype(column.dtype)
     return bool(name in (*columns, "seconds") and numbers and column.notna().any())

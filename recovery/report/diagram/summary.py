@@ -11,7 +11,7 @@ from recovery.text import command_text, many
 
 
 def summary(diagram: Diagram) -> str:
-    """Return the numbers of finished, failed, missing, undecided and unmeasured trials in one line."""
+    """Return in one line how many trials finished, failed, are missing, undecided or unmeasured, and the rounds."""
     totals, rounds, table = diagram.totals, diagram.grid.rounds, diagram.table
     rule = rounds[-1].get("until", {}) if rounds else {}
     parts = [f"{many(totals['trials'], 'trial')} in {many(len(table), 'cell')}", f"{totals['ok']} finished"]
@@ -29,7 +29,7 @@ def summary(diagram: Diagram) -> str:
 
 
 def _unmeasured(diagram: Diagram) -> str:
-    """Return a sentence on the trials that did not measure the value, with the command that measures it."""
+    """Return a sentence on trials that did not measure the value, with the command that does; empty without one."""
     count, column = diagram.totals["unmeasured"], diagram.quantity.column
     kinds = {str(method).partition(" ")[0] for method in diagram.frame["method"].unique()} if count else ()
     if not any(column in getattr(METHODS[kind], "on_demand", ()) for kind in kinds if kind in METHODS):
@@ -39,7 +39,7 @@ def _unmeasured(diagram: Diagram) -> str:
 
 
 def _tests(rule: Mapping[str, Any]) -> str:
-    """Return a sentence on the interim analyses of an adaptive sweep, given the state of its rule."""
+    """Return a sentence on the interim analyses of an adaptive sweep. rule: its state, as the last round records it."""
     panels = rule["panels"]
     end = "met" if all(panel["known"] for panel in panels) else "not met" if rule["ended"] else "open"
     tests = many(max(panel["tests"] for panel in panels), "test")

@@ -22,14 +22,14 @@ from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
 RISING = {"wendel": "no_all_ones"}
-"""A curve of an obstacle to recovery -> the curve of its complement."""
+"""Name of a curve, the probability of an obstacle to recovery -> name of the curve of 1 minus it."""
 MESH = 400
-"""Points of a curve, and points along each axis of the mesh on which an expression is contoured."""
+"""Points of a line of theory."""
 DASH = 3
-"""Points of `MESH` on either side of a row that the dash of a bound takes."""
+"""Half length of the dash of a bound at a row, in points of a line of `MESH` points."""
 PROBIT_MESH = 280
-"""The same for a named curve. Wendel's 5, 50 and 95 % then lie within 0.025 % of the axis of their exact positions,
-from n = 80 to 40 000; without the probit, on `MESH`, within 0.2 %."""
+"""Points along each axis of the mesh on which named curves are contoured. Wendel's 5, 50 and 95 % then are within
+0.025 % of the axis of their exact positions, n = 80 to 40 000; without the probit, on `MESH` points, within 0.2 %."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ def lines(diagram: Diagram, i: int) -> list[TheoryLine]:
 
 
 def curves_of(diagram: Diagram, panel: Panel) -> list[Line]:
-    """Return the config's curves that are about this panel; a named curve of a constant n/d becomes its ratio."""
+    """Return the config's curves that are about this panel; a named curve that is a constant n/d as a `RatioCurve`."""
     return [spec for spec in _specs(diagram) if panel.agrees(getattr(spec, "where", {}))]
 
 
 def _contour(diagram: Diagram, spec: NamedCurve) -> tuple[float, str]:
-    """Return the value and the label of the contour of the shown column."""
+    """Return the level at which `spec`, a curve that names the shown column, contours it, and the contour's label."""
     level = 0.5 if spec.level is None else spec.level
     return level, f"{diagram.measured_label} = {level:g}"
 
@@ -94,7 +94,7 @@ def _mesh(values: Any, size: int) -> Array:
 
 
 def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> list[TheoryLine]:
-    """Return the lines of a curve over these values of n and d."""
+    """Return the lines of a curve in the plane, points (n, d), of an axis n and an axis d with these values."""
     if isinstance(spec, RatioCurve):
         along = _mesh(d, MESH)
         return [TheoryLine(ratio_label(spec), np.stack([spec.ratio * along, along], 1))]
@@ -129,8 +129,8 @@ def _probit(chance: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class Along:
-    """A theory line along x: points (x, value), shape (k, 2). A ratio has one point, whose value is NaN; an interval
-    has the values 1 inside and 0 outside; a bound is a dash at each row. rank: the number of the line in its source."""
+    """A theory line along x: points (x, value), shape (k, 2). A `ratio` has one point, whose value is NaN; `interval`
+    has the values 1 inside and 0 outside; a `bound` is a dash per x. rank: the number of the line in its source."""
 
     label: str
     points: Array
@@ -139,7 +139,7 @@ class Along:
 
 
 def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) -> list[Along]:
-    """Return the theory for one y of a panel: predictions in the rows, the config's curves and values, and its ratios.
+    """Return the theory for one y of a panel: predictions that rows have, and the config's curves, values and ratios.
 
     Predictions are interpolated smoothly between the rows, bounds are not. x: the rising positions of the cells.
     """
@@ -152,7 +152,7 @@ def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) ->
 
 
 def named_curves(diagram: Diagram, specs: Sequence[Line]) -> list[Curve]:
-    """Return those curves that have a name; where `recovered` is shown, 1 minus the probability of an obstacle."""
+    """Return the theory curves that `specs` name; if `recovered` is shown, an obstacle's is 1 minus its probability."""
     names = [spec.name for spec in specs if isinstance(spec, NamedCurve)]
     if diagram.quantity.column == "recovered":
         names = [RISING.get(name, name) for name in names]
@@ -160,7 +160,7 @@ def named_curves(diagram: Diagram, specs: Sequence[Line]) -> list[Curve]:
 
 
 def not_drawn(diagram: Diagram, key: Collection[str]) -> Iterator[str]:
-    """Yield the labels of the config's curves with which no entry of a key begins."""
+    """Yield the labels of the config's curves that are not drawn: with which no entry of the legend `key` begins."""
     for spec in _specs(diagram):
         names = [ratio_label(spec) if isinstance(spec, RatioCurve) else getattr(spec, "label", diagram.measured_label)]
         if isinstance(spec, NamedCurve) and spec.name in CURVES:
@@ -208,7 +208,7 @@ def _named(diagram: Diagram, specs: Sequence[Line], rows: pd.DataFrame, along: A
 
 
 def _levels(diagram: Diagram, specs: Sequence[Line], along: Array) -> list[Along]:
-    """Return the stated values of the shown column, which are its contours in a map."""
+    """Return horizontal lines at the levels of `specs` that name the shown column; a map has contours instead."""
     own = (spec for spec in specs if isinstance(spec, NamedCurve) and spec.name == diagram.quantity.column)
     return [
         Along(label, np.stack([along, np.full_like(along, level)], 1), "curve", rank)
@@ -217,7 +217,7 @@ def _levels(diagram: Diagram, specs: Sequence[Line], along: Array) -> list[Along
 
 
 def ratios_of(diagram: Diagram, panel: Panel) -> list[Along]:
-    """Return the curves about this panel that are a constant n/d, along an axis of n/d."""
+    """Return the config's ratios n/d that are about this panel, as lines along an axis of n/d."""
     ratios = [spec for spec in _specs(diagram) if isinstance(spec, RatioCurve)]
     labels = list(dict.fromkeys(map(ratio_label, ratios)))
     return [
@@ -228,7 +228,7 @@ def ratios_of(diagram: Diagram, panel: Panel) -> list[Along]:
 
 
 def _ratios(diagram: Diagram, panel: Panel, rows: pd.DataFrame) -> list[Along]:
-    """Return the values of x at which the config's ratios of n and d are reached in a slice."""
+    """Return the lines at the x where the rows of a slice reach the config's ratios n/d; none if n and d both vary."""
     x, found = diagram.layout.x, ratios_of(diagram, panel)
     other = {"n": "d", "d": "n"}.get(x)
     if x != "n/d" and (other not in rows or rows[other].nunique() != 1):
@@ -238,7 +238,7 @@ def _ratios(diagram: Diagram, panel: Panel, rows: pd.DataFrame) -> list[Along]:
 
 
 def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Array | None:
-    """Return the curve along x; None if another of its axes varies within the line or has no value."""
+    """Return the curve's values at x; None if it is not along x, or another of its axes varies over the rows."""
     along = {"n": x * rows["d"].iloc[0]} if diagram.layout.x == "n/d" else {diagram.layout.x: x}
     if along.keys().isdisjoint(curve.axes) or (curve.axes == ("n", "d") and not diagram.proportion):
         return None

@@ -25,7 +25,7 @@ LETTERS = {
     "noise": r"noise $\sigma$",
     "learning_rate": r"learning rate $\eta$",
 }
-"""Last part of a coordinate's path -> its name on an axis; before a value, the letter alone."""
+"""Last part of a coordinate's path -> its name on an axis; its letter alone precedes a value, as in `n = 50`."""
 VALUES = {
     "gd": "gradient descent",
     "scaled_gd": "scaled gradient descent",
@@ -54,7 +54,7 @@ VALUES = {
     **{f"geometry={kind}": f"{kind} weights" for kind in ("opposite", "random")},
     "geometry=basis": "orthonormal weights",
 }
-"""Value, or coordinate and value, whose name in a config is not readable text -> its words."""
+"""Value, or `coordinate=value`, that a config writes unreadably -> its words."""
 COLUMNS = {
     "holds": "condition holds",
     "all_ones": "all-ones pattern exists",
@@ -72,7 +72,7 @@ _PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)")
 _MATHEMATICS = re.compile(r"\$([^$]*)\$")
 _NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "mu", "nu", "xi", "rho")
 GREEK = {name: lookup(f"GREEK SMALL LETTER {name}") for name in (*_NAMES, "sigma", "tau", "phi", "chi", "psi", "omega")}
-"""Names of Greek letters, which coordinates may have, and the letters."""
+"""Name of a Greek letter, which a coordinate may have -> the letter."""
 _GREEK_WORD = re.compile(rf"(?<![A-Za-z.])({'|'.join(GREEK)})(?![A-Za-z(])")
 LETTERS |= {name: rf"$\{name}$" for name in GREEK}
 _SIGNS = {rf"\{name}": letter for name, letter in GREEK.items()} | {r"\times": "×", "^": ""}
@@ -99,8 +99,8 @@ def _plain(mathematics: str) -> str:
 @dataclass(frozen=True)
 class Script:
     """A way of writing text. own: converts text of a config, which has no markup. marked: converts text with
-    mathematics between dollar signs. labels: the names that the config gives coordinates and values. shared: parts
-    that all values of a coordinate have, such as `success=0.2`, which titles omit."""
+    mathematics between dollar signs. labels: the names that the config gives coordinates and values. shared:
+    coordinate -> parts that all of its values have, such as `success=0.2`, which titles omit."""
 
     own: Callable[[str], str]
     marked: Callable[[str], str]
@@ -108,11 +108,11 @@ class Script:
     shared: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def labelled(self, labels: Mapping[str, str], shared: Mapping[str, frozenset[str]]) -> "Script":
-        """Return this way of writing text, with these names of coordinates and these shared parts."""
+        """Return this way of writing text with other `labels` and `shared`."""
         return replace(self, labels=labels, shared=shared)
 
     def axis(self, name: str | None) -> str:
-        """Return the name of a coordinate on an axis: the config's label, a letter, or the last part of each path."""
+        """Return the name of a coordinate on an axis: the config's label, or that of the last part of its path."""
         if name is not None and name in self.labels:
             return self.marked(self.labels[name])
         last = _PATH.sub(r"\1", name or "")
@@ -121,8 +121,8 @@ class Script:
     def value(self, value: Any, shared: frozenset[str] = frozenset(), name: str | None = None) -> str:
         """Return one value of a coordinate: `0.05`, `yes`, `Gaussian`, `normalised ReLU, k = 2`, `none`.
 
-        shared: parts that are left out; a value without other parts is `default`. name: the coordinate; the words of a
-        user's axis stay as they are.
+        shared: parts that are left out; a value that has no other part is `default`. name: the coordinate; the words of
+        a user's axis stay as they are.
         """
         if label := self.labels.get(f"{name}={value}"):
             return self.marked(label)
@@ -143,7 +143,7 @@ class Script:
         return self.own(", ".join(parts).replace("_", " ")) or "default"
 
     def number(self, value: float, plain: tuple[float, float] = (1e-3, 1e5)) -> str:
-        """Return a number for a tick or title: 0.05, 400, or, outside the range `plain`, a power of ten."""
+        """Return a number for a tick or title: 0.05, 400, or, if |value| is outside `plain`, with a power of ten."""
         if value == 0 or plain[0] <= abs(value) < plain[1] or not np.isfinite(value):
             return self.marked(f"${value:g}$") if value < 0 else f"{value:g}"
         mantissa, exponent = f"{value:.3e}".split("e")
@@ -167,7 +167,7 @@ class Script:
         return f"{text} = {self.value(value, name=name)}"
 
     def where(self, where: Mapping[str, Any]) -> str:
-        """Return the coordinates of a panel: `σ = 0.1, Gaussian, all patterns`."""
+        """Return coordinate -> value, such as those of a panel, as text: `σ = 0.1, Gaussian, all patterns`."""
         return ", ".join(self.pair(name, value) for name, value in where.items())
 
 
@@ -177,7 +177,7 @@ def _is_own(name: str | None) -> bool:
 
 
 def shared_parts(values: Iterable[Any]) -> frozenset[str]:
-    """Return the parts that all of several values in words have: `tensor` and `success=0.2`."""
+    """Return the parts that all values in words have, such as `tensor` and `success=0.2`; none for one value."""
     parts = [frozenset(value.split()) for value in values if isinstance(value, str) and _OF_PARTS.fullmatch(value)]
     return frozenset.intersection(*parts) if len(parts) > 1 else frozenset()
 
@@ -197,7 +197,7 @@ def lettered(i: int, count: int, title: str) -> str:
 
 
 def pooled_words(along: ThresholdAxis, levels: Iterable[float]) -> str:
-    """Return the legend text of the band of a pooled threshold, with intervals of these levels."""
+    """Return the legend text of the band that is a pooled threshold's interval, at these confidence levels."""
     return f"{along.percent} over all $d$, {interval_words(levels)}"
 
 
@@ -211,7 +211,7 @@ def fraction_words(yes: int, decided: int, undecided: int) -> str:
 
 
 def mark_words(totals: Mapping[str, int], *names: str) -> str:
-    """Return the legend text of a mark on cells: `trials failed (7) and missing (2)`."""
+    """Return the legend text of a mark, from the totals with these names: `trials failed (7) and missing (2)`."""
     return "trials " + " and ".join(f"{name} ({totals[name]})" for name in names if totals[name])
 
 

@@ -18,7 +18,7 @@ INTERVAL = interval_words([LEVEL])
 
 
 def draws_of(diagram: Diagram, cells: pd.DataFrame) -> Any:
-    """Return the number of draws in which a method's `frequency` was counted, per grid cell; None if it is unknown."""
+    """Return the number of draws in which a method's `frequency` was counted, for all cells or for each; or None."""
     if str(diagram.quantity) != "frequency" or not diagram.single:
         return None
     if "method.draws" in diagram.frame:
@@ -41,7 +41,7 @@ class Bars:
     def of(cls, diagram: Diagram, cells: pd.DataFrame, means: bool = True) -> "Bars":
         """Return fractions with exact intervals, or medians with quartiles (NaN where unknown values leave no bound).
 
-        A cell of one trial has a bar only for a frequency of known draws. means: prefer means of claimed tables.
+        Single values have bars only if they are frequencies of known draws. means: if a table is claimed, use means.
         """
         value = cells["value"].to_numpy(dtype=float)
         if means and shown_tables(diagram):

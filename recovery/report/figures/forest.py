@@ -26,13 +26,13 @@ from recovery.report.figures.style import LINES, NO_BREAK_SPACE, Style, font_siz
 from recovery.text import many
 
 MANY = 10
-"""From this number of panels on, thresholds are one figure of rows."""
+"""With at least so many panels, thresholds are drawn as one figure of rows."""
 FEW = 3
-"""Number of sizes that a row lists; of more it states the ends."""
+"""Most sizes that a row lists; of more it states the first and the last."""
 LOG = 5.0
-"""Ratio of the largest and the smallest number from which the axis is logarithmic."""
+"""The axis is logarithmic if the largest number is more than so many times the smallest."""
 NEAR = 1.5
-"""A stated number extends the axis by this factor at most."""
+"""A stated ratio n/d farther than this factor from all numbers does not extend the axis to it."""
 ROW = 0.17
 """Height of a line of text in inches."""
 STATED: dict[str, Any] = {"color": LINES[1], "marker": "D", "ms": 3.5, "mfc": "none", "linestyle": "none", "zorder": 2}
@@ -49,7 +49,7 @@ def is_forest(analysis: Analysis) -> bool:
 
 
 def rows_of(analysis: Analysis) -> list[list[Line]]:
-    """Return the lines of each threshold of the shown value, one per claim; without thresholds, of each grid cell."""
+    """Return a row of lines per threshold of the shown value, a line per claim; without thresholds, per grid cell."""
     return _thresholds(analysis) or [[line] for line in values_of(analysis.diagram)]
 
 
@@ -60,7 +60,7 @@ def _thresholds(analysis: Analysis) -> list[list[Line]]:
 
 
 def values_of(diagram: Diagram) -> Iterator[Line]:
-    """Yield the value of each grid cell with its bar, and as limits the number that a table or a claim states."""
+    """Yield a line per grid cell: its value with its bar, and as limits those of a claimed table or value."""
     layout, value = diagram.layout, str(diagram.quantity)
     claims = [one for one in diagram.sweep.claims if isinstance(one, ValueClaim) and one.of == value]
     for panel in diagram.panels:
@@ -80,7 +80,7 @@ def values_of(diagram: Diagram) -> Iterator[Line]:
 
 
 def draw_forest(analysis: Analysis) -> Figure:
-    """Draw the thresholds or the values of an analysis, the first at the top; several values beside one another."""
+    """Draw the rows of an analysis (`rows_of`), the first at the top, with a column for each of several quantities."""
     diagram = analysis.diagram
     shown = [analysis, *map(Analysis, diagram.one_by_one[1:])]
     parts, style = [{some[0].panel: some for some in rows_of(one)} for one in shown], Style(diagram.sweep.report.style)
@@ -128,7 +128,7 @@ def draw_forest(analysis: Analysis) -> Figure:
 
 
 def _differences(analysis: Analysis) -> dict[str, str]:
-    """Return panel title -> text of the other coordinates and of the sizes in which the panels differ."""
+    """Return panel title -> text on the sizes, and coordinates that the title lacks, in which the panels differ."""
     diagram, panels, found = analysis.diagram, [one.panel for one in analysis.all_thresholds], dict[str, str]()
     frames = [diagram.frame[np.isin(diagram.cells.code, panel.cells.index)] for panel in panels]
     names = coordinates(diagram.frame, diagram.grid.columns)
@@ -147,7 +147,7 @@ def _differences(analysis: Analysis) -> dict[str, str]:
 
 
 def _set_width(ax: Axes, rows: list[list[Line]], stated: Sequence[float]) -> tuple[float, float]:
-    """Set the x axis to what the rows draw, and to the stated numbers near them, and return its ends."""
+    """Set the x axis to what the rows draw and to those `stated` numbers that are near it, and return its ends."""
     drawn = [one for some in rows for line in some for one in (*line.limits, *astuple(line.found)[:3])]
     numbers = np.array([number for number in drawn if np.isfinite(number)])
     near = [one for one in stated if len(numbers) and numbers.min() / NEAR <= one <= numbers.max() * NEAR]
@@ -167,7 +167,7 @@ def _set_width(ax: Axes, rows: list[list[Line]], stated: Sequence[float]) -> tup
 
 
 def _words(some: list[Line]) -> list[str]:
-    """Return the lines of text at the right of a row: the estimate, each claim with its verdict, the trials."""
+    """Return the lines of text at the right of a row: the estimate with its trials, and each claim with its verdict."""
     line, estimate = some[0], some[0].found.estimate
     four = f"{estimate:#.4g}".rstrip(".") if abs(estimate) < 1e4 else f"{float(f'{estimate:.4g}'):,.0f}"
     shown = four.replace(",", NO_BREAK_SPACE) if line.found.known else line.estimate
@@ -175,7 +175,7 @@ def _words(some: list[Line]) -> list[str]:
 
 
 def _draw_row(ax: Axes, y: float, some: list[Line]) -> None:
-    """Draw one threshold: a dot in its interval, or the range of the slices; an arrow where an end is open."""
+    """Draw a row at height y: a dot in its interval, or the range of the slices; an arrow for an end off the axis."""
     found, here = some[0].found, np.array([y])
     if np.isfinite([found.low, found.high]).any():
         inside = [draw_beyond(ax, here, np.array([end]), True, color="black", ms=4) for end in (found.low, found.high)]

@@ -1,4 +1,4 @@
-"""The kinds of figures of a report: name, description, when a kind applies, and the function that draws it."""
+"""The kinds of main figures of a report: name, text alternative, when a kind fits, and what draws it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ from recovery.report.figures.training_plots import RECORD_KINDS, records_beside,
 class Kind:
     """A kind of main figure. `words` is its text alternative, with placeholders {value}, {x} and {y} of the diagram.
 
-    fits: whether the kind suits an analysis. panels: how panels are drawn, also on the caller's axes. draw: draws the
-    whole figure in place of the panels, where there is such a form.
+    fits: whether the kind suits an analysis. panels: how panels are drawn, also on the caller's axes. draw: if given,
+    draws the whole figure without `panels`.
     """
 
     words: str
@@ -41,10 +41,10 @@ KINDS: dict[str, Kind] = {
     "profile": Kind("{value} along {x}", lambda a: is_profile(a.diagram), PROFILE),
     "forest": Kind("{value}, one row each, with what is stated", is_forest, MAP, draw_forest),
 }
-"""Name -> kind. Unless the config names one, the main figure of a report is the last kind here that fits."""
+"""Name -> kind. Unless the config names a kind, the main figure of a report is of the last kind here that fits."""
 
 FEW = 4
-"""Grid cells that a table says better than a figure."""
+"""Most grid cells that a table shows better than a figure."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def main_kind(analysis: Analysis, panels: bool = False) -> str:
 
 
 def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
-    """Return the kind of the main figure of a report and the figure; several values side by side are `quantities`."""
+    """Return the name of the kind of the main figure, `quantities` for several values side by side, and the figure."""
     diagram, name = analysis.diagram, main_kind(analysis)
     if not diagram.beside or name == "forest":
         kind = KINDS[name]
@@ -83,7 +83,7 @@ def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
 
 
 def joint_figure(analyses: Sequence[Analysis]) -> Figure:
-    """Draw the panels of several results folders as one figure, with one scale and one key.
+    """Draw the panels of several results folders as one figure, with one colour scale and one legend.
 
     Raises `ReportError` if the folders show different values.
     """
@@ -120,7 +120,7 @@ def drawings(analysis: Analysis, told: bool = False) -> dict[str, Drawing]:
     """Return name -> figure for all figures of a report; the name of the first figure is empty.
 
     The first is the figure of training records that the config names, if the rows have any; the main figure follows it,
-    unless a table suffices (`is_told`). Otherwise the first is the main figure, omitted if `told` and a table suffices.
+    unless a table suffices (`is_told`). If none, the first is the main figure, omitted if `told` and a table suffices.
     """
     (kind, main), beside = main_figure(analysis), figures_beside(analysis)
     first = beside.pop(analysis.diagram.sweep.report.figure, None)
@@ -132,7 +132,7 @@ def drawings(analysis: Analysis, told: bool = False) -> dict[str, Drawing]:
 def draw_into(ax: Axes, analysis: Analysis, panel: int = 0, key: bool = True) -> ScalarMappable | None:
     """Draw one panel of the main figure on the caller's axes, with axis labels and without a title.
 
-    Returns the cells of a map, from which a colour bar can be made. key: draw the colour bar and the key, too.
+    Returns the colours, if any, from which a colour bar can be made. key: draw the colour bar and the legend, too.
     """
     panels = KINDS[main_kind(analysis, panels=True)].panels
     drawn = panels.prepare(analysis)(ax, panel)

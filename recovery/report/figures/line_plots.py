@@ -30,19 +30,19 @@ from recovery.report.statistics.growth import growth
 from recovery.types import Array
 
 FULL = 0.6
-"""A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
+"""A grid is ragged if its cells are less than this fraction of all pairs of its n and its d."""
 CROSS: dict[str, Any] = {"marker": "x", "ms": 3.5, "mew": 0.9, "linestyle": "none"}
 MOST_LINES = 12
 """Lines with a name that one panel shows."""
 NEAR = 0.1
-"""A stated ratio this part of a linear axis beyond its end extends the axis."""
+"""A stated ratio beyond a linear axis by up to this fraction of its length extends the axis."""
 SPREAD = 0.6
-"""Part of the step between two words that the marks of one word take at most."""
+"""Fraction of the step between two words on the x axis over which the marks of one word are spread."""
 
 
 def is_profile(diagram: Diagram) -> bool:
-    """Return whether the diagram should be drawn as lines along x: if a theory curve or a frequency is along another
-    axis than n and d, if only one axis varies, or if y is text of few values and x a number."""
+    """Return whether the diagram should be drawn as lines along x: if a theory curve or the column `frequency` is along
+    another axis than n and d, if y has one value, or if y is text of few values and x a number."""
     x, y, curves = diagram.layout.x, diagram.layout.y, named_curves(diagram, diagram.sweep.report.lines)
     theory = any(x in curve.axes and curve.axes != ("n", "d") for curve in curves)
     frequency = str(diagram.quantity) == "frequency" and x not in ("n", "d")
@@ -55,7 +55,7 @@ def _is_text(diagram: Diagram, name: str | None) -> bool:
 
 
 def _profile(analysis: Analysis) -> Draw:
-    """Draw values with their intervals along x, one line per value of y, and the theory over them."""
+    """Return what draws a panel: values with intervals along x, one line per value of y, and theory over them."""
     diagram = analysis.diagram
     meaning = Bars.of(diagram, diagram.table).words
     key: list[Any] = [interval_handle(meaning)] if meaning else []
@@ -121,8 +121,8 @@ def _set_height(ax: Axes, diagram: Diagram) -> None:
 def _draw_line(
     ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array, style: dict[str, Any], label: str | None
 ) -> tuple[Line2D, list[Any]]:
-    """Draw cells as a line with intervals, arrows beyond fixed limits, and undecided ranges. Return the line's legend
-    entry, and those of the arrows and the ranges."""
+    """Draw cells as a line with intervals, arrows for values beyond the config's limits, and the ranges that unknown
+    values leave. Return the line's legend entry, and those of the arrows and the ranges."""
     bars = Bars.of(diagram, cells)
     ax.vlines(x, bars.low, bars.high, color=style["color"], lw=0.6)
     values, entries = bars.value, list[Any]()
@@ -141,15 +141,15 @@ def _draw_line(
 
 
 def _axis_across(diagram: Diagram, panel: Panel) -> Axis:
-    """Return the x axis of a panel, with the values that the config plans for it or that its rows have."""
+    """Return the x axis of a panel: the values of x that the config plans for this panel, or that its rows have."""
     cells = joint_values(diagram.frame, diagram.sweep, (*diagram.layout.panels, diagram.layout.x))
     here = {x for *where, x in cells if where == list(panel.where.values())}
     return Axis([x for x in panel.x if x in here], diagram.layout.x)
 
 
 def _draw_theory(ax: Axes, curves: Sequence[Along], several: bool, colour: str) -> list[Any]:
-    """Draw predictions and bounds of rows in the colour of their line, theory curves in black, ratios as vertical
-    lines, and intervals as grey bands. Returns the legend entries."""
+    """Draw predictions and bounds of rows in `colour`, that of their measured line, theory curves in black, ratios as
+    vertical lines, intervals as grey bands. several: there are several lines. Returns the legend entries."""
     handles: list[Any] = []
     for line in curves:
         style, (at, values) = theory_style(line, colour), line.points.T
@@ -190,12 +190,12 @@ def is_ragged(diagram: Diagram) -> bool:
 
 
 def by_ratio(diagram: Diagram) -> Diagram:
-    """Return a diagram over n and d along n/d, with one slice per d."""
+    """Return a diagram over n and d laid out anew: n/d on the x axis, with one slice per d."""
     return diagram.laid_out(replace(diagram.sweep.report, x="n/d", y="d"))
 
 
 def _ratios(analysis: Analysis) -> Draw:
-    """Draw fractions against n/d, one line per d, and the pooled threshold's interval as a grey band."""
+    """Return what draws a panel: fractions against n/d, a line per d, and the pooled interval as a grey band."""
     band = MATH.marked(pooled_words(analysis.diagram.along, analysis.levels))
     draw_lines = _profile(Analysis(by_ratio(analysis.diagram)))
 
@@ -210,8 +210,8 @@ def _ratios(analysis: Analysis) -> Draw:
 
 
 def _collapse(analysis: Analysis) -> Draw:
-    """Draw fractions against (x - limit) y^k: with the limit of the threshold for large y, or its pooled value, and the
-    power with which the transition from 25 to 75 % becomes narrower. Raises `ReportError`."""
+    """Return what draws a panel: fractions against (x - limit) y^k, with the threshold's limit for large y, or its
+    pooled value, and the power k with which the transition from 25 to 75 % becomes narrower. Raises `ReportError`."""
     diagram, along = analysis.diagram, analysis.diagram.along
 
     def draw(ax: Axes, i: int) -> Drawn:

@@ -107,7 +107,7 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
 
 
 def _draw_theory(ax: Axes, theory: list[list[TheoryLine]], i: int) -> list[Artist]:
-    """Draw the theory curves of panel i, with one look per label in all panels; return one legend entry per label."""
+    """Draw the theory of panel i, with one look per label in all panels; return one legend entry per label."""
     handles = dict[str, Artist]()
     looks = theory_looks([(line.label, line.secondary) for panel in theory for line in panel])
     factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9

@@ -18,7 +18,7 @@ from recovery.report.figures.style import Style, plain, script_of, text_width
 from recovery.text import many
 
 CROWDED = 16
-"""Names below one axis that a column of a journal has room for."""
+"""Most names below one axis for which a journal's column is wide enough."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ Draw = Callable[[Axes, int], Drawn]
 
 @dataclass(frozen=True)
 class Panels:
-    """How a kind of figure draws panels. prepare: given an analysis, returns the function that draws panel i on given
-    axes. labels: of the x and y axes. share: whether all panels share x, and y."""
+    """How a kind of figure draws panels. prepare: returns, for an analysis, the function that draws panel i on given
+    axes. labels: of the x and y axes. share: whether all panels share x, and y. aspect: height of a panel by width."""
 
     prepare: Callable[[Analysis], Draw]
     labels: Callable[[Diagram], tuple[str, str]]
@@ -51,9 +51,9 @@ class Panels:
 
 
 def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] = ()) -> Figure:
-    """Draw the panels of one diagram, or of several values: a column each, and a row for each panel.
+    """Draw the panels of one analysis; or of several, with a column for each, because each shows another value.
 
-    names: of several results folders, whose panels follow one another. All panels of a value have one scale of colours.
+    names: if given, of the analyses, which are several results folders whose panels follow one another.
     """
     diagrams, kinds, count = [one.diagram for one, _ in values], [kind for _, kind in values], len(values)
     scripts, columns = [script_of(diagram) for diagram in diagrams], diagrams[0].columns
@@ -93,7 +93,7 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
 
 
 def fixed_words(diagram: Diagram) -> str:
-    """Return what is the same in all trials of n, d, the noise and the pattern set, and the number of trials per cell:
+    """Return those of n, d, noise and pattern set that are equal in all trials, and the number of trials per cell:
     `d = 10, sampled patterns, 20 trials per cell`."""
     one = [name for name in ("n", "d", "noise") if name in diagram.frame and diagram.frame[name].nunique() == 1]
     where = {name: diagram.frame[name].iloc[0] for name in one if name != diagram.layout.x}

@@ -29,28 +29,28 @@ NARROWEST = 1.6
 SLIDE = 9 / 16
 """Height of a slide by its width."""
 HIGHEST = 8.5
-"""Largest height of a figure of panels in inches: a page with room for a caption. More rows of panels are less high."""
+"""Largest height of a figure of panels in inches: a page with room for a caption. Many rows of panels are flatter."""
 FLATTEST = 0.45
 """Height of a panel by its width, at least."""
 NARROWED = 0.7
-"""Width of a panel without labels by its width with them, in the usual case."""
+"""Usual width of a panel without its labels, as a fraction of its width with them."""
 SHRUNK = 0.6
-"""Length of a colour bar beside several rows of panels by theirs."""
+"""Length of a colour bar beside several rows of panels, as a fraction of their height."""
 TEXT = 0.9
-"""Length of a label by that of its axis, at most."""
+"""Largest length of a label, as a fraction of its axis."""
 ROOM = 15.0
 """Inches of height for texts while they are measured."""
 Share = tuple[bool | Literal["col"], bool | Literal["col"]]
-"""Which panels share x, and which y: all, none, or those of a column."""
+"""Which panels share their x axis, and which their y axis: all, none, or those of a column."""
 ARROWS = {True: (CARETLEFT, CARETRIGHT), False: (CARETDOWN, CARETUP)}
 """Whether values are along x -> the marks of values below and above the axis."""
 FEW_TICKS = 4
-"""Number of labels of a colour bar that fit below a panel."""
+"""Most labels of a colour bar that is below a panel."""
 
 
 @dataclass
 class Sheet:
-    """A figure under construction and its panels, row by row, for use inside the context of `sheet`.
+    """A figure under construction and the axes of its panels, row by row, for use inside the context of `sheet`.
 
     height: the height of a panel in inches, if its content decides it; otherwise it is `aspect` times the width. fixed:
     the values that all panels have in common, in words.
@@ -78,8 +78,8 @@ class Sheet:
         return 6.5 * self.style.magnification
 
     def label(self, x: Sequence[str], y: Sequence[str]) -> None:
-        """Label the x axis of the lowest panel of each column and the y axis of the first panel of each row; if the
-        names, one for each panel, differ, label all."""
+        """Label the x axis of the lowest panel of each column and the y axis of the first panel of each row. x, y: one
+        name for each panel; if they differ, all panels are labelled."""
         for i, (ax, across, up) in enumerate(zip(self.axes, x, y, strict=True)):
             if i + self.columns >= len(self.axes) or len({*x}) > 1:
                 ax.set_xlabel(across)
@@ -108,7 +108,7 @@ class Sheet:
         number_ends(bar.ax.xaxis if below else bar.ax.yaxis, mesh.norm, FEW_TICKS if below else MOST_TICKS)
 
     def finish(self, title: str) -> None:
-        """Write the legend and the title, wrap what is above and below panels, and give the panels their height."""
+        """Write the legend and the title, wrap the texts above and below panels, and set the height of the figure."""
         figure, wide = self.figure, float(self.figure.get_figwidth())
         self._draw_legend()
         if title and self.style.titled:
@@ -133,14 +133,14 @@ class Sheet:
         self._wrap_labels(room, (figure.get_figheight() - texts) / self.rows)
 
     def _wrap_labels(self, room: float, high: float) -> None:
-        """Wrap the labels of the axes of panels of this width and height; a colour bar is beside all rows."""
+        """Wrap the labels of axes. room, high: width and height of a panel; a colour bar is beside all rows."""
         for ax in self.figure.axes:
             ax.set_xlabel(wrapped(ax.get_xlabel(), font_size("axes.labelsize"), TEXT * room))
             most = high if ax in self.axes else high * max(SHRUNK * self.rows, 1.0)
             ax.set_ylabel(wrapped(ax.get_ylabel(), font_size("axes.labelsize"), TEXT * most))
 
     def _measured(self) -> tuple[float, float, float]:
-        """Return in inches a panel's width, the height that suits it even beside long names, and that of all else."""
+        """Return in inches a panel's width, the height that suits it, and the height of all that is not panels."""
         engine: Any = self.figure.get_layout_engine()
         engine.execute(self.figure)
         wide, high = self.figure.get_size_inches()
@@ -168,8 +168,8 @@ class Sheet:
 def sheet(
     count: int, title: str, style: Style, aspect: float = 0.74, columns: int | None = None, share: Share = (True, True)
 ) -> Iterator[Sheet]:
-    """Make a figure of `count` panels, each `aspect` times as high as wide; inside the context its style is in force,
-    and titles and legend are written when it ends."""
+    """Make a figure of `count` panels, each `aspect` times as high as wide. Inside this context its style is in force;
+    title and legend are written at the end. columns: panels in a row, by default by count and width."""
     across = columns or (1 if count == 1 else 2 if count in (2, 4) else 3 if count <= 9 else 4)
     with matplotlib.rc_context(style.rc):
         wide = style.width(across)
@@ -198,7 +198,7 @@ def interval_handle(words: str) -> ErrorbarContainer:
 
 def draw_beyond(ax: Axes, at: Array, values: Array, across: bool, **style: Any) -> Array:
     """Draw an arrow at the end of the axis for each value beyond it, at the positions `at` on the other axis. Returns
-    the values inside the axis, shape (k,). across: the values are along x."""
+    the values moved into the axis, shape (k,). across: the values are along x."""
     inside: Array = np.clip(values, *(ax.get_xlim() if across else ax.get_ylim()))
     for marker, beyond in zip(ARROWS[across], (values < inside, values > inside), strict=True):
         points = (inside[beyond], at[beyond]) if across else (at[beyond], inside[beyond])
@@ -208,6 +208,6 @@ def draw_beyond(ax: Axes, at: Array, values: Array, across: bool, **style: Any) 
 
 
 def write_note(ax: Axes, note: str) -> None:
-    """Write into a panel why it shows nothing, if it does not."""
+    """Write the note, if any, into the middle of a panel: why this shows nothing."""
     if note:
         ax.text(0.5, 0.5, note, transform=ax.transAxes, ha="center", va="center", color="0.35")

@@ -30,7 +30,7 @@ FEWEST_TICKS, MOST_TICKS = 3, 7
 ROUND = MaxNLocator(MOST_TICKS - 1, steps=[1, 2, 5, 10])
 NO_BREAK_SPACE = "\u00a0"
 WIDEST_LABELS = 1.7
-"""Names below an x axis that take more inches than this in total are rotated; of numbers, some are left out."""
+"""Names below an x axis that take more inches than this in total are rotated."""
 LINE = 1.3
 """Distance of two lines of text in font sizes."""
 LABEL_GAP = 0.04
@@ -38,7 +38,7 @@ LABEL_GAP = 0.04
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Width of a figure in inches: a journal column, a journal page, a 16:9 slide."""
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
-"""Length of a unit; a point is TeX's, in which LaTeX states the width of a column."""
+"""Unit -> its length in inches; a point is TeX's, in which LaTeX states the width of a column."""
 FONTS: dict[str, dict[str, str]] = {
     "sans": {"font.family": "DejaVu Sans", "mathtext.fontset": "dejavusans"},
     "serif": {"font.family": "DejaVu Serif", "mathtext.fontset": "dejavuserif"},
@@ -67,16 +67,16 @@ FILES: Any = {
     "svg.hashsalt": "recover",
     "savefig.dpi": 300,
 }
-"""Text stays text: TrueType in PDF, text elements in SVG."""
+"""Settings by which text in files stays text: TrueType in PDF, text elements in SVG."""
 
 LINES = ("#005a9c", "#d55e00", "#009070", "#c9659a", "#6b4700", "#4398d0")
 """Colours of measured lines whose coordinate has no order: close to those of Okabe and Ito, told apart by readers who
 confuse red and green, with a contrast of at least 3 on white."""
 MARKERS = "os^DvPX"
 ORDERED = ("magma", 0.02, 0.67)
-"""Colour map, and its part, for lines of a coordinate that has an order: without yellow, which white paper hides."""
+"""Colour map, and its part that is used, for lines of a coordinate with an order: no yellow, which paper hides."""
 MOST_NAMED = 8
-"""Lines of numbers that a key names; a colour bar stands for more."""
+"""Most lines of numbers that a legend names; more have a colour bar."""
 CURVES = ("#e3242b", "#000001", "#6a3d9a", "#d95f02")
 """Colours of theory curves. The second is not quite black, because pages replace it on the dark theme."""
 DASHES: tuple[Any, ...] = ("-", (0, (4, 2.5)), (0, (1, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
@@ -118,14 +118,14 @@ class Style:
 
 
 def font_size(name: str) -> float:
-    """Return the size in points of the text that a setting such as `axes.titlesize` is for."""
+    """Return, in points, the size of text that matplotlib's setting `name`, such as `axes.titlesize`, has now."""
     params: Any = matplotlib.rcParams
     return float(FontProperties(size=params[name]).get_size_in_points())
 
 
 def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return colour, dash and marker of a line for each value: shades where the values are three or more numbers. Other
-    values differ in all three, so that two coinciding lines are both visible."""
+    """Return colour, dash and marker of the line of each value: shades for three or more numbers. Other values differ
+    in all three, so that two coinciding lines are both visible."""
     looks: Iterable[tuple[Any, ...]] = zip(cycle(LINES), cycle(DASHES), cycle(MARKERS), strict=False)
     if bar := bar_of(values):  # the bar identifies the lines, so all have one mark
         looks = ((matplotlib.colors.to_hex(colour), "-", MARKERS[0]) for colour in bar.to_rgba(Axis(values).at))
@@ -140,7 +140,7 @@ def ordered(values: Sequence[Any]) -> bool:
 
 
 def bar_of(values: Sequence[Any]) -> ScalarMappable | None:
-    """Return a colour scale for lines whose values are numbers, if they are too many for a legend; otherwise None."""
+    """Return a colour scale for lines of these values if they are numbers and too many for a legend; otherwise None."""
     axis = Axis(values)
     if not ordered(values) or len(values) <= MOST_NAMED or axis.kind == "even":
         return None
@@ -162,7 +162,7 @@ def shades(count: int, scale: str, low: float = 0.0, high: float = 1.0) -> list[
 
 
 def plain(text: str) -> str:
-    """Return text for matplotlib on one line: dollar signs are literal, characters missing in the font are U+FFFD."""
+    """Return text for matplotlib on one line: dollar signs are literal, characters not in the font are U+FFFD."""
     font = get_font(findfont(FontProperties(family=matplotlib.rcParams["font.family"][:1])))
     shown = "".join(c if font.get_char_index(ord(c)) else "\ufffd" for c in " ".join(text.split()))
     return shown.replace("$", r"\$")
@@ -202,7 +202,7 @@ def script_of(diagram: Diagram) -> Script:
 
 
 def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MATH) -> list[str]:
-    """Set scale and ticks of one axis, with labels at values of the sweep only; return how many, if not all."""
+    """Set scale and ticks of one axis. Return, as a remark if not all words have labels, how many have one."""
     drawn = ax.xaxis if which == "x" else ax.yaxis
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
@@ -228,8 +228,8 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MA
 
 
 def _without_overlap(ticks: list[tuple[float, str]], axis: Axis, room: float, size: float) -> list[tuple[float, str]]:
-    """Empty each label that would touch another on an axis `room` inches long: powers of ten of a log axis come first,
-    then both ends, then the others from left to right."""
+    """Empty each label that would touch another on an axis `room` inches long. Powers of ten of a log axis take their
+    places first, then both ends, then the others from left to right."""
     log, kept = axis.kind == "log", dict[float, tuple[float, float]]()
     (low, high), ends = axis.scaled(axis.reach), (ticks[0][0], ticks[-1][0]) if ticks else ()
     order = sorted(ticks, key=lambda one: (log and f"{one[0]:e}"[:8] != "1.000000", one[0] not in ends, one[0]))
@@ -241,7 +241,7 @@ def _without_overlap(ticks: list[tuple[float, str]], axis: Axis, room: float, si
 
 
 def ticks_of(axis: Axis) -> list[tuple[float, Any]]:
-    """Return (position, value) of the labels of an axis: all values if they are few or words, or round numbers."""
+    """Return (position, value) of the labels of an axis: all values if they are few or words, else round numbers."""
     if len(axis.values) <= MOST_TICKS or axis.kind == "even":
         return list(zip(axis.at.tolist(), axis.values, strict=True))
     low, high = float(axis.at.min()), float(axis.at.max())
@@ -250,7 +250,7 @@ def ticks_of(axis: Axis) -> list[tuple[float, Any]]:
 
 
 def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> list[float]:
-    """Return ticks between two positive numbers: powers of ten, with 1, 2 and 5 of each, or round steps if need be."""
+    """Return about `most` ticks between positive numbers: powers of ten, if too few with 2 and 5, or round steps."""
     for locator in (LogLocator(), LogLocator(subs=(1, 2, 5)), ROUND):
         if len(ticks := _inside(locator, low, high)) >= FEWEST_TICKS:
             break
@@ -263,21 +263,21 @@ def _inside(locator: Locator, low: float, high: float) -> list[float]:
 
 
 def numbers(values: Sequence[float]) -> list[str]:
-    """Return numbers in words, fractions with four digits; if one is written with 10^, all outside 0.1 to 1000 are."""
+    """Return numbers as text, fractions to four digits; if one is written with 10^, so are all outside 0.1 to 1000."""
     values = [value if float(value).is_integer() else float(f"{value:.4g}") for value in values]
     words = [MATH.number(value) for value in values]
     return [MATH.number(value, (0.1, 1e3)) for value in values] if any("10^" in word for word in words) else words
 
 
 def label_log(drawn: DrawnAxis, low: float, high: float) -> None:
-    """Set ticks on a log axis from low to high, without minor ticks."""
+    """Set major ticks with labels, and no minor ticks, on a log axis from low to high."""
     ticks = log_ticks(low, high)
     drawn.set_ticks(ticks, numbers(ticks))
     drawn.set_ticks([], minor=True)
 
 
 def number_ends(drawn: DrawnAxis, norm: Normalize, most: int) -> None:
-    """Set about `most` ticks on the axis of a colour bar: both ends, and round numbers between them."""
+    """Set about `most` ticks on the axis of a colour bar: both ends of `norm`, and round numbers between them."""
     low, high = float(norm.vmin or 0.0), float(norm.vmax or 1.0)
     within = log_ticks(low, high, most) if isinstance(norm, LogNorm) else _inside(ROUND, low, high)
     apart = (0.9 if isinstance(norm, LogNorm) else 0.5) / most

@@ -1,8 +1,8 @@
 """Figures of training records: loss curves, paths of neurons, pairs of neurons, the loss landscape, fitted networks.
 
-A record of training has `epoch`, `loss`, `gradient_norm` and `sum_norm`, shape (T,); `inner` (T, k, p + 1), the
-coordinates of the k neurons along p planted directions and one orthogonal direction; and `outer` (T, k, r). The record
-of a fitted network has the arrays of `FITTED`.
+A record of training has, at T times, `epoch`, `loss`, `gradient_norm`, `sum_norm` (T,); `inner` (T, k, p + 1), the k
+neurons along p planted directions and one orthogonal direction; and `outer` (T, k, r), their weights to r outputs. The
+record of a fitted network has the arrays of `FITTED`.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ PAIR_COLOURS = (*LINES, *CURVES[1:3], "#7a8000", "#7f7f7f")
 HALO = [Stroke(linewidth=2.6, foreground="white"), Normal()]
 """Rim of lines and marks on a coloured surface."""
 FAR = 10.0
-"""Weights of diverged runs beyond this do not extend the axes of the landscape."""
+"""Coordinates beyond this, of diverged runs, do not extend the axes of the landscape."""
 SURFACE_POINTS = 121
 SURFACE_MARGIN = 1.3
 FLOOR = 1e-16
@@ -46,7 +46,7 @@ DIVERGING = "PuOr"
 
 @dataclass(frozen=True)
 class Run:
-    """A recorded trial: the varying coordinates of its grid cell, its record, and its script."""
+    """A recorded trial: those coordinates of its cell that vary, its record, and the script for its texts."""
 
     where: Mapping[str, Any]
     record: Mapping[str, Array]
@@ -70,7 +70,7 @@ def runs_of(grid: Grid, script: Script = MATH) -> list[Run]:
         return []
     frame = grid.frame
     varying = [name for name in coordinates(frame, grid.columns) if frame[name].nunique(dropna=False) > 1]
-    # a column such as `data.ensemble` repeats `ensemble` under its last part
+    # a column such as `data.ensemble` says what `ensemble` says: keep the short one
     shorter = [name for name in varying if "." not in name or name.split(".")[-1] not in varying]
     frame = frame.sort_values([*varying, "replicate"])
     wheres = [dict(zip(shorter, row, strict=True)) for row in frame[shorter].itertuples(index=False, name=None)]
@@ -85,7 +85,7 @@ FITTED = {"data", "labels", "linear", "neurons", "sizes"}
 
 
 def firsts(runs: Sequence[Run], most: int = MOST_PANELS) -> list[Run]:
-    """Return the first run of each grid cell; of more than `most` cells, every second, third and so on."""
+    """Return the first run of each grid cell; of every second, third, ... cell if more than `most` would be left."""
     first: dict[str, Run] = {}
     for run in runs:
         first.setdefault(run.cell, run)
@@ -93,8 +93,8 @@ def firsts(runs: Sequence[Run], most: int = MOST_PANELS) -> list[Run]:
 
 
 def _left_out(runs: Sequence[Run], shown: Sequence[Run], cells: int, what: str = "") -> list[Line2D]:
-    """Return legend entries such as `9 of 40 grid cells` and `the first of 5 runs`, for what is not drawn. cells: the
-    number of grid cells, 0 for those of the runs. what: the parts of a panel that only the first run has."""
+    """Return legend entries such as `9 of 40 grid cells` and `the first of 5 runs`, if runs are not `shown`. cells: the
+    number of all grid cells, 0 to count those of the runs. what: precedes `the first`, as `paths of `."""
     counts = Counter(run.cell for run in runs)
     every, most = max(cells, len(counts)), max(counts.values())
     words = [f"{len(shown)} of {every} grid cells"] if len(shown) < every else []
@@ -102,7 +102,7 @@ def _left_out(runs: Sequence[Run], shown: Sequence[Run], cells: int, what: str =
 
 
 def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
-    """Draw loss and ||sum_i ||v_i|| w_i|| over the epochs, one colour per grid cell; of many cells, one run each."""
+    """Draw loss and ||sum_i ||v_i|| w_i|| over the epochs, a colour per grid cell; v: outer, w: inner weights."""
     chosen = firsts(runs, MOST_NAMED)
     looks = line_styles([next(iter(run.where.values())) if len(run.where) == 1 else run.cell for run in chosen])
     # dashes are a blur on curves that jump, so they are drawn only where the colours do not suffice
@@ -134,10 +134,10 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> 
 
 
 def draw_paths(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
-    """Draw neurons in the plane of the planted direction and an orthogonal one, coloured by sign of v (P2, Figure 2).
+    """Draw neurons in the plane of the planted a and an orthogonal direction, coloured by sign of v (P2, Figure 2).
 
-    Dots are end points of one run, diamonds the sums of |v_i| w_i over the neurons of one sign of every run, crosses
-    the planted +-a.
+    Dots are end points of one run; diamonds the final sums of |v_i| w_i (outer, inner weights) over the neurons of one
+    sign, of every run; crosses the planted +-a.
     """
 
     def panel(ax: Axes, run: Run) -> None:
@@ -191,7 +191,7 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style, cells: int = 0) 
 
 
 def draw_landscape(runs: Sequence[Run], title: str, style: Style, cells: int = 0) -> Figure:
-    """Draw the population loss at w_i = alpha_i a, v = (1, -1), and the runs projected onto it (P2, Figure 1)."""
+    """Draw the population loss over alpha (w_i = alpha_i a, v = (1, -1)), and runs projected onto a (P2, Figure 1)."""
     ends = np.concatenate([run.record["inner"][:, :, 0].ravel() for run in runs])
     ends = ends[np.abs(ends) < FAR]
     low, high = min(-1.5, float(ends.min()) - 0.2), max(2.5, float(ends.max()) + 0.2)
@@ -261,7 +261,7 @@ def _panels(
     bar: tuple[Any, str, str] | None = None,
     what: str = "",
 ) -> Figure:
-    """Draw one panel for the first run of each grid cell. what: as for `_left_out`."""
+    """Draw one panel for the first run of each grid cell. names: of the axes. cells, what: as for `_left_out`."""
     chosen = firsts(runs)
     with sheet(len(chosen), title, style, aspect=0.9 if bar is None else 1.0) as page:
         for i, run in enumerate(chosen):
@@ -275,7 +275,7 @@ def _panels(
 
 
 def _draw_surface(ax: Axes, axis: Array, values: Array, shades: ScalarMappable) -> None:
-    """Draw values over a square grid in the colours of a bar, without steps."""
+    """Draw values over the square grid with `axis` on both sides, in the colours of `shades`, without steps."""
     look: dict[str, Any] = {"cmap": shades.cmap, "norm": shades.norm, "interpolation": "bilinear", "origin": "lower"}
     look["aspect"] = "auto"  # the sheet makes the panels squares
     ax.imshow(values, extent=(axis[0], axis[-1], axis[0], axis[-1]), **look)
@@ -293,7 +293,7 @@ def _two_opposite(run: Run) -> bool:
 
 
 def records_beside(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Return name -> the runs that each figure of records shows; no paths where the landscape shows all of them."""
+    """Return figure of records -> the runs that it shows; without `paths` if `landscape` shows the same runs."""
     chosen = {name: [run for run in runs if shows(run)] for name, (_, shows, _) in RECORD_KINDS.items()}
     return {name: some for name, some in chosen.items() if some and (name != "paths" or some != chosen["landscape"])}
 
@@ -306,4 +306,4 @@ RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Draw]] = {
     "landscape": ("Population loss of two neurons, and the runs' paths across it", _two_opposite, draw_landscape),
     "network": ("Fitted networks of two inputs over their data", lambda run: {*run.record} >= FITTED, draw_networks),
 }
-"""Name of an additional figure -> its text alternative, which runs it shows, and the function that draws it."""
+"""Name of a figure of records -> its text alternative, whether it shows a run, and the function that draws it."""

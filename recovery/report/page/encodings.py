@@ -13,12 +13,12 @@ from recovery.types import Array
 Json = dict[str, Any]
 
 INK, SOFT, EDGE, HALO = "#1b1f24", "#57606a", "#d0d7de", "#fffffe"
-"""Text, soft text, borders, and the halo around a theory line on the light theme."""
+"""Colours of the light theme: text, soft text, borders, and the halo around a theory line."""
 DARK = {INK: "#e6edf3", SOFT: "#9aa5b1", EDGE: "#333b45", HALO: "#000000"}
 DARK |= zip(CURVES, ("#ff5d62", "#ffffff", "#d2a8ff", "#ffa657"), strict=True)
 DARK |= zip(LINES, ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442"), strict=True)
-"""Colour of the light theme -> of the dark theme. The page replaces them in a specification, so a colour that stays,
-such as those of a map, must not be one of them."""
+"""Colour of the light theme -> of the dark theme. The page replaces the keys in a specification, so a colour that
+stays, such as those of a map, must not be a key."""
 DARK_SHADES = ("gnuplot2", 0.45, 0.95)
 STOPS = 17
 """Number of colours of a colour scale; Vega interpolates linearly between them."""
@@ -39,7 +39,7 @@ CONFIG: Json = {
 
 
 def position(axis: Axis, title: str, ends: Sequence[float] | Array) -> Json:
-    """Return the encoding of a coordinate between two ends, with the ticks of figures."""
+    """Return the encoding of a coordinate on an axis between two ends, with the ticks of matplotlib's figures."""
     shared, found = shared_parts(axis.values), ticks_of(axis)
     ticks = {rounded(at, 6): PLAIN.value(value, shared, axis.name) for at, value in found if value is not None}
     # labels enter this Vega expression as JSON strings and are never evaluated
@@ -52,7 +52,7 @@ def position(axis: Axis, title: str, ends: Sequence[float] | Array) -> Json:
 
 
 def colour(scale: Scale) -> Json:
-    """Return the encoding of numbers as colours, with the colours and the title of figures."""
+    """Return the encoding of the numbers `v` as colours, with the colours and the title of matplotlib's figures."""
     domain = [rounded(v, 9) for v in (np.geomspace if scale.logarithmic else np.linspace)(*scale.limits, STOPS)]
     kind, colours = "log" if scale.logarithmic else "linear", shades(STOPS, scale.colours)
     legend = {"title": scale.label, "orient": "top", "direction": "horizontal", "tickCount": 5}
@@ -63,7 +63,7 @@ def colour(scale: Scale) -> Json:
 
 
 def height(title: str, values: Array | None, log: bool) -> Json:
-    """Return the encoding of numbers as the y axis of lines; None stands for fractions."""
+    """Return the encoding of the y axis of lines. values: all that is drawn, None for fractions. log: the scale."""
     scale: Json = {"type": "linear", "domain": [-0.03, 1.03], "nice": False}
     if values is not None:
         kept = values[np.isfinite(values) & ((values > 0) | (not log))]
@@ -74,7 +74,7 @@ def height(title: str, values: Array | None, log: bool) -> Json:
 
 
 def series(words: list[str], values: Sequence[Any]) -> Json:
-    """Return the colours of measured lines: shades if they have an order or are more than the colours."""
+    """Return the encoding of lines as colours: shades if `values` have an order or are more than `LINES`."""
     shaded = ordered(values) or len(words) > len(LINES)
     colours = shades(len(words), *ORDERED) if shaded else list(LINES[: len(words)])
     scale = {"domain": words, "range": colours}
@@ -89,7 +89,7 @@ def dark_colours(count: int) -> dict[str, str]:
 
 
 def stroked(found: Mapping[str, Json]) -> Json:
-    """Return colour and dash of the lines with these labels and looks."""
+    """Return the encodings `stroke` and `strokeDash` of lines. found: label -> look."""
     dashes = [[1, 0] if one["linestyle"] == "-" else list(one["linestyle"][1]) for one in found.values()]
     looks = {"stroke": [one["color"] for one in found.values()], "strokeDash": dashes}
     common = {"field": "label", "type": "nominal", "legend": LINE_KEY}

@@ -23,18 +23,18 @@ PATH: Json = {"detail": {"field": "part"}, "order": {"field": "k"}}
 
 
 def _stored(name: str, *transform: Json) -> Json:
-    """Return the source of a dataset of the chart. Notebooks have the datasets as JSON text."""
+    """Return a layer's source: the chart's dataset `name`, transformed. `json`, because notebooks have it as text."""
     return {"data": {"name": name, "format": {"type": "json"}}, "transform": list(transform)}
 
 
 def _layer(source: Json | list[Json], mark: str, encoding: Json, **style: Any) -> Json:
-    """Return a layer. source: a dataset of the chart, or a list of rows, stored in the layer."""
+    """Return a layer. source: of `_stored`, or a list of rows, which the layer then contains."""
     data = source if isinstance(source, dict) else {"data": {"values": source}}
     return {**data, "mark": {"type": mark, "clip": True, **style}, "encoding": encoding}
 
 
 def _haloed(source: list[Json], mark: str, encoding: Json, width: float, halo: float, **style: Any) -> list[Json]:
-    """Return black marks on wider white ones, which are visible on every cell in both themes; none without rows."""
+    """Return layers of black marks on wider white ones, visible on every cell in both themes; none without rows."""
     inks = [("white", halo), ("black", width)] if source else []
     return [_layer(source, mark, encoding, stroke=ink, strokeWidth=wide, **style) for ink, wide in inks]
 
@@ -50,8 +50,8 @@ def _span(at: Json) -> Json:
 def map_layers(
     shown: Diagram, own: Analysis | None, panel: Panel, i: int, look: Json, theory: list[tuple[str, bool]]
 ) -> list[Json]:
-    """Return the layers of map i. own: the analysis whose thresholds are drawn, if the value is the report's; look: the
-    encodings of x, y, fill and tooltip; theory: the label of each line, and whether it brackets another line."""
+    """Return the layers of map i. own: the analysis whose thresholds are drawn, if any; look: encodings of x, y, fill
+    and tooltip; theory: the label of each theory line of all panels, and whether it brackets another line."""
     cells = _stored("cells", {"filter": f"datum.panel === {i}"})
     result = [_layer(cells, "rect", {**_span(look), "fill": look["fill"], "tooltip": look["tooltip"]}, invalid="show")]
     if theory:
@@ -80,7 +80,7 @@ def map_layers(
 
 
 def _thresholds(analysis: Analysis, i: int) -> tuple[list[Json], list[Json], list[Json]]:
-    """Return contour, intervals and crossings of panel i; an open interval ends at the first or last value."""
+    """Return the rows of contour, intervals and crossings of panel i; infinite ends become the first or last value."""
     panel, across = analysis.diagram.panels[i], not analysis.diagram.along.transposed
     axes = {"x": Axis(panel.x), "y": Axis(panel.y)}
     along, other = ("x", "y") if across else ("y", "x")
@@ -133,8 +133,8 @@ def line_layers(
 
 
 def _theory(diagram: Diagram, panel: Panel, reach: Sequence[float]) -> list[Json]:
-    """Return the theory of a panel along x for each value of y, with the looks of figures; a ratio is a vertical line
-    over `reach`. Theory of one line has its `series`, which is empty for other theory."""
+    """Return rows of points of the theory along x for each y of a panel, with the looks of figures; a ratio is a line
+    from end to end of `reach`, the y axis. Theory of one measured line has its `series`, other theory none."""
     rows, part, axis = list[Json](), 0, Axis(panel.x)
     for k, y in enumerate(panel.y):
         present = np.sort(panel.cells.loc[panel.cells["iy"] == k, "ix"].to_numpy())
@@ -155,7 +155,7 @@ def _theory(diagram: Diagram, panel: Panel, reach: Sequence[float]) -> list[Json
 
 
 def _printed(diagram: Diagram, panel: Panel) -> list[Json]:
-    """Return the numbers that a source prints for the shown quantity of a panel."""
+    """Return rows of points: the numbers that a source prints for the shown quantity of a panel."""
     rows = list[Json]()
     for k, y in enumerate(panel.y):
         cells = panel.cells[panel.cells["iy"] == k]

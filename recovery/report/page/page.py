@@ -27,7 +27,7 @@ from recovery.report.page.spec import MOST_NUMBERS, SCHEMA, Chart
 from recovery.report.texts.tables import shown
 
 LARGE = 20_000
-"""Diagrams with more grid cells than this are shown as a picture, because a page would be large and slow."""
+"""Diagrams with more grid cells than this become pictures, because charts of them would be large and slow."""
 MOST_FAILURES = 200
 MOST_PICTURES = 700_000
 """Bytes of pictures that a page embeds, so that it stays below 1.5 MB."""
@@ -66,7 +66,7 @@ def _packed(data: bytes) -> str:
 
 
 def _data(chart: Chart) -> Json:
-    """Return what the page's script draws: the views of a grid, their tables, and the colours of the dark theme."""
+    """Return what the page's script draws: the views of a chart, their tables, and the colours of the dark theme."""
     lines = chart.axes[3]
     return {
         "name": chart.diagram.name,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """Identifier of the Vega-Lite version; nothing is fetched from this address."""
 MOST_NUMBERS = 60_000
-"""Values times grid cells on a page, so that it stays small: the first values, and the page names the others."""
+"""Largest product of measured values and grid cells on a page. It draws the first values and names the others."""
 SHARED = dict.fromkeys(("fill", "stroke", "strokeDash", "shape", "color", "opacity"), "shared")
 TAG_START = re.compile("<(?=[/!s])", re.IGNORECASE)
 """Altair copies a specification into a script without escaping it, so `</script>` or `<!--` in a title would end the
@@ -62,7 +62,7 @@ class Chart:
 
     @cached_property
     def columns(self) -> Json:
-        """The columns that all views share: panel, coordinates, place, counts, and a command that repeats a trial."""
+        """The columns that all views share: panel, coordinates, place, counts, and the command that repeats a trial."""
         diagram, cells, script = self.diagram, self.cells, self.diagram.script
         _, x, by, values = self.axes
         ix, words = cells["ix"].to_numpy(), [script.pair(by, value) if by else "" for value in values]
@@ -103,7 +103,7 @@ class Chart:
 
     @cached_property
     def _plane(self) -> Json:
-        """The encodings of the axes (of y for maps only), and of the lines' colours."""
+        """The encodings of x and, for a map, of y, otherwise of the lines' colours."""
         (across, x, by, values), script = self.axes, self.diagram.script
         if self.form == "map":
             y, up = Axis(values, by), script.axis(by) if by else ""
@@ -112,7 +112,7 @@ class Chart:
         return {"x": position(x, script.axis(across), x.reach)} | series(words, values)
 
     def views(self, every: bool = True) -> list[Json]:
-        """Return a view of each measured value, the report's first; otherwise only this view.
+        """Return the report's view; if `every`, also those of the other measured values with room (`kept`).
 
         A view has its label, the columns that only it has, the column and heading of each number in tooltips and tables
         (`facts`), and the specification, which refers to the datasets of the chart.
@@ -159,7 +159,7 @@ class Chart:
         return {"label": quantity.label, "columns": columns, "facts": facts, "spec": spec}
 
     def _panel(self, shown: Diagram, own: Analysis | None, i: int, layers: list[Json]) -> Json:
-        """Return the chart of a panel: its title with its letter, its threshold, and its layers."""
+        """Return the chart of a panel: layers under its title with its letter, and the threshold of `own`, if any."""
         panels = self.diagram.panels
         title: Json = {"text": lettered(i, len(panels), self.diagram.script.where(panels[i].where))}
         if own and (threshold := own.caption(i)):

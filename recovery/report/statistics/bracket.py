@@ -19,8 +19,8 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class Bracket:
-    """The ends of all gaps between cells, and twice the log likelihood that each gap loses against the best, divided
-    by the dispersion of the trials."""
+    """The `ends` of all gaps between cells; twice the log likelihood of a crossing in the `best` gap; and what each gap
+    has `lost` against it, divided by the dispersion of the trials."""
 
     ends: Array
     lost: Array
@@ -28,7 +28,7 @@ class Bracket:
 
     @classmethod
     def of(cls, counts: Counts, probability: float, dispersion: float = 1.0) -> "Bracket":
-        """Compare the monotone fits of all slices that cross the probability in one gap. dispersion: inf if unknown."""
+        """Compare the gaps by monotone fits whose slices cross the probability there. dispersion: inf if unknown."""
         ends = np.concatenate([[-np.inf], np.unique(counts.v), [np.inf]])
         value = np.zeros(len(ends) - 1)
         for one in counts.each:
@@ -47,7 +47,7 @@ class Bracket:
 
         The log likelihood ratio may be up to log(1 / (1 - level)). For one cell this errs on each side with at most the
         probability 1 - level, for any number of trials (Chernoff); for many trials it errs by 1.5 % in all at 95 %. The
-        limit for many trials would reject 1/2 from three equal outcomes, which have 1/8.
+        chi-squared limit would reject 1/2 after three equal outcomes, whose probability is 1/8.
         """
         kept = np.flatnonzero(self.lost <= -2 * log(1 - level))
         return float(self.ends[kept[0]]), float(self.ends[kept[-1] + 1])
@@ -88,8 +88,8 @@ def _evidence(one: Counts, probability: float) -> Array:
 
 
 def isotonic(k: Array, n: Array, most: float = 1.0) -> tuple[list[slice], Array]:
-    """Return the blocks of cells with equal fractions in the isotonic fit, and the log likelihood of rising fractions
-    of at most `most` for the first 0, 1, 2, ... cells.
+    """Return the blocks of cells with equal fractions in the isotonic fit to k successes in n trials, and the log
+    likelihood of rising fractions of at most `most` for the first 0, 1, 2, ... cells.
 
     Pools adjacent violators; fractions are compared by cross-multiplication, because equal ones must pool exactly.
     """

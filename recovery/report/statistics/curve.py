@@ -23,14 +23,14 @@ SPACING = 0.7
 KNOTS = SPACING * np.arange(-(WINDOW // SPACING), WINDOW // SPACING + 1)
 STEEPEST = 1.5
 """Largest rise of the curve, in probits, between neighbouring cells at the threshold. Where it rises more, the place of
-the threshold between the cells is a guess; a probit then has 1.5 cells inside."""
+the threshold between the cells is a guess."""
 CLIP = 1.645
-"""The scale s is estimated from a likelihood that does not look beyond 5 and 95 %, where plateaus may be."""
+"""The scale s is estimated with probabilities cut off at 5 and 95 %, beyond which plateaus may be."""
 
 CONVERGED = 1e-10
 """Newton's method ends after a step that promises at most this relative gain."""
 MOST_STEPS = 50
-"""Ends a fit that rounding errors keep from the gain above; others need about ten."""
+"""Most steps of a fit. About ten are usual; rounding errors may keep a fit from `CONVERGED`."""
 
 
 class CurveFit(NamedTuple):
@@ -108,7 +108,7 @@ class SmoothCurve:
         return CurveFit(integrated, now, columns, information, eta, self.factor * slope, weight)
 
     def top(self, t: float) -> float:
-        """Return the t of the largest value, by parabolas from this t."""
+        """Return the t with the largest integrated likelihood, by parabolas from this t."""
         h = 0.7 * self.fit(t).efficient()[1] ** -0.5
         for _ in range(8):
             low, mid, high = (self.fit(t + by).value for by in (-h, 0.0, h))
@@ -120,7 +120,7 @@ class SmoothCurve:
         return t
 
     def end(self, t: float, side: int, reach: float, furthest: float) -> float:
-        """Return where the signed root of the likelihood ratio against t is `reach`; infinite beyond `furthest`."""
+        """Return the place below (side -1) or above t where the root of the likelihood ratio is `reach`; inf if far."""
         fit = self.fit(t)
         error = fit.efficient()[1] ** -0.5
 

@@ -39,12 +39,12 @@ def exact_interval(yes: ArrayLike, no: ArrayLike, unknown: ArrayLike = 0, level:
 
 
 def sign_test(more: int, less: int, side: Literal["two-sided", "greater"] = "two-sided") -> float:
-    """Return the exact p-value of discordant pairs, which two-sided is McNemar's for an event; 1 without pairs."""
+    """Return the exact p-value of equal chances of the `more` and the `less` pairs (two-sided: McNemar); 1 without."""
     return float(scipy.stats.binomtest(more, more + less, alternative=side).pvalue) if more + less else 1.0
 
 
 def paired_difference(gained: ArrayLike, lost: ArrayLike, pairs: ArrayLike) -> tuple[Array, Array]:
-    """Return the ends of the interval of a difference of proportions from pairs, at the level `LEVEL`.
+    """Return the ends of the interval, at `LEVEL`, of second minus first proportion, of N `pairs`, `gained` and `lost`.
 
     The score of D is (gained - lost - N D) / sqrt(N (2 p + D (1 - D))) with the likeliest probability p of a lost pair
     under D (Tango 1998); at D = 0 it is McNemar's. As a continuity correction the absolute deviation is reduced by one
@@ -64,10 +64,10 @@ def paired_difference(gained: ArrayLike, lost: ArrayLike, pairs: ArrayLike) -> t
 
 
 def unpaired_difference(yes: Array, total: Array, group: Index) -> tuple[Array, Array, Array, Array]:
-    """Return the difference of two proportions in each group of grid cells, the ends of its interval, and the p-value.
+    """Return second minus first proportion in each group of grid cells, the ends of its interval, and the p-value.
 
-    yes, total: counts of shape (2, cells), first and second. group: the number of the group of each cell. The null
-    hypothesis is a higher probability by D in every cell of a group. A cell has the weight of Mantel and Haenszel, and
+    yes, total: successes and trials, first and second, shape (2, cells). group: the group of each cell. The null
+    hypothesis is a second one higher by D in every cell of a group. A cell has the weight of Mantel and Haenszel, and
     the variance of its likeliest probabilities under D, times N / (N - 1) (Miettinen and Nurminen 1985).
     """
     count = total.sum(axis=0)

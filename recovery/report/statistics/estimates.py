@@ -48,7 +48,7 @@ UNSEEN_BY_DATA = ("method", "architecture", "patterns", "planted", "noise", "noi
 
 
 def shared_draws(diagram: Diagram) -> Draws | None:
-    """Return the trials of an event whose cells share draws of X by design; None if all trials are independent.
+    """Return the trials, with the outcomes of the event, if cells share draws of X by design; otherwise None.
 
     Two trials share X if they have the same replicate and differ in axes alone that the stream of X does not depend on.
     The `cell` of a trial is the index of its grid cell, and its outcome is NaN if it was not measured.
@@ -97,7 +97,7 @@ class Estimates:
 
     @cached_property
     def by_panel(self) -> list[Threshold]:
-        """The threshold of each panel with all of its slices, for an event along a numeric axis."""
+        """The threshold of each panel, with all of its slices; empty without an event along a numeric axis."""
         diagram = self.diagram
         numeric = all(Axis(panel.y if diagram.along.transposed else panel.x).kind != "even" for panel in diagram.panels)
         if not diagram.proportion or not (numeric or diagram.along.pool):

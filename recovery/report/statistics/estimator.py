@@ -19,14 +19,14 @@ from recovery.report.statistics.shape import REJECTED, Dispersion, constant, dis
 
 Method = Literal["probit", "smooth curve", "bracket by the cells"]
 FEWEST = 3.0
-"""Least degrees of freedom of Student's law: with fewer, intervals have no length."""
+"""Least degrees of freedom of Student's law in the interval of a curve."""
 
 
 @dataclass(frozen=True)
 class Estimated:
     """The threshold of some slices. monotone, constant: no test rejects monotone success, and one threshold for all.
 
-    factors: the least and the greatest factor of the threshold that a slice may have, where there is one.
+    factors: the least and the greatest factor of the threshold that a slice may have; NaN if not known.
     """
 
     method: Method
@@ -39,7 +39,7 @@ class Estimated:
     curve: SmoothCurve | None = None
 
     def interval(self, level: float = LEVEL) -> Interval:
-        """Return the estimate with its interval, whatever the tests say."""
+        """Return the estimate with its interval, also if tests reject `monotone` or `constant`."""
         if self.curve is None:
             return Interval(self.estimate, *self.bracket.reach(level), level)
         # A probit is a normal variable of which the sign alone is seen, so the trials hold as much information as a
@@ -90,7 +90,7 @@ def _overlap(counts: Counts, probability: float, shape: IntervalShape) -> bool:
 def _curve(
     counts: Counts, bracket: Bracket, probability: float, shape: IntervalShape
 ) -> tuple[SmoothCurve | None, float, Dispersion]:
-    """Return the curve with counts divided by their dispersion, its threshold, and the dispersion."""
+    """Return the curve, if the cells show one, of counts divided by their dispersion; its threshold; the dispersion."""
     inner, fitted = bracket.ends[1:-1], None
     if shape != "free" and len(inner) > 2:
         low, high = np.clip(bracket.reach(LEVEL), inner[0], inner[-1]).tolist()

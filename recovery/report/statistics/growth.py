@@ -31,7 +31,7 @@ class Growth:
     missing: tuple[str, ...] = ()
 
     def interval(self, level: float) -> Interval:
-        """Return the exponent with its interval, by the larger of both errors: a power law may fit badly."""
+        """Return the exponent with its interval from the larger of `error` and `scatter`: a power law may fit badly."""
         student = float(scipy.special.stdtrit(max(self.freedom, 1), (1 + level) / 2))
         reach = max(normal_reach(level) * self.error, student * self.scatter)
         return Interval(self.exponent, self.exponent - reach, self.exponent + reach, level)
@@ -52,8 +52,8 @@ def growth(panels: Sequence[Panel], along: ThresholdAxis, probabilities: Sequenc
 
 
 def places_of(whole: Threshold, probabilities: Sequence[float], level: float = LEVEL) -> tuple[Array, list[str]]:
-    """Return y, the value and the error of its logarithm of each slice with a positive y, shape (3, slices), and which
-    slices have no value. See `place`."""
+    """Return an array (3, slices), of each slice with y > 0: y, its value (see `place`) and the error of its logarithm;
+    and the slices without a value, in words."""
     values, missing = list[tuple[float, float, float]](), list[str]()
     for one in whole.alone(level):
         at = place(one, probabilities)

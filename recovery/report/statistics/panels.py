@@ -20,7 +20,7 @@ from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
 OUTER = 5.0
-"""The outer interval has one fifth of the error rate: 99 % for 95 %."""
+"""Error rate of an interval divided by that of its outer interval: the level 99 % for 95 %."""
 UNMEASURED, UNFINISHED = ("unmeasured",), ("failed", "undecided")
 """Columns that count the trials of a grid cell without an outcome: unfinished trials failed, or are undecided."""
 
@@ -73,7 +73,7 @@ class Threshold:
         return self._known[key]
 
     def _counts(self, share: float = 0.0, more: Sequence[str] = ()) -> Counts:
-        """Return the counts of all cells. more: columns with further trials, of which this share succeeds."""
+        """Return the counts of all cells. more: columns that count further trials, of which `share` succeed."""
         cells, draws = self.panel.cells, self.draws if more != UNFINISHED else None
         y = cells[self.along.by] if self.along.by else pd.Series(0.0, cells.index)
         if not all(map(is_number, y)):
@@ -95,7 +95,7 @@ class Threshold:
 
     @cached_property
     def monotone(self) -> bool:
-        """Whether success that only rises, or only falls, along x is not rejected."""
+        """Whether no test rejects that success only rises, or only falls, along x."""
         if self.found is not None:
             return self.found.monotone
         counts = self._counts()
@@ -103,7 +103,7 @@ class Threshold:
 
     @property
     def constant(self) -> bool:
-        """Whether the same value at every slice is not rejected."""
+        """Whether no test rejects the same threshold in every slice."""
         return self.found is None or self.found.constant
 
     @cached_property
@@ -125,7 +125,7 @@ class Threshold:
         return Interval(middle, low, high, level)
 
     def lengths(self, low: Any, high: Any) -> Any:
-        """Return the lengths of steps between places, in the units of the threshold."""
+        """Return the lengths of steps from `low` to `high`, both as in `places`, in the units of the threshold."""
         return np.exp(high) - np.exp(low) if self.log else high - low
 
     def alone(self, level: float = LEVEL, *, trending: bool = False) -> tuple["Threshold", ...]:
@@ -160,12 +160,12 @@ class Threshold:
 
     @property
     def each(self) -> tuple["Threshold", ...]:
-        """The slices that show a pooled value; empty without pooling."""
+        """The slices with an estimate of the pooled value; empty without pooling."""
         return tuple(one for one in self.slices if one.interval.known) if self.along.pool is not None else ()
 
     @property
     def changes(self) -> bool:
-        """Whether the pooled value changes over the slices: then no pooled number stands for them."""
+        """Whether the value that is pooled changes over the slices, so that one number cannot stand for all."""
         return self.monotone and not self.constant and len(self.each) > 1
 
     @cached_property

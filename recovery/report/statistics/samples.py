@@ -18,7 +18,7 @@ from recovery.report.statistics.differences import exact_interval
 from recovery.types import Array, Mask
 
 SAMPLES = 30
-"""Fewest values for an approximate bound of their mean: among fewer, rare values are missing too often."""
+"""Fewest values for an approximate bound of their mean: fewer lack rare values too often."""
 
 
 def approximate_upper(values: Array, level: float) -> float:
@@ -51,9 +51,9 @@ def approximate_upper(values: Array, level: float) -> float:
 
 
 def median_interval(values: Array, level: float = LEVEL, unknown: int = 0) -> Interval:
-    """Return the interval of the median, which holds for any distribution; unknown values may lie at either end.
+    """Return the interval of the median, which holds for any distribution and wherever `unknown` more values lie.
 
-    The estimate is then the middle of the possible medians, NaN if they have no bound.
+    The estimate is the middle of the possible medians, NaN if these have no bounds.
     """
     far = np.full(unknown, np.inf)
     low, high = np.sort(np.concatenate([-far, values])), np.sort(np.concatenate([values, far]))
@@ -67,7 +67,7 @@ def median_interval(values: Array, level: float = LEVEL, unknown: int = 0) -> In
 
 @dataclass(frozen=True)
 class Sample:
-    """Numbers, or 1 and 0 for a proportion. unknown: how many more trials are `undecided`, `unmeasured` or `failed`."""
+    """Values of trials, 1 and 0 for a proportion. unknown: how many more are `undecided`, `unmeasured` or `failed`."""
 
     values: Array
     proportion: bool

@@ -14,7 +14,7 @@ POWERS = np.geomspace(0.1, 4.0, 3000)
 
 @dataclass(frozen=True)
 class Scaling:
-    """The limit and the exponent with their intervals, and the p-value of the fit; NaN for three sizes, which fit."""
+    """The limit and the exponent with their intervals, and the p-value of the fit, NaN for three sizes: they fit."""
 
     limit: Interval
     exponent: Interval
@@ -22,10 +22,10 @@ class Scaling:
 
 
 def scaling(y: Array, x: Array, error: Array, level: float = LEVEL) -> Scaling | None:
-    """Fit the limit of x for large y by least squares with the standard errors of x; None for fewer than three sizes.
+    """Fit x_inf and r of thresholds x with standard errors by least squares; None for fewer than three sizes y.
 
-    For each power, the fit is linear; intervals are profiles of the sum of squares. The quantile is Student's if the
-    sizes scatter more than their errors explain. An end is infinite, or 0, where no tried power bounds it.
+    For each power r the fit is linear; intervals are from the profile of the sum of squares. The quantile is Student's
+    if the sizes scatter more than their errors explain. An end is infinite, or 0, where no tried power bounds it.
     """
     if len(y) < 3:
         return None

@@ -47,7 +47,7 @@ def monotone(counts: Counts) -> float:
 
 
 def _drops_of_draws(one: Counts) -> Iterator[float]:
-    """Yield the p-value of the largest drop in each block of the isotonic fit, by what each draw adds to it."""
+    """Yield, for each block of the isotonic fit of a slice, the p-value of the largest drop, by its mean over draws."""
     assert one.draws is not None
     cell, outcome, draw = one.draws
     for block in isotonic(one.k, one.n)[0]:
@@ -66,7 +66,7 @@ def _drops_of_draws(one: Counts) -> Iterator[float]:
 
 
 class Dispersion(NamedTuple):
-    """The factor by which shared draws lower the information about t, and its degrees of freedom."""
+    """The factor by which shared draws lower the information about t, and the degrees of freedom of its estimate."""
 
     factor: float = 1.0
     freedom: float = np.inf
@@ -108,7 +108,7 @@ def is_smooth(curve: SmoothCurve, t: float) -> bool:
 
 
 def constant(curve: SmoothCurve, t: float, spread: Dispersion) -> tuple[float, tuple[float, float]]:
-    """Return the p-value of one threshold for all slices, and the factors of it that the slices may have at most.
+    """Return the p-value of one threshold t for all slices, and the least and greatest factor of t that one may have.
 
     A score test has one shift per slice; its law comes from binomial samples of the common fit. Where trials share
     draws, Welch's test compares the scores of the draws of each slice.
@@ -145,7 +145,7 @@ def constant(curve: SmoothCurve, t: float, spread: Dispersion) -> tuple[float, t
 def welch(score: Array, of: Index, moved: Array, information: Array) -> float:
     """Return the p-value of equal shifts of the slices, by the variance of the scores of their draws (Welch 1951).
 
-    of: the slice of each score. moved: the shift of each slice. A variance is at least that of independent trials.
+    of: each score's slice. moved: each slice's shift. information: of independent trials; least variance of a score.
     """
     many, n = len(moved), np.bincount(of, minlength=len(moved))
     if n.min() < 2:
@@ -160,7 +160,7 @@ def welch(score: Array, of: Index, moved: Array, information: Array) -> float:
 
 
 def scores_of_draws(counts: Counts, p: Array, weight: Array) -> tuple[Array, Index, Index]:
-    """Return the weighted sum of the residuals of each draw of each slice, its slice, and the draw of each trial."""
+    """Return each draw's sum of weight (outcome - p), its slice, and the draw of each trial. p, weight: of cells."""
     draws = counts.draws
     assert draws is not None
     _, first, of = np.unique(draws.draw, return_index=True, return_inverse=True)

@@ -38,7 +38,7 @@ LATEX = {letter: rf"\{name}" for name, letter in GREEK.items()} | {
 """Signs in reports, and their names in LaTeX's mathematics."""
 _NUMBER = re.compile(r"(undetermined|((above|below|[<>]=) )?[-+]?\.?\d.*)?")
 ANSWERS = ("yes", "no", "undecided", "unmeasured", "fraction", "low", "high", "level", "worst", "best")
-"""What a table says of a proportion in a cell."""
+"""Columns of a table for a proportion in a grid cell, each after the name of the quantity."""
 
 
 def cell_table(diagram: Diagram, quantities: Iterable[Quantity]) -> pd.DataFrame:
@@ -203,8 +203,8 @@ def _cell(table: MeanTable, i: int, j: int) -> str:
 
 
 def chosen_rows(diagram: Diagram) -> list[dict[str, str]]:
-    """Return one row per combination of the axes that vary: the columns chosen most often, with their numbers of
-    trials.
+    """Return one row per combination of the axes that vary: the names that trials have in the column `chosen` most
+    often, with their numbers of trials.
 
     This is the form of Tables 7 and 8 of P3. There are no rows if nothing was chosen by name.
     """

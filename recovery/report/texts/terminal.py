@@ -32,7 +32,7 @@ SPARSE = 0.3
 """With at least `MANY` panels whose cells fill less than this share of their axes, thresholds are listed instead of
 maps."""
 FEW = 12
-"""Up to this number, columns are wide enough for each to have a label."""
+"""Up to this number of x values, each has a column as wide as its label, if there is room."""
 STYLES = {"supported": "green", "contradicted": "bold red", "inconclusive": "yellow", "not tested": "dim"}
 
 
@@ -148,8 +148,8 @@ def _blocks(values: Array, up: int, across: int) -> "np.ma.MaskedArray[Any, Any]
 
 
 def _cell(unit: float, mark: float, wide: int, console: Console, colours: str) -> Text:
-    """Return a coloured block or a ramp character: `!` with failed trials, `~` with missing ones, `x` without a known
-    value. mark: NaN without a grid cell."""
+    """Return a cell as a coloured block or ramp character. unit: its value from 0 to 1 on the scale; `x` replaces NaN.
+    mark: 0, 1 (`~`, missing trials), 2 (`!`, failed trials), NaN without a cell. wide: number of characters."""
     if np.isnan(mark):
         return Text(" " * wide)
     if np.isnan(unit):
@@ -164,7 +164,7 @@ def _cell(unit: float, mark: float, wide: int, console: Console, colours: str) -
 
 
 def _ticks(names: Sequence[str], across: int, wide: int) -> str:
-    """Return the labels of the x axis below the first character of their cell, as many as fit."""
+    """Return a line with as many labels of the x axis as fit, each from the first character of its cell on."""
     cells = ceil(len(names) / across)
     line = [" "] * (cells * wide)
     free = 0
