@@ -50,7 +50,7 @@ def command(config: str, out: Path | None, overrides: tuple[str, ...], until: st
 
 
 def _noise(sweep: "Sweep") -> str:
-    """Return the law of the label noise in words, as N(0, noise^2) and N(0, noise^2 / n) are both common; or ``."""
+    """Return the law of the label noise in words, as N(0, noise^2) and N(0, noise^2 / n) are both common; or ''."""
     noisy = [cell.setting for cell in sweep.cells if cell.is_drawn and cell.coordinates["noise"]]
     if any(setting.noise_scale == "sample" for setting in noisy):
         return "each label gets N(0, noise^2 / n), and with noise_scale: unit N(0, noise^2)"
@@ -58,7 +58,7 @@ def _noise(sweep: "Sweep") -> str:
 
 
 def _measures(sweep: "Sweep") -> str:
-    """Return which columns are measured in every trial because the report, a claim or the rule needs them."""
+    """Return in words which columns every trial measures because the report, a claim or the rule needs them."""
     from recovery.methods.method import on_demand
 
     needed = sorted({name for cell in sweep.cells for name in on_demand(cell.method, cell.measures)})

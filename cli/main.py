@@ -41,7 +41,7 @@ SECTIONS = {
     },
     "Papers": {"reproduce": "Run the figures of the papers, and write a gallery."},
 }
-"""Section of the help -> name of a command and of its module in this package -> one line of help."""
+"""Section of the help -> (name of a command, and of its module -> its line of help)."""
 COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()}
 ONE_THREAD = ("check", "configs", "report", "reproduce", "status", "sweep")
 """Commands with one BLAS thread: trials use all cores, and commands that only read need no threads."""
@@ -112,7 +112,7 @@ class Commands(click.Group):
 
 
 def open_streams() -> None:
-    """Open closed standard streams on the null device, so that no file that is opened later becomes one of them."""
+    """Open standard streams that are closed on the null device, so that no file opened later becomes one of them."""
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             while (null := os.open(os.devnull, os.O_RDWR)) < number:

@@ -17,7 +17,7 @@ LONGEST = 366 * 86_400.0
 
 
 def warn_rows(grid: "Grid", *, stale: bool = False) -> None:
-    """Warn on stderr of rows that are not the sweep's or of other versions, and optionally of stale rows."""
+    """Warn on stderr of rows of other sweeps or of other versions of the program, and, if `stale`, of stale rows."""
     texts = [grid.left_out, grid.version_words()]
     if stale:
         from recovery.runner.sweep_status import stale_rows
@@ -28,7 +28,7 @@ def warn_rows(grid: "Grid", *, stale: bool = False) -> None:
 
 
 class FolderPath(click.Path):
-    """A path that can be printed and written into a script: UTF-8 without control characters. ending: of its name."""
+    """A path that can be printed and written into a script: UTF-8, no control characters. ending: required of it."""
 
     def __init__(self, ending: str = "", **options: bool) -> None:
         super().__init__(path_type=Path, **options)

@@ -81,7 +81,7 @@ def command(
 
 
 def chosen(papers: Sequence[str]) -> list[str]:
-    """Return the shipped configs of these papers or names; without any, all of them. Raises `ParameterError`."""
+    """Return the names of the shipped configs of these papers or names, by default of all. Raises `ParameterError`."""
     from recovery.config import shipped
     from recovery.errors import ParameterError
     from recovery.extras.gallery import PAPERS

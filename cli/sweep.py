@@ -100,7 +100,7 @@ def command(**asked: Any) -> None:
 
 
 def _run(asked: dict[str, Any], stop: Stop) -> tuple[Plan, Options, Summary | None]:
-    """Run the missing trials; with --dry-run print a forecast instead, without a summary."""
+    """Run the missing trials; with --dry-run print a forecast instead, and return None for the summary."""
     with stop.held():
         from recovery.runner.server import start_server
 

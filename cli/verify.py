@@ -75,7 +75,7 @@ def command(
 
 
 def _faults(grid: "Grid", planned: "Trials", stored: set[str]) -> Iterator[str]:
-    """Yield what is wrong with the folder, whatever its sampled rows are."""
+    """Yield what is wrong with the folder, apart from the rows that are replayed, in words. stored: ids of its rows."""
     from recovery.runner.rerun import repeated_rows
     from recovery.store.folder import Folder
     from recovery.text import many
@@ -95,7 +95,7 @@ def _faults(grid: "Grid", planned: "Trials", stored: set[str]) -> Iterator[str]:
 
 
 def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[str, int]:
-    """Replay the trials and print the differences; return the number of rows by outcome."""
+    """Replay the trials and print the differences with `say`; return outcome -> number of rows."""
     from recovery.runner.rerun import replay
 
     counts = dict.fromkeys(("same", "rounding", "different", "open"), 0)
@@ -124,7 +124,7 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
 
 
 def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> dict[str, int]:
-    """Prove the verdicts and print the unproved ones; return the numbers of verdicts and of unproved verdicts."""
+    """Prove the verdicts and print the unproved ones; return how many there are, and how many are unproved."""
     from recovery.extras.rigorous import OPTIMUM, check, summary, write
     from recovery.runner.rerun import stored_rows
 

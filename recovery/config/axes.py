@@ -20,7 +20,7 @@ from recovery.text import did_you_mean
 ZIP = "zip"
 MOST_POINTS = 200_000
 MOST_LISTED = 20
-"""Most keys that a message lists if it also suggests one."""
+"""A message that suggests a key lists the allowed keys only up to this number."""
 TAKEN = frozenset({*HEADER, *RESERVED, *TALLIED, *CONSTANTS, *FUNCTIONS, *kwlist, FACTOR})
 """Words with another meaning, which cannot name an axis."""
 
@@ -31,7 +31,7 @@ def all_paths() -> list[str]:
 
 
 def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
-    """Return the reason why `path` cannot be an axis, or None if it can. used: the names that occur in expressions."""
+    """Return why `path` cannot be an axis of the config, or None if it can. used: the names that expressions use."""
     root, _, rest = path.partition(".")
     undrawn = tree.value.get("data") == NO_DATA
     if is_user_axis(path) and (path in used or undrawn):
@@ -141,14 +141,14 @@ class _BlockReader:
         self._add(columns, at)
 
     def _add(self, columns: Mapping[str, Sequence[AxisValue]], at: Path) -> None:
-        """Add a dimension: the values of one axis, or of axes that advance together, without those with errors."""
+        """Add a dimension: the values of one axis, or of axes that advance together, unless it cannot be an axis."""
         columns = {name: values for name, values in columns.items() if self._claim(name, (*at, name))}
         if columns:
             rows = zip(*columns.values(), strict=False)
             self.dimensions.append(tuple(dict(zip(columns, row, strict=True)) for row in rows))
 
     def _claim(self, name: str, at: Path) -> bool:
-        """Add a path to the axes if it can be one; otherwise add a problem and return False."""
+        """Add an axis name to the block's paths if it can be an axis; if not, add a problem and return False."""
         text = path_fault(name, self.tree, self.used)
         if name in self.paths:
             text = "is an axis of this block already"
@@ -196,7 +196,7 @@ class _BlockReader:
         return ()
 
     def _given(self, path: str) -> int | float | None:
-        """Return the number that the config has at a path, if it has one."""
+        """Return the value that the config has at a path if it is a number; otherwise None."""
         value = value_at(self.tree.value, path)
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
@@ -218,7 +218,7 @@ def is_user_axis(path: str) -> bool:
 
 
 def report_user_axes(tree: Tree, blocks: Sequence[Block], columns: Columns) -> None:
-    """Add to the tree's problems the user axes that have the name of a measured column."""
+    """Add a problem to the tree for each user axis that has the name of a measured column."""
     for (at, _), block in zip(tree.axis_blocks(), blocks, strict=True):
         for axis in block.paths:
             if is_user_axis(axis) and axis in columns:

@@ -27,15 +27,15 @@ Coordinates = Mapping[str, Any]
 
 @dataclass
 class Checks:
-    """Checks of cells, one after the other; problems are placed at the axis values of a cell's point."""
+    """Checks grid cells one after the other; a problem of a cell is placed at one of the cell's axis values."""
 
     tree: Tree
     measures: frozenset[str]
     known: dict[tuple[Component | None, ...], Callable[[Coordinates], Any]] = field(default_factory=dict)
-    """The laws of a cell -> its cost at coordinates."""
+    """The components of a cell that decide its cost -> the function of its coordinates that gives the cost."""
 
     def cost(self, parts: Parts, point: Point, at: Coordinates) -> float:
-        """Return the estimated seconds per trial of a cell. A cell that cannot run is a problem."""
+        """Return the estimated seconds per trial of a cell; for one that cannot run, add a problem to the tree."""
         if len(self.tree.problems) < MOST_PROBLEMS and self._fits(parts, point):
             try:
                 laws = tuple([parts.get(name) for name in _LAWS])
@@ -54,7 +54,7 @@ class Checks:
         return LEAST_COST
 
     def _fits(self, parts: Parts, point: Point) -> bool:
-        """Return whether X fits in memory, and a data file has enough rows and columns."""
+        """Return whether X fits in memory, and a data file has enough rows and columns; if not, add a problem."""
         if "planted" not in parts:
             return True
         n, d, ensemble, law = (parts[name].value for name in ("n", "d", "data", "planted"))

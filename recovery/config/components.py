@@ -49,7 +49,7 @@ class Component:
 
     @property
     def stored(self) -> Any:
-        """The part that a document stores: the path of a data file instead of its digest."""
+        """The part of `resolved` that a document stores: the path of a data file instead of its digest."""
         if not isinstance(self.resolved, dict):
             return self.resolved
         kept = {*self.identity, "path"} - {"digest"}
@@ -66,7 +66,7 @@ class Context:
     """The surroundings of a config. Relative paths start in its folder, then in the current folder.
 
     digests: file path -> the SHA-256 that a stored sweep recorded, which the file must still have when it is read.
-    imports: user code may be imported, so that it is checked.
+    imports: whether user code may be imported, by which it is checked.
     """
 
     folder: Path = Path()
@@ -149,7 +149,7 @@ class Choice:
         return _component(made, name, {self.tag: name})
 
     def _make_user(self, name: str, value: dict[str, Any], context: Context) -> Component:
-        """Return the component of user code, whose identity is what the config says of it, without defaults."""
+        """Return the component of user code; its identity is the mapping in the config, without defaults."""
         columns: Columns = {}
         try:
             if context.imports:
@@ -200,19 +200,19 @@ COMPONENTS: dict[str, Single | Named | Choice | Record] = {
 DEFAULTS: dict[str, Any] = {"noise": 0.0, "noise_scale": "sample", "patterns": {}}
 
 LATER = ("noise_scale",)
-"""Fields added after ids were in use: at its default, such a field is left out of ids and documents."""
+"""Science fields that were added after ids were in use: at its default, one is left out of ids and documents."""
 
 NO_DATA = "none"
 """The value of `data` in a config whose trials draw no data: the method gets the coordinates and a generator."""
 UNDRAWN = ("n", "d", "noise", "data", "method")
-"""The fields of such a config. The numbers are left out of ids and rows where they are not given."""
+"""The fields of a config with `data: none`. Those of n, d and noise that it does not give are not in ids and rows."""
 
 ABSENT = Component(NONE, NONE.name, None, None)
 """The architecture of a cell whose method is user code, if the config gives none."""
 
 
 def fields_of(document: Mapping[str, Any], paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the science fields of the trials of a config whose axes have these paths."""
+    """Return the names of the science fields that the trials of a config have, if its axes have these paths."""
     if document.get("data") != NO_DATA:
         return (*COMPONENTS,)
     given = {"method", *document, *(path.partition(".")[0] for path in paths)}
@@ -230,9 +230,9 @@ def user_code_in(document: Mapping[str, Any]) -> set[str]:
 
 
 def imported(value: Any) -> Any:
-    """Return a component's value; user code is imported, and its value made.
+    """Return a component's value; for a `UserValue`, import the user code and make the value.
 
-    Raises whatever the user code raises, and `ParameterError` if it is not valid in a config.
+    Raises whatever the user code raises, and `ParameterError` if its value is not valid in a config.
     """
     if not isinstance(value, UserValue):
         return value

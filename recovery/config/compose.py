@@ -44,7 +44,7 @@ Overlays = Sequence[tuple[AxisValue, Path]]
 
 @dataclass
 class Composer:
-    """Composes every cell of a sweep once; the problems of all cells go to the tree."""
+    """Composes the cells of a sweep, and each component of theirs once; all problems go to the tree."""
 
     tree: Tree
     seed: int
@@ -54,9 +54,9 @@ class Composer:
     """(science field, axis values) -> the component, or None if it has a problem."""
 
     def cells(self, blocks: Sequence[Block]) -> list[Cell]:
-        """Return the cells of blocks: points of equal canonical JSON are one, with coordinates of the first point.
+        """Return the cells of blocks: points of equal canonical JSON are one cell, with the first point's coordinates.
 
-        If the context allows imports, the cells are also checked, and have the methods' estimates of their cost.
+        If the context allows imports, cells are also checked, and have the costs that their methods estimate.
         """
         coordinates = Coordinates(blocks, columns_of_cells(self.tree, axes_of(blocks)))
         checks = Checks(self.tree, self.measures)
@@ -102,7 +102,7 @@ class Composer:
         self.tree.problems.append(Problem((name,), text, place=self.tree.place(())))
 
     def _parts(self, point: Point, inside: Mapping[str, Sequence[tuple[str, Path]]]) -> dict[str, Component] | None:
-        """Return the components of science fields, and the user axes, at a point; None if one of them has a problem."""
+        """Return field -> component at a point, user axes included; None if one has a problem. inside: of `_inside`."""
         parts = dict[str, Component]()
         for name, paths in inside.items():
             key = (name, *[point[path] for path, _ in paths])
@@ -141,13 +141,13 @@ class Composer:
 
 
 def _inside(name: str, paths: Sequence[str]) -> tuple[tuple[str, Path], ...]:
-    """Return the axes in a component with their paths inside it: whole components first, then their fields."""
+    """Return those of these axes that are in the component `name`, with their paths inside it; the shortest first."""
     inside = [(path, tuple(path.split(".")[1:])) for path in paths if path.partition(".")[0] == name]
     return tuple(sorted(inside, key=lambda item: (len(item[1]), item[1])))
 
 
 def _origin(name: str, overlays: Overlays, problem: Problem) -> tuple[Path, bool]:
-    """Return the path of the axis value that a problem comes from, if there is one, and whether its key is wrong."""
+    """Return the path in the config of a problem of the component `name`, and whether a key is wrong there."""
     for value, path in reversed(overlays):
         if problem.path[: len(path)] == path:
             if problem.path == path and problem.key:
@@ -214,7 +214,7 @@ class Coordinates:
 
 
 def unify(rows: Sequence[dict[str, Scalar]]) -> None:
-    """Convert to text each coordinate whose values have several types (`auto` and 30, `inputs` and true)."""
+    """Convert to text, in place, each coordinate whose values have several types (`auto` and 30, `inputs` and true)."""
     for name in rows[0] if rows else ():
         types = {type(row[name]) for row in rows}
         if len(types - {type(None)}) > 1 and not types <= NUMBERS:
@@ -224,7 +224,7 @@ def unify(rows: Sequence[dict[str, Scalar]]) -> None:
 
 
 def _value_inside(part: Component, name: str) -> Scalar:
-    """Return the tag of a component, or the value at a path inside it, flat."""
+    """Return the tag of a component or, for a path `field.key`, the value inside it, as one scalar."""
     inside = name.partition(".")[2]
     if not inside and part.tag is not None:
         return part.tag

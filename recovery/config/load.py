@@ -90,7 +90,7 @@ def find(path_or_name: str | Path) -> Path:
 
 
 def read_claims(path: Path, axes: Sequence[str], columns: Columns) -> tuple[Claim, ...]:
-    """Read the claims of a file about rows with these axes and columns. Raises `ConfigError` with every problem.
+    """Return the claims of a file about rows with these axes and columns. Raises `ConfigError` with every problem.
 
     The file is YAML with the key `claims` alone, whose claims are written as in a config.
     """
@@ -131,7 +131,7 @@ def override(tree: Tree, text: str, rank: int) -> None:
 
 
 def _several(tree: Tree, path: str, value: Any) -> bool:
-    """Return whether a value is several values of the field `path`: a range, or a list that the field cannot have."""
+    """Return whether a value stands for several values of `path`: a range, or a list that `path` cannot have."""
     root, *rest = path.split(".")
     kind = COMPONENTS.get(root)
     if kind is None or not isinstance(value, list):
@@ -163,7 +163,7 @@ def _fault(tree: Tree, path: str) -> str | None:
 
 
 def _fix(tree: Tree, path: str, value: Any, several: bool, place: Place) -> bool:
-    """Give the axis `path` one value, or several, in every block that has it; return whether there is one.
+    """Give the axis `path` one value, or several, in every block that has it; return whether some block has it now.
 
     Several values of a field that is no axis turn it into an axis.
     """

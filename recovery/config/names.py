@@ -1,4 +1,4 @@
-"""The names of columns, coordinates and curves in claims and in a report: which are unknown or cannot be decided."""
+"""The names of columns, coordinates and curves in claims and in a report: checks that trials can give their values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -25,11 +25,11 @@ WORDS = {
     "label": "a coordinate, column or curve",
     "curve": "a theory curve",
 }
-"""What a name may be of -> the words for it in messages."""
+"""Kind of thing that a name is of -> its words in messages."""
 
 
 class Use(NamedTuple):
-    """A name in a claim or in the report. what: the kind of thing it must name. varies: it must have several values."""
+    """A name in a claim or report. what: the kind of thing that it must name. varies: an axis must change its value."""
 
     at: Path
     name: str
@@ -103,8 +103,8 @@ def report_undecidable(
     cells: Sequence[Cell],
     columns: Columns,
 ) -> None:
-    """Add the names that no trial can decide: a value that is null in every cell, because every cell has noise; a claim
-    along no axis, or at a value that no cell has."""
+    """Add a problem for each name that no trial can decide: a column that is null in every cell, because every cell has
+    noise; a claim along no axis, or at a value that no cell has."""
     measured = _measured(cells)
     for at, used, what, varies in uses:
         name = column_of(used)
@@ -130,7 +130,7 @@ def _varies(name: str, axes: Sequence[str]) -> bool:
 
 
 def _measured(cells: Sequence[Cell]) -> set[str]:
-    """Return the columns that some cell can measure. A method lists those that it leaves null with noise."""
+    """Return the columns that some cell can measure; a cell with noise lacks the method's `noiseless` columns."""
     names = set[str]()
     for method, noisy in {(cell.parts["method"], bool(cell.coordinates.get("noise"))) for cell in cells}:
         names |= set(columns_of(method.value)) - set(getattr(method.value, "noiseless", ()) if noisy else ())
@@ -138,7 +138,7 @@ def _measured(cells: Sequence[Cell]) -> set[str]:
 
 
 def column_of(value: str) -> str:
-    """Return the column of `max_deviation` or of the event `max_deviation<=1e-4`."""
+    """Return the column that a value such as `max_deviation` or the event `max_deviation<=1e-4` is about."""
     try:
         return parse_event(value)[0]
     except ValueError:  # an invalid event is reported elsewhere, as an unknown column

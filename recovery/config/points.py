@@ -18,12 +18,12 @@ BROKEN = object()
 SIZES = ("n", "d")
 """Integer axes: computed values are rounded."""
 FACTOR = "factor"
-"""The name, in the expression of a multiple, of the axis's own values."""
+"""Name, in the expression of an axis of multiples, of the factors that the axis lists."""
 
 
 @dataclass(frozen=True, eq=False)
 class AxisValue:
-    """One value of an axis; `source` is its path in the document, `key` the path of the axis."""
+    """One value of an axis; `source` is the path of the value in the document, `key` that of the axis."""
 
     value: Any
     source: Path
@@ -38,8 +38,8 @@ Point = Mapping[str, AxisValue]
 class Computed:
     """An axis whose values an expression computes.
 
-    given: the numbers of the config for names that are no axes. axes: the other names -> the axis that has the value;
-    the `factor` of a multiple is the axis's own value.
+    given: names in the expression that are no axes -> their numbers in the config. axes: the other names -> the axis
+    that has the value; `factor`, in multiples, -> the axis itself. source: the place of the expression.
     """
 
     path: str
@@ -48,10 +48,10 @@ class Computed:
     axes: Mapping[str, str]
     source: Path
     known: dict[Any, AxisValue] = field(default_factory=dict, repr=False)
-    """Values that were evaluated before, by their operands and by themselves, so that equal values are one object."""
+    """Operands, or value with its source -> the value as evaluated before, so that equal values are one object."""
 
     def at(self, point: Point, report: Callable[[Path, str], None]) -> AxisValue:
-        """Return the value at a point; BROKEN if it has none, which is reported."""
+        """Return the value at a point; BROKEN without one: then `report` is called with the place and the reason."""
         key = tuple([point[axis] for axis in self.axes.values()])
         if key not in self.known:
             operands = dict(zip(self.axes, key, strict=True))
@@ -121,7 +121,7 @@ class Block:
 
 
 def computed_axes(blocks: Iterable[Block]) -> tuple[str, ...]:
-    """Return the paths that are given by expressions alone, each once."""
+    """Return the paths of the axes that expressions give, not multiples, each once."""
     return tuple(dict.fromkeys(one.path for block in blocks for one in block.computed if FACTOR not in one.axes))
 
 

@@ -24,7 +24,7 @@ CENTRAL = 0.2
 
 
 def refined(document: Mapping[str, Any], added: Sequence[Axes]) -> dict[str, Any]:
-    """Return the config with further blocks of axes. Its other grid cells keep their order and come first.
+    """Return the config with `added` blocks of axes. The grid cells of its own axes come first, in their order.
 
     A uniform sweep ignores the axes that rounds have added. Raises `ConfigError` if the blocks name user code that the
     config does not name.
@@ -40,7 +40,7 @@ def refined(document: Mapping[str, Any], added: Sequence[Axes]) -> dict[str, Any
 def divided(
     sweep: Sweep, added: Sequence[Axes], cells: Sequence[Cell], steps: Iterable[tuple[Cell, Cell]]
 ) -> tuple[list[Axes], list[int]]:
-    """Return blocks of axes with values inside each step, and how many each step has: three quarter a step.
+    """Return blocks of axes with values inside the steps, and how many each step gets: three divide it into quarters.
 
     cells: those of the sweep and of `added`, the blocks of earlier rounds. steps: pairs of neighbouring cells of one
     slice. A step stays whole if the axis holds integers and has none in between, or if a value in between has the
@@ -71,14 +71,14 @@ def divided(
 
 
 def quarters(low: float, high: float, *, whole: bool, log: bool) -> list[float]:
-    """Return the middle of a step, then the middles of both halves, as far as they exist."""
+    """Return the middle of a step, then those of both halves, as far as they exist. whole, log: see `middle`."""
     half = middle(low, high, whole=whole, log=log)
     halves = [] if half is None else [(low, half), (half, high)]
     return [one for one in (half, *(middle(*pair, whole=whole, log=log) for pair in halves)) if one is not None]
 
 
 def middle(low: float, high: float, *, whole: bool, log: bool) -> float | None:
-    """Return a short number halfway between two numbers, by ratio with `log`; None if no integer is in between."""
+    """Return a short number halfway between two, by ratio if `log`, an integer if `whole`; None if there is none."""
     half = sqrt(low * high) if log else (low + high) / 2
     if whole:
         return round(half) if low < round(half) < high else None
@@ -89,7 +89,7 @@ def middle(low: float, high: float, *, whole: bool, log: bool) -> float | None:
 def _distinct(
     document: Mapping[str, Any], template: Axes, moving: str, step: tuple[Cell, Cell], candidates: Iterable[float]
 ) -> list[float]:
-    """Return the candidates at which computed axes have other values than at both neighbours and other candidates."""
+    """Return the candidates of `moving` whose computed axes differ from those at both ends of `step` and at others."""
     found, seen = list[float](), list[list[Any]]()
     for value in candidates:
         (block,) = parse(Tree(plain_document({**document, "axes": [{**template, moving: [value]}]}), "document"))

@@ -101,7 +101,7 @@ class Sections(Header):
 
 
 def report_endless(tree: Tree, sections: Sections, slicing: Slicing, cells: Sequence[Cell], columns: Columns) -> None:
-    """Add the problems of the sampling to the tree's: too many trials, or a rule that can never be met.
+    """Add to the tree's problems those of the sampling: too many trials, or a rule that can never be met.
 
     Adaptive sampling needs an event and several numbers along x in some slice; the rule `decided` needs a claim about
     the threshold.

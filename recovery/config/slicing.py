@@ -33,14 +33,14 @@ class Slicing:
         return self.pool or self.x
 
     def value(self, coordinates: Mapping[str, Scalar], of: str = "") -> float:
-        """Return x, or the value of another expression, at these coordinates."""
+        """Return the number that x or, if given, the coordinate or expression `of` has at these coordinates."""
         of = of or self.x
         names = parse(of).names if is_expression(of) else (of,)
         numbers = {name: float(coordinates[name] or 0) for name in names}
         return numbers[of] if of in numbers else float(parse(of).number(numbers))
 
     def key(self, coordinates: Mapping[str, Scalar], *but: str | None) -> str:
-        """Return a text that all cells of a slice share, also with those of slices that differ in `but` alone."""
+        """Return a text that is equal for the cells of a slice, and of slices that differ in the axes `but` alone."""
         left_out = {self.moving, *self.computed, *but}
         return canonical_json({axis: value for axis, value in coordinates.items() if axis not in left_out})
 
@@ -72,6 +72,6 @@ def slicing(report: ReportSpec, blocks: Sequence[Block]) -> Slicing:
 
 
 def given_axes(name: str, operands: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the axes with values of their own on which a coordinate or an expression depends, in order."""
+    """Return the axes with listed values on which `name` depends. operands: computed axis -> names that it uses."""
     parts = parse(name).names if is_expression(name) else operands.get(name)
     return [name] if parts is None else [axis for part in parts for axis in given_axes(part, operands)]

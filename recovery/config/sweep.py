@@ -58,8 +58,8 @@ class Sweep(Sections):
         return [replace(cell, measures=cell.measures | self.also) for cell in cells] if self.also else cells
 
     def combinations(self, names: Sequence[str]) -> list[tuple[Scalar, ...]]:
-        """Return the values that the coordinates of these names take together, in the order of the config; none if the
-        cells of a stored config cannot be composed."""
+        """Return the tuples of values that cells have in the coordinates of these names, each once, in the order of the
+        config; none if the cells of a stored config cannot be composed."""
         try:
             known = [cell.coordinates for cell in self.cells if cell.coordinates.keys() >= set(names)]
         except ConfigError:
@@ -96,7 +96,7 @@ class Sweep(Sections):
 
 
 def measuring(sweep: Sweep, columns: Sequence[str]) -> Sweep:
-    """Return the sweep with these columns measured in every trial. The ids of trials stay.
+    """Return the sweep with these columns, too, measured in every trial. The ids of trials stay the same.
 
     Raises `ParameterError` for a column that no method of the sweep measures on demand.
     """
@@ -144,7 +144,7 @@ def composed(tree: Tree, context: Context) -> Sweep:
 def from_document(document: dict[str, Any], *, checked: bool = False) -> Sweep:
     """Return the sweep that a document was stored from, whose cells are composed when first needed.
 
-    checked: the cells are checked and have costs, as those of `composed`; otherwise no user code is imported and no
+    checked: check the cells and estimate their costs, as `composed` does; if not, no user code is imported and no
     data file is read. Raises `ConfigError`.
     """
     tree = Tree(plain_document(document), "sweep.json")
@@ -183,7 +183,7 @@ def _sections(tree: Tree) -> tuple[Sections, dict[int, Claim]]:
             tree.report((key,), text, key=True)
 
     def sound(make: Callable[[Any], Any], value: Any, default: Any, at: TreePath) -> Any:
-        """Return what is made of a mapping without the keys that have problems."""
+        """Return what `make` returns for a mapping, if need be without the keys that have problems, or the default."""
         try:
             return make(value)
         except ConfigError as error:
@@ -221,7 +221,7 @@ def _assembled(
 
 
 def _document(tree: Tree, sections: Sections, composer: Composer, axes: tuple[str, ...]) -> dict[str, Any]:
-    """Return the config as plain data, with defaults for the fields that no axis gives; without the backend."""
+    """Return the document: the config as plain data, with defaults for fields that no axis gives, without backend."""
     document = {name: getattr(sections, name) for name in names_of(Header) if name != "backend"}
     if not isinstance(sections.sampling, Even):
         kind = next(name for name, made in SAMPLINGS.items() if isinstance(sections.sampling, made))

@@ -34,8 +34,8 @@ class Place:
 class Problem:
     """One error of a config, shown as `place: path: text`.
 
-    `path` starts at the value under validation, and at the root of the config once `place` is known. key: the key is
-    wrong, not its value.
+    `path` starts at the value under validation, and at the root of the config once `place` is known. key: whether the
+    key at `path` is wrong, not its value.
     """
 
     path: Path
@@ -62,7 +62,7 @@ class ConfigError(RecoverError):
 
 
 def invalid(text: str, *path: str | int, key: bool = False) -> ConfigError:
-    """Return the error of one problem inside a value whose place is not known yet."""
+    """Return the error of one problem at a path inside a value whose place in the config is not known yet."""
     return ConfigError([Problem(path, text, key)])
 
 
@@ -135,7 +135,7 @@ def value_at(value: Any, path: str) -> Any:
 
 
 def zip_groups(block: Any) -> list[dict[str, Any]]:
-    """Return the groups of axes in a block that advance together; none if the block or its `zip` is invalid."""
+    """Return the groups of axes (`zip`) in a block that advance together; none if the block or its `zip` is invalid."""
     groups = block.get("zip") if isinstance(block, dict) else None
     return [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
 

@@ -51,7 +51,7 @@ class Cell:
 
     @cached_property
     def setting(self) -> Setting:
-        """Sizes and laws of instances, with `UserValue` for user code. Raises `ParameterError` if nothing is drawn."""
+        """Sizes and laws of instances; user code is a `UserValue`. Raises `ParameterError` if none is drawn."""
         if not self.is_drawn:
             raise ParameterError("with `data: none` a trial has no instance")
         value = {name: part.value for name, part in self.parts.items()}
@@ -87,7 +87,7 @@ class Cell:
 
     @cached_property
     def imported(self) -> Cell:
-        """The cell with the values of user code, which is imported: whatever it raises is raised here."""
+        """The cell with its user code imported and made into values. Raises whatever the user code raises."""
         if not self.own:
             return self
         for name in sorted(self.own):  # import all user code, also solvers, which methods refer to by name
@@ -128,7 +128,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trials(Sequence[Trial]):
-    """Trials of a sweep: the number of the cell among `cells`, and the replicate. Single trials are made on demand."""
+    """Trials of a sweep: of each, `cell` is the index in `cells`. A `Trial` is made only when it is indexed."""
 
     cells: Sequence[Cell]
     cell: Index
@@ -147,7 +147,7 @@ class Trials(Sequence[Trial]):
 
     @classmethod
     def first(cls, cells: Sequence[Cell], count: Index) -> Trials:
-        """Return the first `count` trials of each cell, by cell. Raises `ParameterError` for too many for memory."""
+        """Return the first trials of each cell, `count` of it. Raises `ParameterError` for too many for memory."""
         if count.sum() > MOST_TRIALS:
             raise ParameterError(f"the sweep has {count.sum()} trials; at most {MOST_TRIALS} are allowed")
         cell = np.repeat(np.arange(len(cells)), count)

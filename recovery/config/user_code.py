@@ -21,7 +21,7 @@ from recovery.user import resolve
 class UserValue:
     """Placeholder for a value of user code, which only the processes that run trials import.
 
-    component: the science field that it is for. text: the JSON that the config has there. columns: of a method.
+    component: the science field whose value it is. text: the config's JSON there. columns: what a method measures.
     """
 
     component: str
@@ -34,7 +34,7 @@ HOLDS = "fields hold numbers, text, true or false, lists and mappings of these, 
 
 @contextmanager
 def user_errors(fault: str) -> Iterator[None]:
-    """Re-raise errors of user code, except a `RecoverError`, as a `ParameterError` that begins with `fault`."""
+    """Context that raises a `ParameterError` that begins with `fault` for any error of user code but `RecoverError`."""
     try:
         yield
     except RecoverError:
@@ -73,7 +73,7 @@ def accept_planted(name: str, target: Any) -> None:
 
 
 def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
-    """Raise `ParameterError` unless `target` is a frozen dataclass with these attributes or fields.
+    """Raise `ParameterError` unless `target` is a frozen dataclass with the attributes or fields that `needs` has.
 
     Missing `columns` are left to `columns_of`, whose message shows how to declare them.
     """
@@ -98,7 +98,7 @@ def user_value(
     kind: Literal["function", "class"],
     accept: Callable[[str, Any], None],
 ) -> Any:
-    """Return the instance of a user's class with these arguments, or the ensemble of a user's function.
+    """Return an instance of the user's class `name` with these arguments, or the ensemble of a user's function.
 
     Raises `ConfigError`, `ParameterError`, TypeError or ValueError.
     """

@@ -58,7 +58,7 @@ def _plane(report: ReportSpec) -> set[str]:
 
 
 def _points(name: str, label: str, report: ReportSpec, cells: Sequence[Cell]) -> PointsCurve:
-    """Return the curve of a user's function of one coordinate of the plane that returns the other."""
+    """Return the curve of the user's function `name`, which takes one coordinate of the plane and returns the other."""
     if not is_user_name(name):
         raise ParameterError(f"function: found {name!r}, which is no module:NAME; write the module and the function")
     target = resolve(name)

@@ -91,7 +91,7 @@ def build_kind(
 ) -> Any:
     """Return an instance of the class of `table` that the key `tag` of a mapping names. Raises `ConfigError`.
 
-    own: what messages add to the names of the table.
+    own: what messages add to the allowed names; filled: see `build`.
     """
     if not isinstance(value, dict):
         hint = f"; did you mean {{{tag}: {value}}}?" if isinstance(value, str) and value in table else ""
@@ -150,7 +150,7 @@ def _validated(annotation: Any, value: object) -> Any:
 
 
 UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
-"""What pydantic calls an unknown key, of a model and of a dataclass inside it."""
+"""Types of pydantic's errors for an unknown key, of a model and of a dataclass inside it."""
 PLAIN = TypeAdapter(Scalar).json_schema()["anyOf"]
 TYPES = {
     "integer": "an integer",
@@ -186,7 +186,7 @@ class Allowed:
         self.branches = [Allowed(one, definitions) for one in self.schema.get("anyOf", ())]
 
     def inside(self, part: int | str) -> "Allowed | None":
-        """Return what is allowed at a key or an index; None where several branches of a union are possible."""
+        """Return what is allowed at a key or an index; None if nothing is, or several branches of a union allow it."""
         found = [inner for branch in self.branches if (inner := branch.inside(part)) is not None]
         if isinstance(part, int):
             members = self.schema.get("prefixItems") or [self.schema.get("items")]

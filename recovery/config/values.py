@@ -15,13 +15,13 @@ from recovery.config.validate import build
 from recovery.types import Array
 
 DECADES = 15.0
-"""Positive values that span this factor, and whose ratios are more even than their steps, get a log axis."""
+"""Positive values whose ends differ by this factor, and whose ratios are more even than their steps, get a log axis."""
 FAR = 1000.0
-"""Values that span this factor get a log axis however they are spaced."""
+"""Positive values whose ends differ by this factor get a log axis however they are spaced."""
 STEPS = 3
-"""At least this many values with equal ratios get a log axis whatever they span: they were chosen by ratio."""
+"""At least this many values with equal ratios get a log axis, however near their ends: they were chosen by ratio."""
 ROUNDED = 0.05
-"""Largest spread of the logarithms of ratios, in parts of their mean, that are equal up to rounding: 16, 25, 40, 63."""
+"""Largest relative standard deviation of log ratios that count as equal, up to rounding: 16, 25, 40, 63."""
 
 Number = Annotated[int | float, Field(description="a number")]
 MOST_VALUES = 100_000

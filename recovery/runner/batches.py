@@ -13,7 +13,7 @@ from recovery.runner.trial import Row
 from recovery.types import Array, Index
 
 BATCH_SECONDS = 0.25
-"""Aimed length of a batch: long enough that its overhead is negligible, short enough that a stop loses little."""
+"""Intended seconds of a batch: its overhead is then negligible, and a stop loses little."""
 SHORTEST_SECONDS = 0.02
 BATCHES_LEFT = 4
 """Batches shrink towards the end: each is at most a worker's share of the remaining work divided by this."""
@@ -78,8 +78,8 @@ class Batches:
             return batch
 
     def drop(self, keys: Array) -> None:
-        """Leave out trials that another run has stored, and go on elsewhere than it: at a random place among the most
-        expensive ones."""
+        """Leave out the trials of these keys, which another run has stored, and go on at a random place among the most
+        expensive trials left, so that both runs rarely do the same ones."""
         with self._lock:
             left = self._order[self._next :]
             left = left[~np.isin(self._trials.keys[left], keys)]
@@ -91,7 +91,7 @@ class Batches:
             self._left = float(costs.sum()) + sum(trial.cell.cost for trial in self._again)
 
     def returned(self, batch: Sequence[Trial], rows: Sequence[Row], seconds: float) -> list[tuple[Trial, Row]]:
-        """Pair a batch's first trials with their rows, which took `seconds`. The batch's others are handed out next."""
+        """Return a batch's first trials paired with their rows, which took `seconds`; its others are next to run."""
         with self._lock:
             done, rest = batch[: len(rows)], batch[len(rows) :]
             self._again.extendleft(reversed(rest))

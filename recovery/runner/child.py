@@ -40,7 +40,7 @@ Job = Callable[[], Iterator[tuple[Any, ...]]]
 def adopt_orphans() -> None:
     """Let processes whose parent has ended become children of this process, in whatever session (Linux).
 
-    When its own parent ends, this process continues if it was stopped: it has to end them.
+    When its own parent ends, this process is continued if it is stopped, because it has to end these children.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1)
@@ -48,7 +48,7 @@ def adopt_orphans() -> None:
 
 
 class Child:
-    """What the fork server runs in a new process: jobs from the pipe, until its other end is closed."""
+    """What the fork server runs in a new process: the jobs that arrive through a pipe until its other end is closed."""
 
     def _bootstrap(self, parent_sentinel: int) -> int:
         """Run the process; multiprocessing calls this and ends the process with the status that it returns."""
@@ -87,7 +87,7 @@ def serve(pipe: Connection) -> None:
 
 
 def call(function: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
-    """Yield the result of a function and None, or None and its `RecoverError`."""
+    """Yield the message `result` with what a function returns and None, or with None and its `RecoverError`."""
     try:
         yield "result", function(), None
     except ConfigError as error:
@@ -97,7 +97,7 @@ def call(function: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
 
 
 def run_trials(trials: Sequence[Trial], interval: float) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of trials, the first at once, with whether these are the job's last: its time may be up.
+    """Yield messages of rows, the first at once, each with whether it is the job's last, also because time is up.
 
     interval: seconds between messages after the first.
     """

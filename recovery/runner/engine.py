@@ -38,7 +38,7 @@ Done = tuple[list[Row], float]
 Results = Generator[tuple[Sequence[Trial], Done], None, None]
 """Batches and what became of them, in any order."""
 Measure = Callable[[Sequence[Trial], float | None], list[Row]]
-"""Function that returns the rows of the first few of some trials, at least one, each within a time."""
+"""Function that returns rows of the first few of the trials, at least one. The number limits each trial's seconds."""
 
 
 class EngineLostError(RecoverError):
@@ -94,7 +94,7 @@ class Engine:
 
 
 def run_batch(measure: Measure, batch: Sequence[Trial], timeout: float | None) -> Done:
-    """Return the rows of the first few trials of a batch, and the seconds. timeout: seconds of each trial."""
+    """Return the rows of the first few trials of a batch, and the seconds they took. timeout: limit of each trial."""
     clock = time.perf_counter()
     return measure(batch, timeout), time.perf_counter() - clock
 
@@ -104,7 +104,7 @@ def _first(trials: Sequence[Trial], timeout: float | None) -> list[Row]:
 
 
 def _in_threads(jobs: int, call: Callable[..., Done], batches: Iterator[Sequence[Trial]]) -> Results:
-    """Yield batches run in joblib threads: one more than the jobs, so that a batch is ready when one ends."""
+    """Yield batches run by `call` in joblib threads: one more than the jobs, so that a batch is ready when one ends."""
     free = BoundedSemaphore(jobs)
 
     def call_when_free(batch: Sequence[Trial]) -> tuple[Sequence[Trial], Done]:

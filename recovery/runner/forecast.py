@@ -13,7 +13,7 @@ from recovery.store.row_schema import finished
 from recovery.text import duration, many
 
 SECONDS, SHORTEST_LIMIT = 6.0, 0.1
-"""Seconds spent on timing, and the shortest limit of a trial."""
+"""Seconds spent on timing, and the least time limit of a timed trial in seconds."""
 MOST_TIMED = 30
 """Most trials of each method and architecture that are timed beside the cheapest one."""
 
@@ -66,7 +66,7 @@ def time_some(trials: Trials, seconds: float = SECONDS) -> Forecast:
     """Forecast these trials with one job by timing random ones of each method and architecture for about `seconds`.
 
     The time of a trial is taken as proportional to its cost. The cheapest trial runs first, to load modules, and counts
-    only if no other ends in time; if it exceeds its time limit, too, it is taken to need twice the limit.
+    only if no other ends in time; if the cheapest does not either, it is taken to need twice its time limit.
     """
     kinds = [f"{cell.coordinates['method']} {cell.coordinates.get('architecture')}" for cell in trials.cells]
     kind = np.array(kinds)[trials.cell]

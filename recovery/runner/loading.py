@@ -1,4 +1,4 @@
-"""Load sweeps without importing user code in this process: another one composes a sweep that names some."""
+"""Load sweeps without importing user code in this process: another process composes the sweeps that name some."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:
 
 
 def _parts(compose: Callable[[], Sweep]) -> tuple[dict[str, Any], Backend, Sequence[Cell]]:
-    """Return the document, backend and cells of a sweep; called in the process that imports the code.
+    """Return the document, backend and cells of the sweep that `compose` returns, in the process that imports the code.
 
     The cells hold placeholders of user code, so that this process can read them without it.
     """

@@ -172,7 +172,7 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
     first = total = sum(design.spread for design in known.values())
 
     def urgency(i: int) -> tuple[float, int]:
-        """Return the decrease of the variance per trial of a step, negative, so that the largest is first."""
+        """Return minus the decrease of the variance per trial of a step in slice i, least for the best slice; and i."""
         return -(known[i].spread - known[i].best(steps[i])[1]) / steps[i], i
 
     queue = [urgency(i) for i in known]
@@ -217,7 +217,7 @@ class _Design:
         return best, math.exp(float(after[:, best].max()))
 
     def add(self, trials: int) -> int:
-        """Add this number of trials at the best n, and return its index."""
+        """Add this number of trials at the best n, and return the index of this n."""
         best, self.spread = self.best(trials)
         self._sum += trials * self._one[:, :, best]
         return best

@@ -92,7 +92,7 @@ class Plan:
 
     @cached_property
     def stale(self) -> set[str]:
-        """Ids of the trials stored by another version of the user code, as of the first access."""
+        """Ids of the trials whose rows were made by other user code than the files hold at the first access."""
         return self.index.stale(self.sweep)
 
     @cached_property
@@ -153,7 +153,7 @@ def _statuses(trials: Trials, rows: pa.Table | None) -> Statuses:
 
 
 def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
-    """Return the place of each id among the trials, and the mask of the ids that are among them."""
+    """Return the index of each id among the trials, 0 for other ids, and the mask of the ids that are among them."""
     found = pc.index_in(pa.array(keys_of(ids)), value_set=pa.array(trials.keys))
     return found.fill_null(0).to_numpy().astype(np.intp), found.is_valid().to_numpy(zero_copy_only=False)
 

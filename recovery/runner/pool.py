@@ -34,8 +34,8 @@ END_SECONDS = 10.0
 COMPILE_SECONDS = 600.0
 """Seconds for compiling code or importing user code, which are not counted as a trial's time."""
 TICK_SECONDS = 1.0
-"""A wait is counted in pieces of at most this length. A piece that takes longer by this much is not counted: this
-process was suspended, and most likely the trial that it waits for was, too."""
+"""A wait is timed in pieces of at most this length. One that takes this much longer does not count: this process was
+suspended then, and most likely the trial that it waits for was, too."""
 MOST_BYTES = 2**29
 """Largest message; the length of a longer one is most likely text that user code wrote into the pipe."""
 
@@ -53,7 +53,7 @@ class Closed(RecoverError):  # noqa: N818
 
 
 _LOCK = Lock()
-"""Held while a process starts or is cleaned up after: what is not a worker then is what a worker has left."""
+"""Held while a worker starts or is cleaned up after: other children of the fork server are then what workers left."""
 _RUNNING = set[int]()
 """Process ids of the workers."""
 
@@ -104,7 +104,7 @@ class Worker:
             raise WorkerDied(f"its process ended {manner}") from None
 
     def _receive(self, seconds: float | None) -> tuple[Any, float | None]:
-        """Wait for a message; return it, and how many of the seconds are left.
+        """Wait for a message, at most `seconds`; return it, and how many of them are left.
 
         Time in which this process is suspended does not count. Raises TimeoutError, or EOFError or OSError if the
         process is gone.
@@ -139,7 +139,7 @@ class Worker:
                 kill(self.pid, signal.SIGKILL)
 
     def end(self) -> int:
-        """Kill the process and everything that it started. Returns its exit status, or minus its signal."""
+        """Kill the process and all that it started. Returns its exit status, or minus the signal that ended it."""
         with _LOCK:
             if self.pid not in _RUNNING:
                 return -signal.SIGKILL

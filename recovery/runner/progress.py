@@ -13,7 +13,7 @@ from recovery.text import duration
 
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
 LINE_SHARE = 0.1
-"""Lines are printed after these seconds, the pause doubling each time, or after this share of the work."""
+"""A line is printed after `FIRST_PAUSE` seconds, a pause that doubles each time, or after this share of the work."""
 STARTING = "starting workers; code is compiled once for each machine, for up to half a minute"
 
 
@@ -51,7 +51,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds left if the remaining trials take as long per cost as those after the first results; None before."""
+        """Seconds left if further trials take as long per cost as those since the first results; None until then."""
         if self._first is None or self.share <= self._first[1]:
             return None
         return (time.monotonic() - self._first[0]) * (1 - self.share) / (self.share - self._first[1])

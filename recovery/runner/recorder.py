@@ -79,7 +79,7 @@ class Recorder:
             self._rows.extend(rows)
 
     def stored_by_others(self) -> Array | None:
-        """Return the keys of trials that another run on the folder has stored since the last call, None if none has."""
+        """Return the keys of trials that other runs on the folder have stored since the last call; None if none has."""
         with self._lock:
             found, self._others = self._others, None
         return found

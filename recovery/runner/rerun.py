@@ -141,7 +141,7 @@ def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
 
 
 def lacking_by_version(rows: pa.Table, columns: Iterable[str]) -> dict[str, set[str]]:
-    """Return version -> columns without a value in its rows, which it did not measure; none for the running version."""
+    """Return version -> columns that its rows lack, because it did not measure them; none for the running version."""
     found = {running_version(): set[str]()}
     for version in pc.unique(rows["made_by"]).to_pylist():
         mine = rows.filter(pc.equal(rows["made_by"], version))
@@ -173,7 +173,7 @@ def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:
 
 
 def repeated_rows(grid: Grid) -> dict[str, ColumnDifference]:
-    """Return trial -> difference, for the trials with several finished rows that differ: a report draws one."""
+    """Return trial id -> a difference, for trials with several finished rows that differ, of which reports use one."""
     rows = pa.concat_tables([table for _, table in read_parts(Folder(grid.path).trials)], promote_options="permissive")
     ids = pc.value_counts(rows.filter(finished(rows))["trial_id"])
     more = ids.field("values").filter(pc.greater(ids.field("counts"), 1))
@@ -187,7 +187,7 @@ def repeated_rows(grid: Grid) -> dict[str, ColumnDifference]:
 
 
 def differences(stored: Row, again: Row, lacking: Collection[str] = ()) -> list[ColumnDifference]:
-    """Return the columns of a stored row, its coordinates among them, in which another row of the trial differs.
+    """Return the columns of a row, coordinates among them, in which another row of the trial, `again`, differs.
 
     Not compared: times, error messages, the solver and its number of iterations, which depend on version and rounding,
     the columns in `lacking`, and columns of solutions that the stored row does not have because nothing asked for them.
@@ -202,9 +202,9 @@ def differences(stored: Row, again: Row, lacking: Collection[str] = ()) -> list[
 
 
 def _fit_uncertainty(row: Row) -> float:
-    """Bound ||F(W) - F(W*)|| by sqrt(2 gap objective); the objective contains 1/2 ||F(W) - y||^2, the gap is relative.
+    """Bound ||F(W) - F(W*)||, W* optimal, by sqrt(2 gap objective): this contains 1/2 ||F(W) - y||^2, gap is relative.
 
-    The weights are assumed to differ by as much, which depends on the data. 0 if no gap proves the row.
+    The weights are assumed to differ by as much, which is not true of all data. 0 if no gap proves the row.
     """
     gap, objective = row.get("gap"), row.get("objective")
     if gap is None or objective is None or not abs(gap) <= RESIDUALS["gap"]:

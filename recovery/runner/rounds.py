@@ -37,8 +37,8 @@ class PanelInterim:
 
 
 class Interim(NamedTuple):
-    """Interim analysis of a sweep's rule: per panel, and as lines of text. outcomes: trial id -> whether the event
-    occurred, for the trials that decide it."""
+    """Interim analysis of a sweep's rule: per panel, and in `words`. outcomes: trial id -> whether the event occurred,
+    for the trials that decide that."""
 
     panels: Sequence[PanelInterim]
     words: Sequence[str]
@@ -108,9 +108,9 @@ def slices_of(
 def _refined(
     sweep: Sweep, earlier: Sequence[Round], cells: Sequence[Cell], panels: Sequence[PanelInterim]
 ) -> tuple[list[Mapping[str, Any]], int, Sequence[PanelInterim]]:
-    """Return the axes with the values that the panels request, the number of new cells, and the panels.
+    """Return the blocks of axes with the values that panels request, the number of new cells, and the panels.
 
-    A panel that gets values gets no replicates in this round: few are needed to find the step with the threshold.
+    A panel that gets values gets no replicates in this round: few trials show which step holds the threshold.
     """
     steps = [*dict.fromkeys(step for one in panels for step in one.steps[: one.left // (3 * sweep.replicates)])]
     if not steps:
@@ -126,7 +126,7 @@ def _refined(
 
 
 def _placed(groups: Sequence[Sequence[Cell]], slices: Sequence[Slice], panels: Sequence[PanelInterim]) -> Counter[str]:
-    """Return the further trials of each grid cell: those that each panel needs to meet the rule, if it does not."""
+    """Return cell id -> further trials: those that a panel needs to meet the rule. groups: the cells of `slices`."""
     placed = Counter[str]()
     for panel in panels:
         mine = [i for i, cells in enumerate(groups) if cells[0].id in panel.trials]

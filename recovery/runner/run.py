@@ -39,7 +39,7 @@ LIMITS = {
     "monotone": "success is not monotone along the axis, so there is no threshold",
     "": "further trials would not decide it",
 }
-"""Limit of an interval, as a round records it -> why its sweep ended without meeting the rule."""
+"""What limits an interval, as a round records it -> why the sweep ended without meeting the rule."""
 STALE, LACKING = "changed-", "unmeasured-"
 """Prefixes of the datasets that stale rows, and rows without a wanted value, are moved to before their trials run
 again."""
@@ -140,7 +140,7 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop, analyse: I
 
 
 def trials_to_run(plan: Plan, options: Options) -> Trials:
-    """Return the trials of this shard that are missing, or also those that failed if they are to be retried."""
+    """Return the trials of this shard that are missing and, if `options.rerun` has `failed`, those that failed."""
     wanted = plan.unmeasured if "failed" in options.rerun else plan.unstored
     if options.shard != (1, 1):
         index, count = options.shard
@@ -206,7 +206,7 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
 
 
 def _finish_rounds(plan: Plan, summary: Summary) -> None:
-    """Report why a rule is not met, and store the number of trials if rounds left some of the budget."""
+    """Set in the summary why a rule is not met; if rounds left some of the budget, store the number of trials."""
     summary.planned = len(plan.trials)
     if isinstance(plan.sweep.sampling, Until):
         until = plan.rounds[-1]["until"]
@@ -236,7 +236,7 @@ def open_folder(plan: Plan) -> list[Damaged]:
 
 
 def _complete_columns(plan: Plan) -> None:
-    """Give rows that were stored under a smaller plan the columns of this one."""
+    """Add the columns that this plan has to rows that were stored under a smaller plan."""
     paths = plan.index.of_other_plans(plan.sweep.digest)
     if not paths:
         return
@@ -259,7 +259,7 @@ class Failures:
         self._shown: set[frozenset[str]] = set()
 
     def add(self, trial: Trial, row: Row) -> str | None:
-        """Count a row; return why to give up once many trials of a method failed alike and none was measured."""
+        """Count a row; return why to give up if `MOST_EQUAL` trials of a method failed alike and none was measured."""
         method = str(trial.cell.coordinates["method"])
         if row["status"] in FINISHED:
             self._measured.add(method)
@@ -273,7 +273,7 @@ class Failures:
         return f"{MOST_EQUAL} trials of {method} failed alike and none was measured ({_error(row)})"
 
     def first_traceback(self, trial: Trial, row: Row) -> str | None:
-        """Return the traceback of the first failed trial of each set of user code, None for any other trial."""
+        """Return the traceback, with the error, of the first failed trial of each set of user code; otherwise None."""
         if row["status"] != "failed" or not trial.cell.own or trial.cell.own in self._shown:
             return None
         self._shown.add(trial.cell.own)

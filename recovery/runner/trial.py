@@ -128,7 +128,7 @@ def run_method(trial: Trial, row: Row) -> None:
 
 
 def _clock() -> float:
-    """Return the seconds of this process, without time for compilation."""
+    """Return the seconds of this process, without time for compilation or for importing user code."""
     return time.perf_counter() - compilation.seconds
 
 

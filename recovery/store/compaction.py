@@ -22,7 +22,7 @@ from recovery.types import Mask, Scalar
 
 ROWS_PER_PART = 500_000
 BYTES_PER_PART = 256 * 2**20
-"""Sizes of a part before compression; a row with a longer record is a part by itself."""
+"""Largest size of a part before compression; a row with a longer record is a part by itself."""
 
 
 def compact(folder: Folder) -> tuple[int, int]:
@@ -33,7 +33,7 @@ def compact(folder: Folder) -> tuple[int, int]:
 
 
 def present(paths: Sequence[Path]) -> list[tuple[Path, pa.Table]]:
-    """Return those of these parts that are neither damaged nor replaced by a compaction, with their tables."""
+    """Return, with their tables, the parts at these paths that are not damaged or replaced by a compaction."""
     parts = []
     for path in paths:
         with suppress(FileNotFoundError):
@@ -43,7 +43,7 @@ def present(paths: Sequence[Path]) -> list[tuple[Path, pa.Table]]:
 
 
 def join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
-    """Rewrite parts as one row per trial in as few parts, unless they are that already. Raises `StoreError`."""
+    """Rewrite parts as few parts with one row per trial, unless that is what they are. Raises `StoreError`."""
     if len(parts) > 1:
         tables = [table for _, table in parts]
         entries = dict.fromkeys(json.dumps(maker, sort_keys=True) for table in tables for maker in makers(table.schema))
@@ -55,7 +55,7 @@ def join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
 
 
 def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
-    """Move the rows of these trials to a dataset named with `prefix`: they count as missing. Raises `StoreError`."""
+    """Move rows of these trials to another dataset, so that the trials are missing. prefix: of its name."""
     for path, table in read_parts(folder.trials, records=True):
         chosen = pc.is_in(table["trial_id"], pa.array(sorted(trials), pa.string()))
         if pc.any(chosen).as_py():
@@ -71,7 +71,7 @@ def add_columns(
     columns: Columns,
     coordinates: Callable[[pa.ChunkedArray], tuple[Mask, Mapping[str, Sequence[Scalar]]]],
 ) -> None:
-    """Add the columns of a larger plan to those of these parts that lack some.
+    """Add the columns of a plan that has more trials or columns to the parts at `paths` that lack some.
 
     types: coordinate -> type in the larger plan. columns: its measured columns. coordinates: maps trial ids to the mask
     of the planned ones and the coordinates of these. Rows of other trials, and measured columns that the larger plan

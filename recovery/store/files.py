@@ -64,7 +64,7 @@ def sealed(document: Mapping[str, Any], indent: int) -> bytes:
 
 
 def unsealed(data: bytes) -> dict[str, Any]:
-    """Return the document in the bytes of `sealed`. Raises `ValueError` with what is wrong with them."""
+    """Return the document that `sealed` made these bytes of. Raises `ValueError` with what is wrong with them."""
     document = json.loads(data)
     if not isinstance(document, dict):
         raise ValueError("is not a mapping")
@@ -74,7 +74,7 @@ def unsealed(data: bytes) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = True) -> bool:
-    """Write, fsync and rename a temporary file, and fsync the folder. Without `replace`, False if the path exists."""
+    """Write, fsync and rename a temporary file, and fsync the folder. Unless `replace`, False if `path` exists."""
     temporary = path.with_name(f".{socket.gethostname()}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -98,8 +98,8 @@ def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = Tru
 
 
 def clean_temporaries(folder: Path) -> list[str]:
-    """Delete temporary files without the lock that a writer holds; files of other hosts, whose locks may not be seen
-    here, only if they are a day old. Return the names of the locked ones."""
+    """Delete temporary files that no writer has locked; files of other hosts, whose locks may not be seen here, only if
+    they are a day old. Return the names of the locked files."""
     host, locked = socket.gethostname(), []
     for path in folder.glob(".*.tmp"):
         try:
@@ -114,7 +114,7 @@ def clean_temporaries(folder: Path) -> list[str]:
 
 @contextmanager
 def running(folder: Path) -> Iterator[list[str]]:
-    """Context of a temporary file that this process locks. Yield the other processes with one in the folder."""
+    """Context in which this process locks a temporary file in the folder. Yield the names of others that do."""
     own = folder / f".{socket.gethostname()}.{os.getpid()}-{uuid.uuid4().hex}.tmp"
     with ExitStack() as stack:
         with suppress(OSError):  # without locks or space, other sweeps cannot name this one
@@ -138,9 +138,9 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def _name_once(temporary: Path, path: Path) -> None:
-    """Give a file another name. Raises FileExistsError if the name is taken.
+    """Give the file `temporary` the name `path`. Raises FileExistsError if there is a file of this name.
 
-    Without hard links, if two processes do this within microseconds, neither fails, and the last one's file remains.
+    Without hard links, if two processes do this within microseconds, neither fails, and the later file remains.
     """
     try:
         path.hardlink_to(temporary)
@@ -163,7 +163,7 @@ def sync_folder(folder: Path) -> None:
 def listed(folder: Path, pattern: str) -> list[Path]:
     """Return the entries of a folder whose names match, ordered by name; none if there is no folder.
 
-    Raises `StoreError` if it cannot be read at present. `Path.glob` returns nothing then.
+    Raises `StoreError` if the folder cannot be read at present, where `Path.glob` would return nothing.
     """
     try:
         names = [path.name for path in folder.iterdir()]

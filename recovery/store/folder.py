@@ -56,7 +56,7 @@ class Folder:
         return self._read()[1]
 
     def _read(self) -> tuple[Content | None, str | None]:
-        """Return the content of sweep.json and None, or None and what is wrong with the file."""
+        """Return the content of sweep.json and None; if it is damaged or missing, None and what is wrong with it."""
         try:
             return decode(read_regular(self.sweep_file)), None
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -167,7 +167,7 @@ class Folder:
 
 
 def _suggestion(path: Path) -> str:
-    """Name the results folders in a folder that is none, or the results folder of the most similar name; '' if none."""
+    """Return a hint for a path without a sweep: the results folders in it, or the most similar name; '' if none."""
     if path.is_dir():
         inside = sorted(path_text(sweep.parent.name) for sweep in path.glob(f"*/{SWEEP_FILE}"))
         more = f" and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
@@ -181,7 +181,7 @@ def _suggestion(path: Path) -> str:
 
 
 def shown_differences(old: Any, new: Any) -> list[str]:
-    """Return an indented line `path: old -> new` for each of the first leaves in which two documents differ."""
+    """Return indented lines `path: old -> new` of `differences`, up to a number, with the number of further ones."""
     lines = [f"  {line}" for line in differences(old, new)]
     more = [f"  and {len(lines) - MOST_DIFFERENCES} more"] if len(lines) > MOST_DIFFERENCES else []
     return lines[:MOST_DIFFERENCES] + more

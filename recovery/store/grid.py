@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class Grid:
     """The rows of a results folder, its sweep.json and its rounds.
 
-    left_out: rows of the folder that are not the sweep's and not in the table. versions: each version of the program,
-    and how many rows it made.
+    left_out: rows of the folder that are not in the table, because they are not the sweep's. versions: each version of
+    the program, and how many rows it made.
     """
 
     path: Path
@@ -125,7 +125,7 @@ class LeftOut(NamedTuple):
 def own_rows(
     content: Mapping[str, Any], rounds: Sequence[Round], parts: Sequence[tuple[Path, pa.Table]]
 ) -> tuple[list[pa.Table], LeftOut | None]:
-    """Return the rows of each part that belong to the sweep in `content` of sweep.json, and which rows do not.
+    """Return, of each part, the rows that belong to the sweep whose sweep.json has `content`; and those that do not.
 
     All rows of a part that names only this config, or none, belong to it. A part of another config may come from a
     smaller plan of the same sweep or from another sweep: rows of planned trials belong to it, or all of its rows if the
@@ -149,7 +149,7 @@ def own_rows(
 
 
 def _planned_keys(config: dict[str, Any], rounds: Sequence[Round]) -> Array | None:
-    """Return the keys of the planned trials, or None if they cannot be composed here."""
+    """Return the keys of the trials of a config and its rounds, or None if they cannot be composed here."""
     # imported here, because recovery.config is slow to import and few folders need it
     from recovery.config import from_document, refined
 
@@ -160,7 +160,7 @@ def _planned_keys(config: dict[str, Any], rounds: Sequence[Round]) -> Array | No
 
 
 _READ = ("trial_id", "status", "started_at", "seconds", "own_code")
-"""What a run needs to know of the stored rows: which trials have one, its status, its time and its code."""
+"""Columns of the stored rows that a run needs."""
 
 
 class StoredRows:
@@ -179,9 +179,9 @@ class StoredRows:
         self.rows = merge([table for _, table in self._tables()])
 
     def keys_of_others(self, own: Collection[Path], *, failed: bool) -> Array | None:
-        """Return the keys of the trials in parts that are new since the last call or refresh, except `own` parts.
+        """Return the keys of the trials in parts that are new since the last call or refresh, except the paths `own`.
 
-        failed: also of trials that failed. None if there is no such part. Raises `StoreError`.
+        failed: whether failed trials are included. None if no part is new. Raises `StoreError`.
         """
         known = dict.fromkeys(own, Damaged(self._folder, "not read")) | self._parts
         found = read_all(self._folder, _READ, known=known)
@@ -205,8 +205,8 @@ class StoredRows:
         ]
 
     def stale(self, sweep: Sweep) -> set[str]:
-        """Return the trials that ran user code of the sweep, and have no row of its code of today, which is not
-        imported. Raises `ParameterError` if a file of the code is not found."""
+        """Return the ids of trials whose rows ran user code, but none of them the code that the sweep's files hold now,
+        which is hashed, not imported. Raises `ParameterError` if a file is not found."""
         own = {cell.own for cell in sweep.cells} - {frozenset()}
         codes = {fingerprint(names, folders_of(sweep.document)) for names in own}
         rows = pa.concat_tables([self.rows.slice(0, 0), *(table for _, table in self._tables())])

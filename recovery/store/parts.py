@@ -52,7 +52,7 @@ def write_part(folder: Path, table: pa.Table) -> Path:
 
 
 def _leaf(field: pa.Field) -> tuple[str, pa.DataType]:
-    """Return the Parquet path and the type of the values of a column, inside its nested lists."""
+    """Return the Parquet path and the type of a column's innermost values, which may be in nested lists."""
     path, kind = field.name, field.type
     while pa.types.is_list(kind):
         path, kind = f"{path}.list.element", kind.value_type

@@ -55,14 +55,14 @@ def running_version() -> str:
 
 
 def version_in(program: Mapping[str, object]) -> str:
-    """Return the version and the start of the commit, as in 0.2.0+c9631fe, from the `program` of a provenance."""
+    """Return the version and the start of the commit, as in 0.2.0+c9631fe. program: of a `provenance`."""
     commit = str(program.get("commit", ""))[:COMMIT_DIGITS]
     changes = ".changed" if program.get("dirty") else ""
     return f"{program.get('version')}{'+' if commit else ''}{commit}{changes}"
 
 
 def machine_in(made: Mapping[str, Any]) -> str:
-    """Return what decides the last bits of rows, from their provenance: processor, kernels and vectors, and NumPy.
+    """Return what decides the last bits of rows: processor, BLAS kernels, SIMD and NumPy. made: their provenance.
 
     OpenBLAS and NumPy select CPU-specific code, and Numba generates it. A training run, which is chaotic, then ends at
     other weights.

@@ -30,7 +30,7 @@ def write_round(folder: Path, content: Round) -> None:
 
 
 def _is_round(content: Mapping[str, Any], name: str) -> bool:
-    """Return whether a document has the fields that this program writes into the file of this name."""
+    """Return whether a document has the fields that this program writes into a round's file of this name."""
     return (
         all(type(content.get(field)) is kind for field, kind in FIELDS.items())
         and name == f"{content['round']:02}.json"

@@ -56,7 +56,7 @@ def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.S
 
 
 def record_columns(records: Sequence[Mapping[str, Array]]) -> dict[str, pa.Array]:
-    """Return the columns of the records of some rows, null for rows without one, whose record is given as {}."""
+    """Return the columns for the records of some rows; a row without a record, given as {}, has nulls."""
     columns = dict[str, pa.Array]()
     for name in dict.fromkeys(name for record in records for name in record):
         arrays = [record.get(name) for record in records]

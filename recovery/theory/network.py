@@ -69,7 +69,7 @@ def _sign_bound(q: ArrayLike, L: ArrayLike) -> Array:
 
 
 def _gaussian_bound(n: Array, d: Array, share: float) -> Array:
-    """Return Theorem A's bound where each of the five events that limit q and L fails with probability `share`."""
+    """Return Theorem A's bound at q and L that hold unless one of five events fails, each with probability `share`."""
     scale = np.sqrt(scipy.special.chdtri(n - d + 1, 1 - share))  # |lam| = 1/scale
     largest = np.sqrt(1 - scipy.special.betaincinv((n - 1) / 2, 0.5, np.minimum(share / n, 1)))  # entry of lam/|lam|
     reach = np.sqrt(-2 * np.log(share))

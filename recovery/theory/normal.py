@@ -20,5 +20,5 @@ def tail(x: ArrayLike) -> Array:
 
 
 def normal_reach(level: float) -> float:
-    """Return z with P(|N(0, 1)| <= z) = level; z^2 is this quantile of chi-squared with 1 degree of freedom."""
+    """Return z with P(|N(0, 1)| <= z) = level; z^2 is the quantile of chi-squared at `level`, 1 degree of freedom."""
     return NormalDist().inv_cdf((1 + level) / 2)
