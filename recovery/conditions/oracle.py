@@ -71,7 +71,7 @@ def gated_dual(groups: Groups, features: Array, lam: Array, *, known: Mask | Non
 
 
 def _largest_projection(groups: Groups, features: Array, lam: Array, known: Mask | None, nodes: int) -> Bounds:
-    """Bound max ||P_D lam|| over all patterns D: from above by ||lam|| if they cannot be enumerated.
+    """Bound max ||P_D lam|| over all patterns D: from above by ||lam|| if these are too many, or more than `nodes`.
 
     Where rounding decides the range of D, ||D lam|| is an upper bound.
     """

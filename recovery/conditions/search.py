@@ -64,7 +64,7 @@ def among(patterns: Mask, known: Mask) -> Mask:
 
 
 def dual_scores(groups: Groups, lam: Array, known: Mask | None = None) -> tuple[Score, Gain]:
-    """Return the dual norms of patterns, 0 for known ones (n, k), and the gain of their rows."""
+    """Return two functions: of patterns, their dual norms, 0 for `known` ones (n, k); of a pattern, its row gains."""
 
     def score(patterns: Mask) -> Array:
         values = groups.over(patterns).dual_norms(lam)

@@ -77,7 +77,7 @@ def compare(*results: Stored | Grid | str | Path, by: str | None = None, value: 
         notes += [
             f"{field}: {one} in {names[0]}, {two} in {name}"
             for field, (one, two) in _fixed(first, other).items()
-            if field != by  # the labels of both sides state its values
+            if field != by  # the labels of both sides state the values of `by`
         ]
         thresholds += [sides | row for row in _thresholds(first, other)]
     table = pd.concat(tables, ignore_index=True)
@@ -132,7 +132,7 @@ def summary(rows: pd.DataFrame, names: list[str], proportion: bool, paired: bool
 
     An unknown value (NaN) may be any: `unknown` counts pairs with one, or unpaired trials. The interval begins as if
     all unknown values favoured the first side, and ends as if all favoured the second; `p` allows for both. The
-    difference of an event is then the middle, and that of numbers is NaN.
+    difference of an event is then the mean of both cases, and that of numbers is NaN.
     """
     moved = _moved(rows)
     groups = rows.assign(difference=moved, gained=moved > 0, lost=moved < 0, largest=np.abs(moved))

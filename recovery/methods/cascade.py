@@ -276,7 +276,7 @@ def _searches(problem: PlantedProgram, program: Program, planted: Candidate) -> 
     groups, lam, ignored = program.groups, planted.lam, np.empty(0, dtype=np.intp)
     if (
         program.has_cones
-    ):  # groups with a planted group's operator, whose cones exclude the neuron, have dual norms of 1
+    ):  # leave out other groups with a planted group's operator: their cones exclude the neuron, but their norm is 1
         ignored = np.unique(np.concatenate([groups.duplicates_of(int(g)) for g in planted.support]))
     for threshold in SEARCH_THRESHOLDS:
         found = search_dual(groups, planted.support, planted.factor.frame, planted.lam, threshold, ignored)

@@ -246,8 +246,8 @@ class PlantedProgram:
         )
 
     def neighbours(self) -> Mask:
-        """Return patterns (n, k): two cells at each planted neuron that is on a hyperplane up to rounding, as their
-        costs may be equal.
+        """Return patterns (n, k): two cells at each planted neuron that is on a hyperplane up to rounding, as they
+        may hold the neuron at equal cost.
         """
         found = [np.empty((len(self.features), 0), dtype=np.bool_)]
         for F, patterns, w, own, _, free in self._planted_groups():

@@ -68,7 +68,7 @@ def search_exact_dual(program: ExactProgram, rows: Index, frame: Array, start: A
 
 
 def _minimised(family: Family, rank: int, frame: Array, start: Array) -> tuple[Iterate, int]:
-    """Minimise phi over start + {frame}^perp by Newton's method; return its point and the number of steps."""
+    """Minimise phi over start + {frame}^perp by Newton's method; return the last point and the number of steps."""
     n, images = len(start), family.images(start)
     inner = Inner(family, np.zeros(n), np.zeros(rank), 1.0, SEARCH, frame=frame)
     # steps orthogonal to the frame keep A_S^T lam = u; without a dimension left for them, phi has one value

@@ -110,7 +110,7 @@ class ConeFamily:
     def norms(self, images: Array, slack: float = 1.0) -> Array:
         """Return the norms of the projections of images, or upper bounds on them where these are at most slack b."""
         # the last multipliers of a group with weight bound its norm by b plus the change of its weight over s, so with
-        # some slack few are projected, and the others keep the rows and factors at which the next step continues
+        # some slack few are projected, and the others keep the tight rows and factors from which the next step starts
         return self.cones.project(self.chosen, images, 1.0, slack=slack)[1]
 
     def project(self, Z: Array, s: float) -> Active:
@@ -139,7 +139,7 @@ class ConeFamily:
     def hessian(self, active: Active, s: float, rough: bool) -> Array:
         chosen, shrinkage = self.chosen[active.rows], s * self.bound / active.norms
         freedom, n = self.cones.freedom(chosen), self.groups.n
-        if rough:  # replace each face by its share of all directions
+        if rough:  # replace the projection on each face by the share of all directions that the face has
             c = s * (1.0 - shrinkage) * freedom / active.units.shape[1]
             H = self.groups.rough_gram(self.own[active.rows], c)
             return with_rank(H, active.labels * np.sqrt(s * shrinkage)[:, None])

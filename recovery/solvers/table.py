@@ -36,7 +36,7 @@ class Solver:
 
 
 def _auto(solve: Callable[[Any], Solution], program: Program) -> Solution:
-    """Return the solution of `solve`, or Clarabel's, for a small program, if that of `solve` is uncertified and worse.
+    """Return the solution of `solve`, or, if it is uncertified and the program small, Clarabel's if its error is less.
 
     A program with another norm than l2 goes to the solvers of cvxpy at once.
     """

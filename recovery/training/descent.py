@@ -181,7 +181,7 @@ PAIRS = 30
 
 
 def lbfgs(objective: Objective, parameters: Parameters, limits: Budget) -> Descent:
-    """Train all `parameters` in place by SciPy's L-BFGS until a limit is met, or the loss is flat.
+    """Train all `parameters` in place by SciPy's L-BFGS until a limit is met, or the loss is flat or diverges.
 
     At a kink of the ReLU the gradient does not vanish. A line search that fails there ends one run of SciPy. Another
     run begins with the gradient alone, until a run does not lower the loss.

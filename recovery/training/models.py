@@ -135,7 +135,7 @@ class Empirical:
 class Minibatches:
     """Mini-batches of the rows: a call shuffles the rows and yields the loss of each batch; the last may be smaller.
 
-    loss: makes the loss of the first rows; the rows of each batch of that size are then copied into it by `load`.
+    loss: (rows, labels) -> the loss of a batch. One is made per batch size, and `load` copies each batch into it.
     """
 
     def __init__(self, rng: Rng, X: Array, Y: Array, size: int, loss: Callable[[Array, Array], Any]) -> None:

@@ -136,7 +136,7 @@ def _in_cones(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
 def _low(balls: Balls, given: ProofStart) -> float:
     """Return the dual objective of a feasible multiple of lam, rounded down."""
     lam, y = ([arb(a) for a in values.tolist()] for values in (given.lam, given.y))
-    # a skip connection has no cone, and the norm of a group without cones bounds both signs
+    # a skip connection has no cone; where multipliers give no bound, the norm of the group bounds both signs
     signed = {
         (g, sign): _on_cone(balls, given, lam, g, sign, mu)
         for (g, sign), mu in (given.multipliers or {}).items()
