@@ -100,7 +100,7 @@ def _names(analyses: Sequence[Analysis]) -> list[str]:
 
 
 def _analysis(diagram: Diagram, style: Sequence[str], claims: Path | None) -> Analysis:
-    """Return the analysis of a diagram with these options of `report.style`, and the claims of a file, if given."""
+    """Return the analysis with options of `report.style`, and claims of a file, if given. Raises `ConfigError`."""
     sweep, spec = diagram.sweep, diagram.sweep.report
     given = sweep.claims if claims is None else read_claims(claims, sweep.axes, diagram.grid.columns)
     report_spec = replace(spec, style=overridden(spec.style, style, "--style"))

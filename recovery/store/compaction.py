@@ -55,7 +55,7 @@ def join(folder: Folder, parts: Sequence[tuple[Path, pa.Table]]) -> None:
 
 
 def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
-    """Move rows of these trials to another dataset, so that the trials are missing. prefix: of its name."""
+    """Move rows of these trials, which are then missing, to the dataset `prefix` + `trials`. Raises `StoreError`."""
     for path, table in read_parts(folder.trials, records=True):
         chosen = pc.is_in(table["trial_id"], pa.array(sorted(trials), pa.string()))
         if pc.any(chosen).as_py():
