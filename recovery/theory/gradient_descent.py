@@ -37,7 +37,7 @@ def theorem1(epochs: ArrayLike, rate: ArrayLike, v1: ArrayLike = 1.0, v2: ArrayL
 def theorem1_error(center: ArrayLike, outputs: ArrayLike, epochs: ArrayLike, rate: ArrayLike) -> Array:
     """Return `theorem1` times ||W_0 - W*||_F for r = `outputs` targets e_1..e_r and neurons that start at `center` e_1.
 
-    Outer norms are 1. NaN if 2 |center| = ||w_1 + w_2|| > 1/2, or r > 1, center != 0. Source: P2, Theorems 1, 6.
+    Outer weights: norm 1. NaN if 2 |center| = ||w_1 + w_2|| > 1/2, or r > 1, center != 0. Source: P2, Theorems 1, 6.
     """
     center, outputs = np.asarray(center, dtype=np.float64), np.asarray(outputs, dtype=np.float64)
     covered = np.where(outputs == 1, np.abs(center) <= 0.25, center == 0)
