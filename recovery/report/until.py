@@ -57,8 +57,7 @@ def interim_analysis(path: Path) -> Interim:
         between = [(of_cell[low], of_cell[high]) for low, high in steps_to_divide(found, goal, record)]
         record |= {"probability": chance, "first": first}
         panels.append(PanelInterim(mine, factor, max(left, 0), record, between, chance))
-        if len(cells):
-            words.append(_words(found, goal, record))
+        words += [_words(found, goal, record)] if len(cells) else []
     return Interim(panels, words, outcomes_of(diagram))
 
 

@@ -69,8 +69,8 @@ def draw_panels(values: Sequence[tuple[Analysis, Panels]], names: Sequence[str] 
     heading = diagrams[0].heading if len({diagram.title for diagram in diagrams}) == 1 else ""
     style, texts = Style(diagrams[0].sweep.report.style), [one for a, kind in values for one in kind.labels(a.diagram)]
     texts += [script.where(panel.where) for one, script in zip(diagrams, scripts, strict=True) for panel in one.panels]
-    if (names or count == 1) and max(text_width(one, style.rc["axes.labelsize"]) for one in texts) > style.width(2):
-        columns = 1
+    narrow = max(text_width(one, style.rc["axes.labelsize"]) for one in texts) > style.width(1) == style.width(2)
+    columns = 1 if narrow and (names or count == 1) else columns
     with sheet(len(places), heading, style, kinds[0].aspect, columns, share) as page:
         crowded = any(len(one.panels[0].x) > CROWDED and Axis(one.panels[0].x).kind == "even" for one in diagrams)
         page.figure.set_figwidth(page.style.width(2 if crowded else page.columns))

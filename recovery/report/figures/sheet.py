@@ -114,8 +114,9 @@ class Sheet:
         if title and self.style.titled:
             figure.suptitle(wrapped(plain(title), font_size("figure.titlesize"), 0.94 * wide))
         figure.set_figheight(figure.get_figheight() + ROOM)
-        self._wrap_labels(*self._measured()[:2])
-        room = self._measured()[0]
+        room, high, _ = self._measured()
+        self._wrap_labels(room, high)
+        room = self._measured()[0] if self.columns == 1 else room  # beside other panels, wrapped labels may leave none
         for row in range(0, len(self.axes), self.columns):
             some = self.axes[row : row + self.columns]
             below = [wrapped(ax.get_title(loc="right"), self.small, room) for ax in some]
