@@ -38,7 +38,7 @@ def interim_analysis(path: Path) -> Interim:
     diagram = Diagram.of(grid, from_document(grid.sweep["config"]).report.event)
     until = diagram.sweep.sampling
     assert isinstance(until, Until)
-    stated = [one["until"] for one in grid.rounds]
+    stated = [one["until"] for one in grid.rounds if "until" in one]
     same = bool(stated) and (stated[-1]["rule"], stated[-1].get("refine", False)) == (until.rule, until.refine)
     ids = diagram.frame["trial_id"].to_numpy()
     first_trials = diagram.frame["replicate"] == 0

@@ -30,7 +30,7 @@ def interim_level(number: int) -> float:
 def level_of(diagram: Diagram, title: str) -> float:
     """Return the confidence level of the threshold of a panel or slice: 95 %, and in adaptive sweeps that of the last
     interim analysis if the target is met or no trials are left, otherwise of the next."""
-    if not (diagram.grid.rounds or isinstance(diagram.sweep.sampling, Until)):
+    if not (any("until" in one for one in diagram.grid.rounds) or isinstance(diagram.sweep.sampling, Until)):
         return LEVEL
     records = records_of(diagram, title)
     return interim_level(records[-1]["level_of"] if records else 1)
@@ -39,7 +39,7 @@ def level_of(diagram: Diagram, title: str) -> float:
 def records_of(diagram: Diagram, title: str) -> list[Mapping[str, Any]]:
     """Return the records of the threshold of a panel or slice in the rounds so far."""
     wanted = (title, diagram.probability)
-    panels = (panel for one in diagram.grid.rounds for panel in one["until"]["panels"])
+    panels = (panel for one in diagram.grid.rounds if "until" in one for panel in one["until"]["panels"])
     return [panel for panel in panels if (panel["title"], panel.get("probability", wanted[1])) == wanted]
 
 
