@@ -23,6 +23,12 @@ def test_a_sweep_ends_with_its_place_and_the_next_command(tmp_path: Path) -> Non
     assert "(0 run now)" in recover("sweep", write_config(tmp_path), "--out", out).stdout
 
 
+def test_results_go_under_the_sweeps_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert recover("sweep", write_config(tmp_path), "--set", "name=mine", "--jobs", 1).exit_code == 0
+    assert len(read("results/mine").frame) == 24
+
+
 def test_a_folder_of_the_same_name_beside_the_config_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, beside = write_config(tmp_path), tmp_path / "results" / "fake"
     for here in (tmp_path, tmp_path / "trials"):

@@ -64,7 +64,7 @@ def test_a_panel_at_its_ceiling_keeps_its_record_and_level_without_new_trials() 
 
 
 def test_a_lucky_early_interval_is_no_proof_that_trials_do_not_help() -> None:
-    """With few trials the slices may agree by chance; a sweep stops where two analyses in a row find a change."""
+    """With few trials slices may agree by chance; a sweep stops where two analyses in a row find a change or a fall."""
     goal = Goal(Until("threshold +-0.02"), [])
     sizes, stops = range(10, 51, 5), []
     for shift in (0, 1):
@@ -75,7 +75,12 @@ def test_a_lucky_early_interval_is_no_proof_that_trials_do_not_help() -> None:
         early = {"trials": trials // 20, "left": 9, "tests": 1, "level_of": 2, "known": False, "aimed": True}
         early |= {"doubt": "change", "low": found.interval.estimate - 0.01, "high": found.interval.estimate + 0.01}
         stops.append(record_of(found, goal, [early], True, 10**6)[0].get("limit"))
-    assert stops == [None, "change"]
+    rows = wendel_rows(n=range(10, 121, 5), d=[20], replicates=40)
+    (found,) = analysed(rows.assign(recovered=rows["recovered"] & ~rows["n"].between(60, 80))).pooled
+    assert not found.monotone
+    for doubt in ("change", "monotone"):
+        stops.append(record_of(found, goal, [early | {"doubt": doubt}], True, 10**6)[0].get("limit"))
+    assert stops == [None, "change", None, "monotone"]
 
 
 @pytest.mark.parametrize(
