@@ -34,9 +34,9 @@ from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.types import Array, Mask, Rng
 
-MOST_ROUNDS = 60
+MOST_ROUNDS = 120
 """Limit on the rounds of pricing. About 30 are enough for activation patterns up to d = 12. At d = 16, n = 3d some
-draws need more, and minutes."""
+draws need up to 100, and minutes."""
 PATIENCE = 8
 """Rounds until the next margin is tried. That no dual keeps a margin is often not detected."""
 SEARCH_ROUNDS = 30
