@@ -11,7 +11,7 @@ from . import options
 @click.argument("results", nargs=-1, required=True, type=options.FolderPath())
 @click.option("--out", required=True, type=options.FolderPath(), help="Folder for all rows.")
 def command(results: tuple[Path, ...], out: Path) -> None:
-    """Copy rows, records and rounds of RESULTS, which are folders of one sweep, into OUT. RESULTS are not changed.
+    """Copy rows, training records and sampling rounds of RESULTS, folders of one sweep, into OUT.
 
     \b
     recover sweep my.yaml --shard 1/2 --out first     # on one machine

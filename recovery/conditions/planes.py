@@ -84,8 +84,8 @@ def spreads(halves: Array) -> tuple[Array, Array]:
     vectors[m] = np.eye(d)
     Q, total = np.zeros((d, d)), 0.0
     for k in reversed(range(m)):
-        # Q bounds the undecided planes by Cauchy-Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k = u.Q u, w_k
-        # = ||z_k||. Depth k adds plane k to the sums of depth k + 1
+        # total * Q bounds the undecided planes by Cauchy-Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k,
+        # w_k = ||z_k||. Depth k adds plane k to the sums of depth k + 1
         size = float(np.linalg.norm(halves[k]))
         if size > 0.0:
             Q += np.outer(halves[k], halves[k]) / size

@@ -210,8 +210,8 @@ class TableClaim(Scoped):
     """The mean of column `of` in each grid cell equals a number of the source's table, which has a row for each value
     of `axis` and a column for each of the values `at` of `across`. error: the standard error of the source's numbers,
     for each column or for all; errors: the standard errors of single rows.
-    Contradicted if a number differs at its share of the significance level 0.001, which all numbers of the table share;
-    supported if all agree.
+    Contradicted if a number differs, supported if all agree, at their shares of the significance level 0.001; otherwise
+    inconclusive.
     """
 
     axis: str

@@ -38,7 +38,7 @@ class Use(NamedTuple):
 
 
 def claim_uses(claims: Mapping[int, Claim]) -> Iterator[Use]:
-    """Yield the names in claims, which are given by their number."""
+    """Yield the names in claims. claims: number -> claim."""
     for i, claim in claims.items():
         at: Path = ("claims", i)
         if not isinstance(claim, Statement):

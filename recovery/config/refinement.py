@@ -43,8 +43,8 @@ def divided(
     """Return blocks of axes with values inside the steps, and how many each step gets: three divide it into quarters.
 
     cells: those of the sweep and of `added`, the blocks of earlier rounds. steps: pairs of neighbouring cells of one
-    slice. A step stays whole if the axis holds integers and has none in between, or if a value in between has the
-    computed n, or other computed value, of a neighbour.
+    slice. A value is left out if the axis holds integers and it is none, or if its computed n, or other computed
+    value, is that of an end or of another value; a step without values stays whole.
     """
     document, moving = refined(sweep.document, added), sweep.slicing.moving
     assert moving is not None

@@ -147,7 +147,7 @@ class Trials(Sequence[Trial]):
 
     @classmethod
     def first(cls, cells: Sequence[Cell], count: Index) -> Trials:
-        """Return the first trials of each cell, `count` of it. Raises `ParameterError` for too many for memory."""
+        """Return the first `count[i]` trials of each cell i. Raises `ParameterError` for too many for memory."""
         if count.sum() > MOST_TRIALS:
             raise ParameterError(f"the sweep has {count.sum()} trials; at most {MOST_TRIALS} are allowed")
         cell = np.repeat(np.arange(len(cells)), count)

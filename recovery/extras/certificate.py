@@ -87,7 +87,7 @@ class TrialCertificate:
 
     @property
     def beyond(self) -> float:
-        """The proved bound on the dual norms over all patterns; 0 without one, or if it leaves planted patterns out."""
+        """The proved bound on the dual norms over all patterns; 0 for none, or if it leaves planted ones out."""
         return 0.0 if self.bounds is None or self._leaves_out_planted else self.bounds.upper
 
     @property

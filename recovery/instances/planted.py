@@ -26,7 +26,7 @@ Form = Literal["linear", "relu", "normalized_relu", "other"]
 
 
 class Target(Protocol):
-    """A planted function after drawing. redraws: how often the draw was repeated."""
+    """A drawn planted function. redraws: earlier draws, which had an inactive neuron."""
 
     @property
     def form(self) -> Form: ...

@@ -14,7 +14,7 @@ import numpy as np
 from recovery.programs.architecture import RELU, Architecture
 from recovery.programs.groups import leaky_relu
 from recovery.programs.program import Program
-from recovery.types import Array, Mask
+from recovery.types import Array
 
 COLINEAR = 1e-7
 """Unit vectors closer than this have the same direction."""
@@ -116,7 +116,8 @@ def merge(network: Network) -> Network:
     left = np.ones(len(chosen), dtype=np.bool_)
     for i in range(len(chosen)):
         if left[i]:
-            same = left & (np.sign(sizes) == np.sign(sizes[i])) & _close(directions, directions[i])
+            close = np.linalg.norm(directions - directions[i], axis=1) <= COLINEAR
+            same = left & close & (np.sign(sizes) == np.sign(sizes[i]))
             left &= ~same
             total.append(float(sizes[same].sum()))
             # the direction of the merged neuron is the mean weighted by size, so that small neurons hardly turn it
@@ -128,10 +129,6 @@ def merge(network: Network) -> Network:
     if network.scale is None:
         return replace(network, inner=inner * root[:, None], outer=np.sign(size) * root)
     return replace(network, inner=inner, outer=np.sign(size) * root, scale=root)
-
-
-def _close(directions: Array, direction: Array) -> Mask:
-    return np.asarray(np.linalg.norm(directions - direction, axis=1) <= COLINEAR)
 
 
 def _raw(program: Program, V: Array) -> Array:

@@ -74,8 +74,8 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
 def ranks_are_sure(X: Array, patterns: Mask, doubted: Mask | None = None) -> bool:
     """Return whether the directions in the range of X (n, d), and of every D_j X, are determined beyond rounding.
 
-    doubted (p,): which D_j X may have lower rank (`orthonormal_transforms`), the only ones examined (None: none); where
-    rows are uneven, all are.
+    doubted (p,): which D_j X may have lower rank (`orthonormal_transforms`). Only these are examined, none for None;
+    where rows are uneven, all are.
     """
     examined: Any = slice(None) if _are_uneven(np.linalg.norm(X, axis=1)) else [] if doubted is None else doubted
     return all(range_is_sure(X, rows) for rows in (np.ones(len(X), dtype=np.bool_), *patterns[:, examined].T))

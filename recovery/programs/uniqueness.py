@@ -108,9 +108,9 @@ def examine_dual(
 ) -> Examined:
     """Check whether lam proves that the planted weights, on these rows of W, are the unique interpolant of least norm.
 
-    The proof needs distinct images, A_S^T lam = u to EQUALITY_TOLERANCE, and a largest dual norm below 1 by MARGIN plus
-    the effect of correcting lam to exact equality. Costs one product with the groups, and for cones projections, unless
-    the `known` multipliers suffice.
+    The proof needs independent images, A_S^T lam = u to EQUALITY_TOLERANCE, and a largest dual norm below 1 by MARGIN
+    plus the effect of correcting lam to exact equality. Costs one product with the groups, and for cones projections,
+    unless the `known` multipliers suffice.
     """
     images = program.groups.dual_images(lam)
     error = float(np.linalg.norm(images.values[planted.support] - planted.directions))

@@ -24,12 +24,11 @@ from recovery.compiled import compilation
 from recovery.config import ConfigError, Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT
+from recovery.runner.server import SIGNALS
 from recovery.runner.trial import Row, measure
 
 SEND_SECONDS = 0.02
 """Rows after a job's first are sent together at this interval: sending each takes as long as a trivial trial."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals that are for the sweep alone. The fork server ignores them."""
 _SIGNAL_OF_PARENT, _ADOPT_ORPHANS = 1, 36
 """PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER of prctl, Linux."""
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.child import SEND_SECONDS, Child, Job, call, run_trials
-from recovery.runner.server import continue_process, continue_server, kill_orphans, start_process, stop_server
+from recovery.runner.server import continue_process, kill_orphans, start_process, stop_server
 from recovery.runner.trial import Row, failure
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class Worker:
             if seconds == 0:
                 raise TimeoutError
             if len(ends) == 1 or took >= tick:
-                continue_server()
+                continue_process(None)
                 if not continue_process(self.pid):
                     raise EOFError
 
@@ -147,7 +147,7 @@ class Worker:
             self.kill()
             _RUNNING.discard(self.pid)
             self._pipe.close()
-            continue_server()
+            continue_process(None)
             status = self._status(END_SECONDS) if status is None else status
             os.close(self._sentinel)
             kill_orphans(_RUNNING)

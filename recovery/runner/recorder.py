@@ -32,8 +32,8 @@ class Recorder:
     """Context manager whose thread stores the rows passed to `add` every few seconds, whether or not more rows come.
 
     cells: those of the trials. content: the content of sweep.json, which is copied to every part. on_failure: called
-    with the reason as soon as rows cannot be stored. others: returns the keys of trials that other runs have stored
-    since its last call, given the parts of this run.
+    with the reason as soon as rows cannot be stored. others: (parts of this run) -> keys of the trials that other
+    runs have stored since its last call.
     """
 
     def __init__(

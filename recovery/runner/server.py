@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.forkserver import ForkServer, read_signed
 from pathlib import Path
@@ -23,6 +24,8 @@ ENVIRONMENT = {
 """Variables of the fork server and all trials. The thresholds of malloc are the largest that glibc reaches by itself:
 with lower ones a trial returns its arrays to the system and asks for them again, a twentieth of a small trial's time.
 Without PYTHONSAFEPATH, the fork server would import modules of the current folder."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that are for the sweep alone. The fork server ignores them: until `preload` says so, they are blocked."""
 START_SECONDS = 120.0
 """Seconds that a process may take to start, the imports of the fork server included."""
 
@@ -47,20 +50,20 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
 def start_server() -> None:
     """Start the fork server before it is needed. An error is reported later, by the first worker."""
     with suppress(OSError), environment({**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}):
-        SERVER.ensure_running()
+        resource_tracker.ensure_running()  # its start unblocks signals
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            SERVER.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def continue_server() -> None:
-    """Continue the fork server, because a trial may have stopped it."""
-    if SERVER._forkserver_pid is not None:
-        continue_process(SERVER._forkserver_pid)
-
-
-def continue_process(pid: int) -> bool:
-    """Continue a process, because a trial may have stopped it; return whether it is there."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGCONT)
-        return True
+def continue_process(pid: int | None) -> bool:
+    """Continue a worker, or with None the fork server, because a trial may have stopped it; return if it is there."""
+    if (pid := SERVER._forkserver_pid if pid is None else pid) is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+            return True
     return False
 
 
@@ -71,7 +74,7 @@ def start_process(program: object, descriptor: int) -> tuple[int, int]:
     process has ended. Raises OSError or EOFError if the fork server has ended.
     """
     start_server()
-    continue_server()
+    continue_process(None)
     sentinel, begin = SERVER.connect_to_new_process([descriptor])
     try:
         with os.fdopen(begin, "wb") as pipe:

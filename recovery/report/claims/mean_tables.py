@@ -66,7 +66,7 @@ class MeanTable:
 
 
 def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
-    """Return the table of a claim, from finished trials that match its `where`."""
+    """Return a claim's numbers beside the means of the finished trials in its `where`."""
     inside = rows_where(diagram.frame, claim.where)
     columns = [inside & has(diagram.frame, claim.across, column) for column in claim.at]
     lines = [has(diagram.frame, claim.axis, row) for row in claim.values]

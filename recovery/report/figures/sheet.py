@@ -116,7 +116,7 @@ class Sheet:
         figure.set_figheight(figure.get_figheight() + ROOM)
         room, high, _ = self._measured()
         self._wrap_labels(room, high)
-        room = self._measured()[0] if self.columns == 1 else room  # beside other panels, wrapped labels may leave none
+        room = self._measured()[0] if self.columns == 1 else room  # beside others, wrapped labels may take all width
         for row in range(0, len(self.axes), self.columns):
             some = self.axes[row : row + self.columns]
             below = [wrapped(ax.get_title(loc="right"), self.small, room) for ax in some]

@@ -201,7 +201,7 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style, cells: int = 0
 
     def panel(ax: Axes, run: Run) -> None:
         _draw_surface(ax, grid, loss.T, shades)
-        for valley in (grid[grid >= 1.0], grid[grid <= 0.0]):  # both coordinates have the same sign
+        for valley in (grid[grid >= 1.0], grid[grid <= 0.0]):  # saddles: coordinates of one sign
             ax.plot(valley, valley - 1.0, color="black", linewidth=0.9, linestyle=DASHES[1], path_effects=HALO)
         path = run.record["inner"][:, np.argsort(-run.signs), 0]
         ax.plot(*path.T, color=CURVES[0], linewidth=1.2, path_effects=HALO)

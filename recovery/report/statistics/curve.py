@@ -156,8 +156,8 @@ def bends(u: Array, knots: Array = KNOTS, spacing: float = SPACING) -> tuple[Arr
 def near_threshold(counts: Counts, first: Array, probability: float, bent: bool) -> tuple[SmoothCurve, float] | None:
     """Return the curve through the cells near the threshold, and the likeliest t; None where cells do not show it.
 
-    first: places where t may be. The scale s and the power k are means, weighted by the likelihood of curves without
-    f, because the likeliest scale is too steep. Then cells near t are chosen again after each fit.
+    first: places where t may be. The scale s and the power k are means, weighted by the likelihood of probits, curves
+    without f, because the likeliest scale is too steep. Then cells near t are chosen again after each fit.
     """
     size = np.log(counts.y) if (counts.y > 0).all() else 0 * counts.y
     along = (size - size.mean())[counts.of]
