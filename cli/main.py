@@ -100,6 +100,8 @@ class Commands(click.Group):
         except (OSError, ImportError, RuntimeError, MemoryError) as error:
             limited = getrlimit(RLIMIT_AS)[0] != RLIM_INFINITY and re.search("shared object|new thread", str(error))
             if isinstance(error, MemoryError) or limited:
+                if server := sys.modules.get("recovery.runner.server"):
+                    server.stop_server()  # OpenBLAS may try to start in it forever
                 why = str(error).strip().rpartition("\n")[2] or "no room"
                 raise Failure(f"there is not enough memory, or `ulimit -v` allows too little: {why}") from error
             if not isinstance(error, OSError):

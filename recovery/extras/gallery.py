@@ -142,12 +142,6 @@ def _numbers(analysis: Analysis) -> str:
     return f"{_table(heads, rows)}\nIn brackets: {Bars.of(analysis.diagram, analysis.diagram.table).words}.\n"
 
 
-def paper_of(name: str) -> str:
-    """Return the name of the gallery page of a shipped config: its paper, or `OURS`."""
-    paper = name.split("-")[0].upper()
-    return paper if paper in PAPERS else OURS
-
-
 def write_gallery(names: Sequence[str], place: Path) -> list[Shown]:
     """Draw these shipped configs from their results folders `place`/NAME, and write pages and pictures into `place`."""
     (place / PICTURES).mkdir(parents=True, exist_ok=True)
@@ -162,8 +156,9 @@ def gallery_pages(shown: Sequence[Shown], place: Path) -> dict[str, str]:
     env = Environment(loader=PackageLoader("recovery.extras", ""), trim_blocks=True, keep_trailing_newline=True)
     page = partial(env.get_template("gallery.jinja").render, duration=duration, relpath=os.path.relpath, place=place)
     pages, papers = dict[str, str](), list[list[str]]()
+    page_of = {one.name: p if (p := one.name.split("-")[0].upper()) in PAPERS else OURS for one in shown}
     for paper in (*PAPERS, OURS):
-        if not (ones := [one for one in shown if paper_of(one.name) == paper]):
+        if not (ones := [one for one in shown if page_of[one.name] == paper]):
             continue
         heads, rows = gallery_table(ones)
         figures = [one for one in ones if one.pictures or one.numbers]
