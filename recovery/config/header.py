@@ -152,7 +152,7 @@ class ReportSpec:
     labels: names of axes, measured columns, theory curves and values in pictures, pages and the terminal, such as
     {alpha: "$\\alpha = n/d$", "method.polish=lm": polished}; tables keep the names of the config. scale, limits: of the
     colours; the default scale depends on the kind of the value. figure: a map of the plane, fractions against the
-    `ratios` n/d, their `collapse` on (x - limit) y^k, a profile (a line along x for each y), a forest plot (a row
+    `ratios` n/d, their `collapse` on (n/d - limit) d^k, a profile (a line along x for each y), a forest plot (a row
     for each threshold, or for each grid cell without one), or in the gallery a `table`; `auto` chooses one. The name of
     a figure of training records, such as `landscape`, puts that one first. records: the figures of training records to
     draw, if the rows have the records.

@@ -125,7 +125,7 @@ def report_undecidable(
 
 
 def _varies(name: str, axes: Sequence[str]) -> bool:
-    """Return whether the name is an axis, or the column of an axis: `ensemble` of `data` or `data.ensemble`."""
+    """Return whether the name is an axis, or an axis is in its section, as `data.size` for `ensemble`."""
     return any(axis == name or axis.partition(".")[0] == TAGGED.get(name) for axis in axes)
 
 

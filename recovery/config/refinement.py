@@ -59,9 +59,9 @@ def divided(
         low, high = sorted(cell.coordinates[moving] for cell in step)  # type: ignore[type-var]
         candidates = quarters(low, high, whole=whole, log=log)  # type: ignore[arg-type]
         k = bisect_right(starts, step[0].point) - 1
-        # the axes of the block with their values at this point, without the moving axis
         point = blocks[k].point(step[0].point - starts[k])
         texts = {path: text for path, text in specs[k].items() if isinstance(text, str)}
+        # the block's axes at this point, computed ones as text, without the moving axis
         template = {**{path: [one.value] for path, one in point.items() if path not in {moving, *texts}}, **texts}
         values = _distinct(document, template, moving, step, candidates)
         counts.append(len(values))

@@ -21,7 +21,7 @@ SHOWN = ("status", "verdict", "recovered", "reason", "error_message")
 
 
 def listed(results: Path, where: str | None) -> tuple[pd.DataFrame, Sequence[str]]:
-    """Return the rows that satisfy a condition, and the columns that it names.
+    """Return the rows that satisfy a condition, and the names in it.
 
     Raises `StoreError` if the folder cannot be read, and `ReportError` for an invalid condition.
     """

@@ -251,7 +251,7 @@ def duals(problem: PlantedProgram) -> Iterator[Array]:
 
 
 def descents(problem: PlantedProgram) -> Iterator[Array]:
-    """Yield, for a gated program, the weights of least norm along each direction with which a dual search ends."""
+    """Yield, for a gated program, the least-norm weights from the planted ones along the end of each dual search."""
     program = problem.program.balanced()
     planted = None if program.has_cones else problem.candidate(program)
     if planted is not None and planted.lam is not None:

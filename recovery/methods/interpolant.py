@@ -94,7 +94,7 @@ class Reach:
         return np.asarray((Qt.T @ (P.T @ labels[self.rows] / s)).reshape(len(self.chosen), -1))
 
     def worth(self, rho: Array) -> float:
-        """Bound sum_g ||c_g|| for the least weights C of any labels in the range of A with |label_i| <= rho_i."""
+        """Bound from above sum_g ||c_g|| of the `least` weights C of labels in the range of A, |label_i| <= rho_i."""
         share = float(np.sqrt(len(self.chosen)))
         if self._cholesky is not None:
             return share * float(np.linalg.norm(rho[self.rows])) / self._cholesky[1]

@@ -251,7 +251,7 @@ class Train:
 
 @dataclass(frozen=True)
 class Contraction:
-    """Least progress of gradient descent over all planted weights: column `objective`; `holds`: whether this is >= 0,
+    """Least progress of gradient descent beyond the rate c, over all planted weights: `objective`; `holds`: it is >= 0,
     null where rounding decides.
 
     `objective` is min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2, where ||w_1 + w_2|| <= ||a||/2.

@@ -148,7 +148,7 @@ def _remove(L: Array, m: int, place: int, tight: Index, held: Array, turns: Arra
         new, old = _row(L, i), _row(L, i + 1)
         for j in range(place):
             new[j] = old[j]
-        # rotations turn each pair of columns of the rows above, so that the last entry becomes zero
+        # repeat the rotations of the rows above on this row; one more makes its last entry zero
         one = old[place]
         for j in range(place, i):
             c, d, two = turns[0, j], turns[1, j], old[j + 1]

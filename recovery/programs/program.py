@@ -122,7 +122,7 @@ class Program:
         return 0.0
 
     def gated_weights(self, W: Array) -> Array:
-        """Return the weights (p, r) of the gated program that W represents, in group coordinates and with signs."""
+        """Return W as weights (p, r) of the gated program, in group coordinates: copies of both signs become one."""
         return W
 
     def coordinates_of(self, W: Array) -> Array:

@@ -137,7 +137,7 @@ def record_of(
     """Return the record of a threshold for this round, and the factor by which its variance must fall next.
 
     history: its records of earlier rounds; same: the last is about this rule; left: trials it may get. The factor is
-    1 for a threshold that gets no more trials. An interim analysis takes place after the first round, after a round
+    1 if the target is met or trials cannot help. An interim analysis takes place after the first round, after a round
     that was large enough to meet the target, and at the ceiling.
     """
     trials = int(found.panel.cells["trials"].sum())

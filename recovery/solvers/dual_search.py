@@ -42,7 +42,7 @@ class DualSearch:
 def search_dual(
     groups: Groups, support: Index, frame: Array, start: Array, threshold: float, ignored: Index = NONE
 ) -> DualSearch:
-    """Minimise phi of a gated program over start + {frame}^perp until it is zero or no step descends.
+    """Lower phi of a gated program over start + {frame}^perp until it is zero, no step descends, or the steps end.
 
     support: the planted groups S. ignored: further groups to leave out of phi. frame: (n, m), an orthonormal basis of
     range(A_S). start: lam with A_S^T lam = u.

@@ -96,7 +96,7 @@ def gated_start(program: GatedProgram, start: Solution | None) -> Start:
     outside = GATED.outside_fitted if program.interpolates or fitted else GATED.outside
     scale = outside * bound / largest if largest > 0 else float(not program.interpolates)
     if not program.interpolates:
-        # inside the boundary of the dual, lam is its optimum: do not scale it up
+        # a feasible lam is the optimum of the dual: do not scale it up
         scale = min(scale, 1.0)
         s *= GATED.fitted if fitted else max(1.0, math.sqrt(scale / GATED.strong))
     return Start(W, lam * scale, images.values * scale, everyone, s, column**2)

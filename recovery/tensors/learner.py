@@ -93,7 +93,7 @@ def learn(
 
 
 def weighted(moments: Moments) -> Array:
-    """Return all d^l x d^l matrices of the moments, those of order k divided by sqrt(k!); pairs i < j times sqrt 2.
+    """Return all d^l x d^l matrices of the moments of orders k = 2l to 2l + 2, over sqrt(k!); pairs i < j times sqrt 2.
 
     With d orthonormal directions, their squared norms add up to the part of order k in E[f^2] (P4, Prop. B.1).
     """

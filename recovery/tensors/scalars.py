@@ -89,7 +89,7 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> Mask:
 
 
 def _enumerated(A: Array, target: Array) -> Mask:
-    """Choose among all 2^m sums by meeting in the middle: a nearest-neighbour search over two lists of 2^{m/2} sums."""
+    """Choose the rows whose sum is nearest to target: a nearest-neighbour search over two lists of 2^{m/2} sums."""
     half = (len(A) + 1) // 2
     (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
     distances, nearest = (np.asarray(found) for found in scipy.spatial.KDTree(first).query(target - second))

@@ -66,9 +66,10 @@ def _for_pattern_set(
         return f"{text}; on {drawn} patterns", verdict
     more = f"{text}; on {drawn} patterns, and therefore on {about} patterns"
     decides = "contradicted" if getattr(claim, "at_most", None) is None else "supported"
-    if isinstance(claim, BoundClaim) and diagram.proportion and verdict == decides:
+    plain = diagram.proportion and str(getattr(claim, "of", "")).isidentifier()  # not recovered<=0
+    if plain and isinstance(claim, BoundClaim) and verdict == decides:
         return more, verdict
-    if verdict == "contradicted" and isinstance(claim, ThresholdClaim) and np.isfinite(claim.limits[1]):
+    if plain and verdict == "contradicted" and isinstance(claim, ThresholdClaim) and np.isfinite(claim.limits[1]):
         one_sided = replace(claim, value=None, tolerance=None, at_least=None, at_most=claim.limits[1])
         if judge_threshold(Estimates(diagram), rows, one_sided)[1] == "contradicted":
             return more, verdict

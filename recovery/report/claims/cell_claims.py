@@ -122,7 +122,7 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim | BinomialCl
     """Judge a number over all trials: contradicted if its interval at the level is outside the limits, supported if its
     95 % interval is inside. For `every`, no trial may be outside.
 
-    A stated probability is contradicted by an exact test of all trials or of a cell, which share the level, and
+    A stated probability is contradicted by an exact test of all trials or of a cell, with half the level each, and
     supported by its tolerance. Undecided trials may have ended either way.
     """
     diagram, cells = estimates.diagram, list[Test]()
@@ -168,14 +168,16 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
     empty = sum(not len(one.sample.values) and not one.sample.unknown for one in tests)
     able = sum(_able(one, upper, ends) for one in known)
     caveats = dict.fromkeys(one.sample.caveat for one in known if claim.statistic == "mean")
-    text = "; ".join(filter(None, [f"{len(known)} cells, {able} with enough trials to contradict it", *caveats]))
+    together = bool(known) and diagram.proportion and claim.statistic == "mean"
+    p, least = _together([(one.sample, one.limits[upper]) for one in known], upper) if together else (1.0, 1.0)
+    jointly = least < claim.level / 2
+    enough = "all together" if jointly and not able else able
+    text = "; ".join([f"{len(known)} cells, {enough} with enough trials to contradict it", *filter(None, caveats)])
     against = [f"{_worst(one, upper):.4g} against {one.limits[upper]:.4g}" for one in known]
     if beyond := [f"{one.place}: {words}" for one, words in zip(known, against, strict=True) if one.outside]:
         shown = "; ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if len(beyond) > 3 else "")
         return f"{text}; beyond it at {shown}", "contradicted"
-    if diagram.proportion and claim.statistic == "mean" and known:
-        p, least = _together([(one.sample, one.limits[upper]) for one in known], upper)
-        able = able or int(least < claim.level / 2)
+    if together:
         if p < claim.level / 2:
             return f"{text}; beyond it in all cells together, p < {p:.1g}", "contradicted"
         if _together([(one.sample, one.limits[upper]) for one in worst], upper)[0] < claim.level / 2:
@@ -191,7 +193,7 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
         return undecided(f"{text}; {many(empty, 'cell')} without a finished trial", "finished trials")
     few = claim.statistic == "mean" and not diagram.proportion
     needed = f"{SAMPLES} trials per cell" if few else "more replicates: no outcome of these would contradict it"
-    return concluded(text, "supported" if able else "inconclusive", needed)
+    return concluded(text, "supported" if able or jointly else "inconclusive", needed)
 
 
 def _worst(test: Test, upper: bool) -> float:
@@ -205,7 +207,7 @@ def _worst_case(test: Test, upper: bool, far: tuple[float, float]) -> Test:
     sample = test.sample
     if not sample.unknown:
         return test
-    # one unknown value moves a mean of numbers arbitrarily
+    # a mean of numbers with an unknown one has no bound
     statistic = "every" if test.statistic == "mean" and not sample.proportion else test.statistic
     values = np.append(sample.values, np.full(sample.unknown.total(), far[upper]))
     return replace(test, sample=Sample(values, sample.proportion), statistic=statistic)

@@ -93,7 +93,7 @@ class Line:
 
     @property
     def words(self) -> str:
-        """What is known, without the panel: `n/d at 50 % = 1.993, 1.955 to 2.030 (95 %); falling with n`."""
+        """All but the panel: `n/d at 50 % = 1.993, 1.955 to 2.030 (95 %); smooth curve; falling with n`."""
         unknown = ", ".join(filter(None, [f"{self.what}: {self.estimate}", self.interval]))
         return "; ".join(filter(None, [self.caption or unknown, self.method, self.remark]))
 

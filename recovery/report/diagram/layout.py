@@ -154,7 +154,7 @@ def _value(text: str, numbers: dict[str, Any]) -> float | None:
 
 
 def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the combinations of values of these coordinates; the last changes fastest.
+    """Return the combinations of these coordinates that cells have; the last changes fastest.
 
     Numbers rise; words have the config's order, followed by words that only the rows have.
     """

@@ -141,7 +141,7 @@ def _draw_line(
 
 
 def _axis_across(diagram: Diagram, panel: Panel) -> Axis:
-    """Return the x axis of a panel: the values of x that the config plans for this panel, or that its rows have."""
+    """Return the x axis of a panel: the values of x that the config plans for it, and those that its rows have."""
     cells = joint_values(diagram.frame, diagram.sweep, (*diagram.layout.panels, diagram.layout.x))
     here = {x for *where, x in cells if where == list(panel.where.values())}
     return Axis([x for x in panel.x if x in here], diagram.layout.x)

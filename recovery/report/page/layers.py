@@ -120,7 +120,7 @@ def line_layers(
         own, common = ([row for row in theory if bool(row["series"]) is one] for one in (True, False))
         dashed = {**path, **colours, "strokeDash": looks["strokeDash"]}
         result += [_layer(own, "line", dashed, strokeWidth=1.2)] if own else []
-        result.append(_layer(common, "line", {**path, **looks}, strokeWidth=1.4))  # even if empty, for its key
+        result.append(_layer(common, "line", {**path, **looks}, strokeWidth=1.4))  # even if empty, for its legend
     ends = {**_at(look, "low"), "y2": {"field": "high"}, **colours, "opacity": faint}
     result.append(_layer(cells, "rule", ends, strokeWidth=1.2))
     result += [_layer(cells, "line", point, strokeWidth=1.2)] if joined else []

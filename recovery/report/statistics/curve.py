@@ -68,7 +68,7 @@ class SmoothCurve:
     def fit(self, t: float, extra: Array | None = None) -> CurveFit:
         """Maximise the penalised likelihood at t by damped Newton steps; it is log concave, so they converge.
 
-        extra: further columns, whose coefficients have the prior N(0, 1); their slopes are left out.
+        extra: further columns, whose coefficients have the prior N(0, 1); their slopes count as 0.
         """
         u, along, one = self.factor * (self.counts.v - t), self.along[:, None], np.ones(len(self.along))
         # functions of u, shape (cells, coefficients), and their slopes

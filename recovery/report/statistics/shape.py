@@ -108,7 +108,7 @@ def is_smooth(curve: SmoothCurve, t: float) -> bool:
 
 
 def constant(curve: SmoothCurve, t: float, spread: Dispersion) -> tuple[float, tuple[float, float]]:
-    """Return the p-value of one threshold t for all slices, and the least and greatest factor of t that one may have.
+    """Return the p-value of one threshold t for all slices, and the factors of t between which those of slices may lie.
 
     A score test has one shift per slice; its law comes from binomial samples of the common fit. Where trials share
     draws, Welch's test compares the scores of the draws of each slice.
