@@ -74,6 +74,8 @@ def test_all_cells_together_detect_what_no_single_cell_shows() -> None:
     found = judge(rows, BOUND | {"at_least": 0.6})
     assert found.verdict == "contradicted"
     assert "in all cells together" in found.measured
+    low = judge(rows, BOUND | {"at_least": 0.05})
+    assert (low.verdict, "all together with enough trials" in low.measured) == ("supported", True)
 
 
 def test_one_trial_beyond_a_bound_of_every_trial_contradicts_it() -> None:
@@ -268,6 +270,8 @@ def test_an_upper_bound_supported_on_fewer_patterns_is_supported_on_more() -> No
         rows.assign(test_distance=1.0), claim | {"of": "test_distance", "at_most": 2.0, "statistic": "every"}
     )
     assert unbounded.verdict == "inconclusive", "a distance may grow with more patterns"
+    rarely = rows.assign(recovered=True)
+    assert judge(rarely, claim | {"of": "recovered<=0"}).verdict == "inconclusive", "failures may"
 
 
 BASE: dict[str, Any] = {"name": "one", "n": 20, "d": 5, "data": {"ensemble": "gaussian"}, "planted": "linear"}
