@@ -9,6 +9,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from recovery.cli.main import main
+from recovery.runner.server import SERVER, start_server
 from recovery.store import read
 from tests.config.sweeps import write
 from tests.invoke import recover, refused, said
@@ -116,6 +117,13 @@ def test_what_the_shell_takes_away_is_a_message(tmp_path: Path, before: str, wor
     done = shell(f"{before}; recover {words} {write_config(tmp_path) if words != 'configs' else ''}", tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     assert message in done.stderr
+
+
+def test_a_command_without_memory_leaves_no_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    start_server()
+    monkeypatch.setattr("recovery.config.load_shipped", lambda: [0] * 2**62)
+    assert "there is not enough memory" in refused("configs")
+    assert SERVER._forkserver_pid is None
 
 
 @pytest.mark.deep

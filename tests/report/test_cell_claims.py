@@ -74,8 +74,7 @@ def test_all_cells_together_detect_what_no_single_cell_shows() -> None:
     found = judge(rows, BOUND | {"at_least": 0.6})
     assert found.verdict == "contradicted"
     assert "in all cells together" in found.measured
-    low = judge(rows, BOUND | {"at_least": 0.05})
-    assert (low.verdict, "all together with enough trials" in low.measured) == ("supported", True)
+    assert "all together with enough trials" in judge(rows, BOUND | {"at_least": 0.05}).measured
 
 
 def test_one_trial_beyond_a_bound_of_every_trial_contradicts_it() -> None:
@@ -266,12 +265,9 @@ def test_an_upper_bound_supported_on_fewer_patterns_is_supported_on_more() -> No
     found = judge(rows, claim)
     assert found.verdict == "supported"
     assert "and therefore on all patterns" in found.measured
-    unbounded = judge(
-        rows.assign(test_distance=1.0), claim | {"of": "test_distance", "at_most": 2.0, "statistic": "every"}
-    )
-    assert unbounded.verdict == "inconclusive", "a distance may grow with more patterns"
-    rarely = rows.assign(recovered=True)
-    assert judge(rarely, claim | {"of": "recovered<=0"}).verdict == "inconclusive", "failures may"
+    far = claim | {"of": "test_distance", "at_most": 2.0, "statistic": "every"}
+    assert judge(rows.assign(test_distance=1.0), far).verdict == "inconclusive", "a distance may grow with patterns"
+    assert judge(rows.assign(recovered=True), claim | {"of": "recovered<=0"}).verdict == "inconclusive"
 
 
 BASE: dict[str, Any] = {"name": "one", "n": 20, "d": 5, "data": {"ensemble": "gaussian"}, "planted": "linear"}

@@ -108,6 +108,7 @@ def test_workers_survive_the_end_of_the_fork_server_and_the_next_one_has_a_new_o
         assert [row["status"] for row in first.measure(trials[:1])] == ["ok"]
         server = SERVER._forkserver_pid
         assert os.getsid(server) == server
+        assert "SigBlk:\t0000000000000000" in Path(f"/proc/{server}/status").read_text()
         os.kill(server, signal.SIGKILL)
         assert [row["status"] for row in second.measure(trials[1:2])] == ["ok"]
         assert [row["status"] for row in first.measure(trials[2:3])] == ["ok"]

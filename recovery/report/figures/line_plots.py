@@ -210,7 +210,7 @@ def _ratios(analysis: Analysis) -> Draw:
 
 
 def _collapse(analysis: Analysis) -> Draw:
-    """Return what draws a panel: fractions against (x - limit) y^k, with the threshold's limit for large y, or its
+    """Return what draws a panel: fractions against (n/d - limit) d^k, with the threshold's limit for large d, or its
     pooled value, and the power k with which the transition from 25 to 75 % becomes narrower. Raises `ReportError`."""
     diagram, along = analysis.diagram, analysis.diagram.along
 
