@@ -106,7 +106,7 @@ def test_a_paper_is_all_of_its_figures() -> None:
 
 
 def test_a_stop_before_the_first_trial_writes_nothing(tmp_path: Path) -> None:
-    result = recover("reproduce", "p2", "--max-time", "0.01", "--out", tmp_path / "papers")
+    result = recover("reproduce", "p2", "--max-time", "0.001", "--out", tmp_path / "papers")
     assert result.exit_code == 75, result.output
     assert "before the first trial" in result.stderr
     assert not list(tmp_path.iterdir())
