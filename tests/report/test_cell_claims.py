@@ -233,11 +233,11 @@ def test_sampled_patterns_give_no_verdict_on_all_patterns() -> None:
     assert "(all patterns)" in found.stated
     assert "supported on sampled patterns, but the statement is about all patterns" in found.measured
     searched = rows.assign(**{"patterns.kind": "searched"})
-    assert judge(searched, claim | {"patterns": "searched"}).verdict == "supported"
+    found = judge(searched, claim | {"patterns": "searched", "where": {"patterns.kind": "searched"}})
+    assert (found.verdict, found.stated.count("searched patterns")) == ("supported", 1)
     assert judge(searched, claim | {"patterns": "all"}).verdict == "inconclusive"
     assert judge(rows.assign(**{"patterns.kind": "exhaustive"}), claim | {"patterns": "all"}).verdict == "supported"
-    given = judge(rows, claim | {"patterns": "all"}, patterns={"kind": "exhaustive"})
-    assert given.verdict == "supported"
+    assert judge(rows, claim | {"patterns": "all"}, patterns={"kind": "exhaustive"}).verdict == "supported"
     assert judge(rows.drop(columns="pattern_count"), claim | {"patterns": "all"}).verdict == "supported"  # none enter
 
 

@@ -37,7 +37,7 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
         return ClaimResult(claim.text, "left to the reader", "not tested", claim.source)
     state, judge = KINDS[type(claim)]
     about = getattr(claim, "patterns", None)
-    where = ", ".join(filter(None, [PLAIN.where(claim.where), about and f"{about} patterns"]))
+    where = PLAIN.where({**claim.where, "patterns.kind": about} if about else claim.where)
     stated = f"{state(claim)} ({where})" if where else state(claim)
     try:
         shown = estimates.showing(claim.of)
