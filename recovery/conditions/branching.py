@@ -44,18 +44,12 @@ def _value(rows: Array, m: int, c: Array, normalised: bool, u: Array) -> float:
 
 
 @in_any_order
-def _is_known(known: Mask, up: Array, u: Array) -> bool:
-    """Return whether u lies in one of the `known` cells (k, m) of the x_i."""
+def _is_known(known: Mask, cell: Mask) -> bool:
+    """Return whether a cell (m,) of the x_i is one of the `known` cells (k, m)."""
+    found = False
     for t in range(len(known)):
-        same = True
-        for i in range(len(up)):
-            s = dot(up[i], u)
-            if (s > 0.0) != known[t, i]:
-                same = False
-                break
-        if same:
-            return True
-    return False
+        found |= bool(np.all(known[t] == cell))
+    return found
 
 
 @in_any_order
@@ -83,9 +77,8 @@ def branch(  # type: ignore[no-untyped-def]
     """
     (m, d), q = up.shape, len(down)
     rows, width = np.vstack((up, down)), m + q + (d if normalised else 0)
-    squares = np.empty(m + q)
-    for i in range(m + q):
-        squares[i] = np.sum(rows[i] ** 2)
+    squares = np.sum(rows * rows, axis=1)
+    units = up[:0] if record else up / np.sqrt(squares[:m]).reshape(m, 1)
     # depth-first search: the stack holds at most one pending node per row, for the row's other side
     sides, numbers = np.zeros((m + 2, m), np.int8), np.zeros((m + 2, width))
     numbers[0, m : m + q] = 0.0 if normalised else 0.5
@@ -107,21 +100,18 @@ def branch(  # type: ignore[no-untyped-def]
             if normalised:
                 reached, row = bound_over_images(rows, c, side, given, attempt, goal, u)
             else:
-                reached, row = bound_over_cone(up, down, c, squares, spread, side, given, attempt, goal, u)
+                reached, row = bound_over_cone(up, down, c, squares, units, spread, side, given, attempt, goal, u)
             above = min(above, reached)
             if above <= goal:
                 break
             reached = _value(rows, m, c, normalised, u)
-            if reached > value and not _is_known(known, up, u):
+            if reached > value and not _is_known(known, np.dot(up, u) > 0.0):
                 value, goal = reached, max(reached, limit) + tolerance
                 best[:] = u / np.sqrt(np.sum(u * u))
             if row >= 0:
                 break
-            if np.all(side != 0):
-                for t in range(len(known)):
-                    if np.all(known[t] == (side > 0)):
-                        end = KNOWN
-            if end == KNOWN:
+            if np.all(side != 0) and _is_known(known, side > 0):
+                end = KNOWN
                 break
         if above > goal and row < 0:
             # the relaxation is exact at u. Open rows matter only to tell whether the cell is a known one

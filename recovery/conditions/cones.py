@@ -9,12 +9,15 @@ with z = c + sum over open rows of x_i / 2 + sum over the others of y_i x_i - su
 which `recovery.conditions.cell_search.bound_over_sides` bounds. Coordinate descent makes ||z|| small. The z_j are never
 split: when no x_i is open, the bound converges to the maximum over one cell of the x_i. The numbers of a node are y and
 a. Rows get sides in their order, so that all nodes of one depth have the same open rows.
+
+In few dimensions most nodes are cones without interior points. They need no bound, because f is continuous and the
+cones beside them contain their points.
 """
 
 import numpy as np
 
 from recovery.compiled import dot, in_any_order
-from recovery.conditions.cell_search import bound_over_sides
+from recovery.conditions.cell_search import bound_over_sides, cell_point
 from recovery.types import Array, Codes
 
 SWEEPS = 20
@@ -72,6 +75,7 @@ def bound_over_cone(
     down: Array,
     c: Array,
     squares: Array,
+    units: Array,
     spread: tuple[Array, Array],
     side: Codes,
     numbers: Array,
@@ -81,13 +85,16 @@ def bound_over_cone(
 ) -> tuple[float, int]:
     """Return a bound on f over a node, after one attempt to lower it to `goal`; and the row to split, or -1.
 
-    squares: ||x_i||^2, then ||z_j||^2, all above zero. spread: of the x_i / 2 (`recovery.conditions.planes.spreads`).
-    side (m,): 1 active, -1 inactive, 0 open rows x_i, which are the last ones. numbers: y and a, changed in place.
-    u (d,): set to z; if ||z|| is least and no row is open, it maximises f over the cell.
+    squares: ||x_i||^2, then ||z_j||^2, all above zero. units: x_i / ||x_i||, or none, so that no cone counts as empty.
+    spread: of the x_i / 2 (`recovery.conditions.planes.spreads`). side (m,): 1 active, -1 inactive, 0 open rows x_i,
+    which are the last ones. numbers: y and a, changed in place. u (d,): set to z; if ||z|| is least and no row is open,
+    it maximises f over the cell.
     """
     depth, turned = 0, np.empty(len(u))
     while depth < len(up) and side[depth] != 0:
         depth += 1
+    if len(units) and depth > len(u) and cell_point(units, side, depth, turned) == 0:
+        return 0.0, -1
     vectors, values = spread[0][depth], spread[1][depth]
     error = _assembled(up, down, c, squares, depth, numbers, u)
     above, size = bound_over_sides(u, vectors, values, turned, goal - error)[0] + error, np.sum(u * u)

@@ -134,8 +134,7 @@ def test_orthogonal_uniform_form_is_a_count_of_rows(n: int, d: int) -> None:
 
 
 def test_uniform_forms_without_patterns_or_rank() -> None:
-    X = np.ones((5, 2))
-    assert uniform_isometry(X, np.ones((5, 1), dtype=bool)).value == np.inf
+    assert uniform_isometry(np.ones((5, 2)), np.ones((5, 1), dtype=bool)).value == np.inf
     assert orthogonal_uniform_isometry(np.empty((5, 0), dtype=bool), 2).holds
 
 

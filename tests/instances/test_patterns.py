@@ -12,8 +12,7 @@ from recovery.programs.architecture import ARCHITECTURES
 def test_patterns_that_differ_on_zero_rows_are_one():
     X = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
     columns = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 1], [0, 0, 0, 0, 1]], dtype=bool)
-    patterns = unique_patterns(X, [columns])
-    assert patterns.T.tolist() == [[True, True, False], [False, True, True]]
+    assert unique_patterns(X, [columns]).T.tolist() == [[True, True, False], [False, True, True]]
 
 
 def verdict(X, seed, kind):

@@ -64,8 +64,7 @@ def test_the_all_ones_pattern_beside_the_skip_connection_is_never_unique():
         instance = draw(Setting(30, 3), rng)
         assert not instance.all_ones.exists
         instance = instance.with_patterns(np.hstack([instance.patterns, np.ones((30, 1), dtype=bool)]))
-        measured = MinNorm(solver=solver)(instance, SKIP)
-        assert not measured.recovered
+        assert not MinNorm(solver=solver)(instance, SKIP).recovered
 
 
 @pytest.mark.parametrize(("architecture", "planted"), [("relu", Relu()), ("relu_norm", NormalizedRelu(k=2))])

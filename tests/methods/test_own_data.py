@@ -39,16 +39,19 @@ def test_the_optimum_is_that_of_the_printed_program(seed: int) -> None:
 @pytest.mark.parametrize("seed", [0, 2, 7])
 def test_no_sampled_program_is_below_the_proved_optimum(seed: int) -> None:
     X, y = _data(seed)
-    best, some = (
-        recovery.optimum(X, y, beta=0.05, patterns="all"),
-        recovery.optimum(X, y, beta=0.05, patterns="sampled"),
-    )
+    best = recovery.optimum(X, y, beta=0.05, patterns="all")
+    some = recovery.optimum(X, y, beta=0.05, patterns="sampled")
     assert best.scope == "all"
     assert best.gap <= 1e-6
     assert best.lower <= some.objective * (1 + 1e-9)
     low, high = best.excess(some.objective)
     assert 0 <= low <= high + 1e-9
     assert best.excess(best.objective)[1] == pytest.approx(0.0, abs=2e-6)
+
+
+def test_a_proof_in_few_dimensions_needs_about_as_many_nodes_as_there_are_cells() -> None:
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    assert recovery.optimum(X, np.abs(X[:, 0]) - 0.5, beta=0.01, patterns="all", nodes=20_000).gap <= 1e-6
 
 
 def test_an_interpolating_network_fits_the_labels() -> None:

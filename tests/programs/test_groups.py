@@ -95,8 +95,7 @@ def test_normalised_blocks_are_orthonormal_bases_of_the_masked_range():
     X, groups = some_groups("relu_norm", 2)
     for g in range(groups.count):
         Q, A = groups.block(g), np.where(groups.patterns[:, [g]], X, 0)
-        rank = np.linalg.matrix_rank(A)
-        assert groups.dimensions(np.array([g])).sum() == rank
+        assert groups.dimensions(np.array([g])).sum() == np.linalg.matrix_rank(A)
         assert np.allclose(Q @ Q.T, A @ np.linalg.pinv(A), atol=1e-10)
 
 
