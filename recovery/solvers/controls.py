@@ -32,6 +32,8 @@ class Controls:
     risen, bracket, shortest: a step is shortened to the approximate minimum of phi if phi' at its end exceeds `risen`
     of its first size; the relative width of the bracket, and the least length.
     close: weights of a Hessian that changed by less than this fraction keep their value.
+    fewer, loose, rounds: conjugate gradients take a step if k active groups of r variables have k + r at most this
+    fraction of n (measured at 220 to 800 rows); their relative residual, and their limit.
     outer_limit, inner_limit, step_limit: of proximal-point steps, Newton steps in one, and all Newton steps.
     nearly: largest error at which a solve that stopped counts as nearly solved. tolerance: of a solve, a hundredth of
     the gap that proves an optimum (`Program.gap_tolerance`).
@@ -80,6 +82,9 @@ class Controls:
     bracket: float = 0.02
     shortest: float = 1e-9
     close: float = 0.1
+    fewer: float = 0.4
+    loose: float = 0.1
+    rounds: int = 12
     outer_limit: int = 80
     inner_limit: int = 60
     step_limit: int = 5000

@@ -15,6 +15,7 @@ import scipy
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
 from recovery.programs.projections import Projections
+from recovery.solvers.newton_systems import Hessian
 from recovery.types import Array, Index
 
 
@@ -48,6 +49,10 @@ class Family(Protocol):
 
     def hessian(self, active: Active, s: float, rough: bool) -> Array:
         """Return the lower triangle of H (n, n), in Fortran order. rough: an estimate that costs much less."""
+        ...
+
+    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
+        """Return H + shift I for conjugate gradients, or None if the family has no such operator."""
         ...
 
 
@@ -90,6 +95,13 @@ class GatedFamily:
         c = s * (1.0 - shrinkage)
         H = groups.rough_gram(own, c) if rough else groups.weighted_gram(own, c, self.close)
         return with_rank(H, active.labels * np.sqrt(s * shrinkage)[:, None])
+
+    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
+        if self.groups.transforms is not None or not len(active.rows):
+            return None
+        turns = s * s * self.bound / active.norms
+        D = self.diagonals[:, active.rows]
+        return Hessian(D, self.groups.base, active.units, active.labels, s - turns, turns, shift)
 
 
 class ConeFamily:
@@ -157,6 +169,10 @@ class ConeFamily:
             H = with_rank(self.groups.weighted_gram(self.own[active.rows[full]], s * c), without, -1.0).T
             columns.append(active.labels[full] * np.sqrt(shrinkage[full])[:, None])
         return with_rank(H, np.sqrt(s) * np.concatenate(columns))
+
+    def system(self, active: Active, s: float, shift: float) -> Hessian | None:
+        del active, s, shift
+        return None
 
 
 def with_rank(H: Array, rows: Array, factor: float = 1.0) -> Array:

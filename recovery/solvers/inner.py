@@ -14,7 +14,7 @@ import numpy as np
 
 from recovery.solvers.controls import Controls
 from recovery.solvers.families import Active, Family
-from recovery.solvers.newton_systems import descent, descent_across, step_length
+from recovery.solvers.newton_systems import descent, descent_across, loose_descent, step_length
 from recovery.types import Array
 
 
@@ -46,7 +46,7 @@ class Iterate:
 class Inner:
     """One inner problem. steps: Newton steps so far. rough: whether the first steps use rough Hessians.
 
-    frame: (n, m), orthonormal; steps are orthogonal to it.
+    loose: whether conjugate gradients are tried. frame: (n, m), orthonormal; steps are orthogonal to it.
     """
 
     family: Family
@@ -58,6 +58,7 @@ class Inner:
     weight: float = 0.0
     anchor: Array | float = 0.0
     rough: bool = False
+    loose: bool = False
     frame: Array | None = None
     steps: int = 0
     damping: float = 0.0
@@ -95,11 +96,18 @@ class Inner:
         return point
 
     def direction(self, point: Iterate) -> Array | None:
-        """Return the Newton step at a point by `descent`, or by `descent_across` with a frame; None if that fails."""
+        """Return the Newton step at a point by `loose_descent` while it gives one, by `descent_across` with a frame, or
+        by `descent`; None if that fails.
+        """
+        shift = self.weight + self.delta
+        if self.loose and (system := self.family.system(point.active, self.s, shift)) is not None:
+            if (step := loose_descent(system, point.gradient, self.controls)) is not None:
+                return step
+            self.loose = False
         H = self.family.hessian(point.active, self.s, self.rough and self.steps < self.controls.rough_steps)
         if self.frame is not None:
             return descent_across(H, self.controls.damping, point.gradient, self.frame)
-        return descent(H, self.weight + self.delta, point.gradient, self.damping)
+        return descent(H, shift, point.gradient, self.damping)
 
     def _along(self, point: Iterate, step: Array, enough: float) -> Iterate | None:
         """Return the point at the first length with lower phi or with ||grad phi|| <= enough; None if there is none."""

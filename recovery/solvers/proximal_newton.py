@@ -155,6 +155,7 @@ def proximal_newton(problem: DualProblem, start: Start, tolerance: float, contro
             control.weight,
             lam,
             rough=error > controls.rough and W.shape[1] >= controls.rough_rank,
+            loose=solved,
         )
         with np.errstate(all="ignore"):
             point = inner.minimise(lam, At[near], wanted * size)

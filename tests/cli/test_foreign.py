@@ -39,8 +39,7 @@ PWN = "open({flag!r}, 'w').close()\ndef f(rng, n, d):\n    return rng.standard_n
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of the program's own methods."""
     path = tmp_path_factory.mktemp("made")
-    config = write_config(path, **CLAIMED)
-    assert sweep(config, path / "out").stored == {"ok": 24}
+    assert sweep(write_config(path, **CLAIMED), path / "out").stored == {"ok": 24}
     compact(Folder(path / "out"))
     return path / "out"
 

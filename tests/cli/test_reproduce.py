@@ -78,8 +78,7 @@ def test_a_figure_that_cannot_run_stops_no_other_and_is_an_entry_that_says_why(t
     assert result.exit_code == 1, result.output
     assert f"{SMALL}: " in result.stderr
     assert "holds another sweep" in result.stderr
-    page = (tmp_path / "README.md").read_text()
-    assert "3 figures: 2 not run, 1 full." in page
+    assert "3 figures: 2 not run, 1 full." in (tmp_path / "README.md").read_text()
     assert "holds another sweep" in (tmp_path / "P1.md").read_text()
     assert f"## {OTHER}" in (tmp_path / "P2.md").read_text()
 

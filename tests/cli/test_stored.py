@@ -164,8 +164,7 @@ def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:
     result = recover("sweep", config, "--out", out, "--dry-run", "--jobs", 2)
     assert "504 trials, 24 stored, 480 to run" in result.stdout
     seconds = int(re.search(r"about (\d+) s with 2 jobs", result.stdout)[1])
-    mean = read(out).frame["seconds"].mean()
-    assert seconds == pytest.approx(mean * 480 / 2, abs=1)
+    assert seconds == pytest.approx(read(out).frame["seconds"].mean() * 480 / 2, abs=1)
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0"])

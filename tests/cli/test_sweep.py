@@ -44,8 +44,7 @@ def test_failed_trials_exit_with_1_and_status_says_why(tmp_path: Path) -> None:
     status = recover("status", out)
     assert "24 of 24 trials stored, 0 missing" in status.stdout
     assert "24 x ArithmeticError: no luck" in status.stdout
-    counts = json.loads(recover("status", out, "--json").stdout)
-    assert counts["statuses"] == {"failed": 24}
+    assert json.loads(recover("status", out, "--json").stdout)["statuses"] == {"failed": 24}
 
 
 @pytest.mark.parametrize("blocker", ["file", "file/below", "/dev/null"])

@@ -109,8 +109,7 @@ def test_a_known_cell_is_left_out() -> None:
     beside = [on for on in enumerate_cells(X)[0].T if (on == own)[lam > 0].all() and (on != own)[lam < 0].any()]
     assert beside
     for on in beside:  # left out with it: f(u) <= (A_D^T lam).u there, below 1 off the planted direction
-        value = nnls((np.where(on, 1.0, -1.0)[:, None] * X).T, -(X.T @ (lam * on)))[1]
-        assert value < 1.0 - 1e-9
+        assert nnls((np.where(on, 1.0, -1.0)[:, None] * X).T, -(X.T @ (lam * on)))[1] < 1.0 - 1e-9
 
 
 def test_a_slope() -> None:

@@ -83,7 +83,5 @@ def test_check_says_which_noise_the_labels_get() -> None:
 
 def test_configs_lists_every_shipped_config(monkeypatch: pytest.MonkeyPatch, shipped_sweeps: list[Sweep]) -> None:
     monkeypatch.setattr("recovery.config.load_shipped", lambda: shipped_sweeps)
-    lines = said("configs").splitlines()
-    assert [line.split()[0] for line in lines] == list(CONFIGS)
-    facts = json.loads(said("configs", "--json"))
-    assert [one["name"] for one in facts] == list(CONFIGS)
+    assert [line.split()[0] for line in said("configs").splitlines()] == list(CONFIGS)
+    assert [one["name"] for one in json.loads(said("configs", "--json"))] == list(CONFIGS)

@@ -88,8 +88,7 @@ def test_impossible_models_say_why(X):
 
 def test_planted_patterns_come_first_and_no_pattern_is_empty_or_repeated():
     instance = draw(Setting(6, 2, planted=Relu(k=2)), np.random.default_rng(6))
-    own = instance.X @ instance.planted.directions >= 0
-    assert np.array_equal(instance.patterns[:, :2], own)
+    assert np.array_equal(instance.patterns[:, :2], instance.X @ instance.planted.directions >= 0)
     assert instance.patterns.any(axis=0).all()
     assert len(np.unique(instance.patterns, axis=1).T) == instance.patterns.shape[1]
 

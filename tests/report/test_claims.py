@@ -79,8 +79,7 @@ def planted() -> pd.DataFrame:
     ],
 )
 def test_orders(planted: pd.DataFrame, values: list[Any], verdict: str) -> None:
-    found = judge(planted, ORDER | {"values": values})
-    assert found.verdict == verdict
+    assert judge(planted, ORDER | {"values": values}).verdict == verdict
 
 
 def test_orders_pool_panels_and_count_trials_without_a_partner(planted: pd.DataFrame) -> None:

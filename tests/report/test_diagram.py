@@ -167,8 +167,7 @@ def test_n_and_d_can_still_be_the_axes() -> None:
 
 
 def test_expressions_have_the_values_of_planned_trials() -> None:
-    diagram = Diagram.of(over_ratio({"x": "n/d", "y": "d"}, RATIOS[:2]))
-    assert diagram.panels[0].x == [*RATIOS]
+    assert Diagram.of(over_ratio({"x": "n/d", "y": "d"}, RATIOS[:2])).panels[0].x == [*RATIOS]
 
 
 def test_cells_of_an_expression_have_the_same_trials() -> None:
@@ -177,8 +176,7 @@ def test_cells_of_an_expression_have_the_same_trials() -> None:
 
 
 def test_other_coordinates_still_make_panels() -> None:
-    diagram = Diagram.of(over_ratio({"x": "n/d", "y": "noise"}))
-    assert diagram.layout.panels == ("d",)
+    assert Diagram.of(over_ratio({"x": "n/d", "y": "noise"})).layout.panels == ("d",)
 
 
 def test_expressions_of_words_are_refused() -> None:

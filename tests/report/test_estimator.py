@@ -257,8 +257,7 @@ def test_slices_whose_own_curves_exclude_one_another_have_no_common_threshold() 
     cells = [(y, *cell) for y, columns in counted.items() for cell in zip(*columns, strict=True)]
     found = estimate(Counts.make(*np.array(cells, dtype=float).T))
     assert (found.method, found.constant) == ("bracket by the cells", False)
-    one = estimate(Counts.make(*np.array(cells[7:13], dtype=float).T))
-    assert one.constant
+    assert estimate(Counts.make(*np.array(cells[7:13], dtype=float).T)).constant
 
 
 @pytest.mark.parametrize("v", [[83 / 60], [20 / 60], [83 / 60] * 2])

@@ -66,8 +66,7 @@ def test_quantities_are_side_by_side_with_separate_scales(kind: str) -> None:
     assert faults(figure) == []
     labels = ["fraction recovered", "median absolute distance, log scale", "median seconds, log scale"]
     if kind == "map":
-        bars = figure.axes[6:]
-        assert [bar.get_xlabel().replace("\n", " ") for bar in bars] == labels
+        assert [bar.get_xlabel().replace("\n", " ") for bar in figure.axes[6:]] == labels
         meshes = [np.ma.getdata(ax.collections[0].get_array()).ravel() for ax in figure.axes[:6]]
         for k, of in enumerate(THREE):
             alone = drawn(analysed(rows, of, report=REPORT)).axes[0].collections[0]

@@ -77,8 +77,7 @@ def test_a_curve_reaches_the_border_of_a_log_axis() -> None:
         (line,) = lines(Diagram.of(stored), 0)
         n, d = line.points.T if x == "n" else line.points.T[::-1]
         np.testing.assert_allclose(n, 2 * d, rtol=1e-6)
-        border = 1000 * 10**1.5
-        assert max(n.max(), d.max()) >= border * (1 - 1e-9)
+        assert max(n.max(), d.max()) >= 1000 * 10**1.5 * (1 - 1e-9)
         assert min(n.min(), d.min()) <= 10**0.5 * (1 + 1e-9)
         assert np.diff(np.log(np.sort(d))).max() < 0.2
 

@@ -63,8 +63,7 @@ def test_the_threshold_does_not_depend_on_units_order_or_direction() -> None:
 
 def test_planned_trials_are_left_out_and_failed_trials_count_either_way() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=[20, 40, 60], replicates=10, seed=6)
-    whole = pooled(Diagram.of(grid(rows)).panels[0])
-    assert whole.missing_shift == (0.0, 0.0)
+    assert pooled(Diagram.of(grid(rows)).panels[0]).missing_shift == (0.0, 0.0)
     some = pooled(Diagram.of(grid(rows.drop(rows.index[::5]), replicates=10)).panels[0])
     assert some.missing_shift == (0.0, 0.0)
     assert np.isfinite(some.interval.estimate)

@@ -191,8 +191,7 @@ def test_claims_name_unmeasured_undecided_failed_and_missing_trials_apart() -> N
     lost = rows["absolute_distance"].isna().sum() - 5
     words = f"3 undecided and {lost} unmeasured and 2 failed"
     for kind in ("median", "every", "mean", "monotone"):
-        claim = CLAIMS[kind] | {"source": "ours", "where": {}}
-        assert words in judge(rows, claim).measured
+        assert words in judge(rows, CLAIMS[kind] | {"source": "ours", "where": {}}).measured
     line = summary(analysed(rows, EVENT, trials=len(rows) + 7).diagram)
     assert f"2 failed, 7 missing, 3 undecided, {lost} unmeasured" in line
 

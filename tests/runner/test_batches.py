@@ -36,8 +36,7 @@ def test_batches_follow_the_times_that_trials_really_take(trials: list[Trial]) -
     assert len(next(batches)) == 1
     first = next(batches)
     batches.returned(first, [{}] * len(first), 100 * sum(trial.cell.cost for trial in first))
-    second = next(batches)
-    assert len(second) <= len(first) / 50
+    assert len(next(batches)) <= len(first) / 50
 
 
 def test_trials_that_a_batch_did_not_begin_run_next(trials: list[Trial]) -> None:

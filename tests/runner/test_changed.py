@@ -97,8 +97,7 @@ def test_a_sweep_that_grows_mixes_no_rows_of_two_versions(tmp_path: Path, config
         recovery.run(config, out, jobs=1)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert "several versions" not in recover("report", out, "--format", "terminal").stdout
-    kept = recover("sweep", config, "--out", out, "-j", 1, "--keep-changed")
-    assert kept.exit_code == 0
+    assert recover("sweep", config, "--out", out, "-j", 1, "--keep-changed").exit_code == 0
     assert rows(out).groupby("method")["own_code"].nunique().to_dict() == {"isometry": 0, "own_ridge:Ridge": 2}
     assert "(0 run now)" in recover("sweep", config, "--out", out).stdout  # there is nothing to add: a warning
     shown = recover("report", out, "--format", "terminal").stdout.splitlines()[0]

@@ -70,8 +70,7 @@ def test_each_choice_of_own_code_is_tried_first_where_it_is_cheapest(tmp_path: P
     result = recover("sweep", config, "--out", tmp_path / "out", "-j", 1)
     assert result.exit_code == 1
     frame = read(tmp_path / "out").frame
-    tried = frame[frame["status"] == "failed"]
-    assert tried["n"].min() == 4
+    assert frame[frame["status"] == "failed"]["n"].min() == 4
     assert "raise KeyError('no')" in result.stderr
     assert len(frame) < 2000
 

@@ -75,8 +75,7 @@ def command(folder: Path, acts: list[str], *options: str) -> list[str]:
 def test_each_trial_has_its_row(tmp_path: Path) -> None:
     acts = ["measure", "die", "hang", "raise"]
     line = command(tmp_path, acts, "--jobs", "2", "--trial-timeout", "1")
-    done = subprocess.run(line, env=environment(tmp_path), check=False)
-    assert done.returncode == 1
+    assert subprocess.run(line, env=environment(tmp_path), check=False).returncode == 1
     statuses = read(tmp_path / "out").frame.groupby("method.act")["status"].agg(["unique", "size"])
     assert set(statuses["size"]) == {4}
     assert {act: list(found) for act, found in statuses["unique"].items()} == {

@@ -41,8 +41,7 @@ def test_failed_trials_count_as_drawn(tmp_path: Path) -> None:
     config = until_config(tmp_path, axes=axes, sampling={**SAMPLING, "ceiling": 3})
     summary = sweep(config, tmp_path / "out")
     assert summary.stored["failed"] == 8 * 2
-    again = sweep(config, tmp_path / "out", rerun=("failed",))
-    assert again.ran == {"failed": 8 * 2}
+    assert sweep(config, tmp_path / "out", rerun=("failed",)).ran == {"failed": 8 * 2}
 
 
 def test_a_round_file_that_cannot_be_read_stops_the_run_and_the_same_command_continues(tmp_path: Path) -> None:

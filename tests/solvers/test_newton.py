@@ -18,6 +18,7 @@ from recovery.solvers.controls import GATED
 from recovery.solvers.families import GatedFamily
 from recovery.solvers.inner import Inner
 from recovery.solvers.newton import solve_newton
+from recovery.solvers.newton_systems import loose_descent
 from recovery.solvers.table import SOLVERS
 from tests.solvers.instances import small_program, zero_threshold
 from tests.suites import first
@@ -205,6 +206,33 @@ def inner_of(program, s, anchor, weight=0.5):
     family, W = GatedFamily(program.groups, everyone, program.penalty, GATED.close), np.zeros((len(everyone), 1))
     delta = 0.0 if program.interpolates else 1.0
     return Inner(family, program.y, W, s, GATED, delta, weight, anchor)
+
+
+@pytest.mark.parametrize("name", ["relu", "relu_skip"])
+@pytest.mark.parametrize("rows", ["drawn", "uneven", "repeated"])
+def test_conjugate_gradients_solve_their_system_roughly_and_their_estimate_is_below_it(name: str, rows: str) -> None:
+    taken = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((120, 15)), rng.standard_normal(120)
+        X = X[rng.integers(0, 40, 120)] if rows == "repeated" else X
+        X *= 10.0 ** rng.uniform(-4, 4, 120)[:, None] if rows == "uneven" else 1.0
+        groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((15, 40)) >= 0]))
+        program = GatedProgram(groups, y, 1.0999 * float(np.sort(groups.dual_norms(y))[-20]))
+        inner = inner_of(program, 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2, y)
+        point = inner.at(1.1 * y, groups.adjoint(1.1 * y))
+        H = inner.family.system(point.active, inner.s, inner.weight + inner.delta)
+        whole = np.column_stack([H(e) for e in np.eye(120)])
+        formed = inner.family.hessian(point.active, inner.s, rough=False)
+        assert np.allclose(np.tril(whole), np.tril(formed) + H.shift * np.eye(120), atol=1e-10 * np.trace(whole))
+        diagonal, C = H.estimate()
+        assert np.allclose(diagonal + np.square(C).sum(axis=1), np.diag(whole), atol=1e-12 * np.trace(whole))
+        assert np.linalg.eigvalsh(whole - C @ C.T).min() >= -1e-12 * np.trace(whole)
+        if (step := loose_descent(H, point.gradient, GATED)) is not None:
+            taken += 1
+            assert np.linalg.norm(whole @ step + point.gradient) <= 0.1001 * np.linalg.norm(point.gradient)
+            assert step @ point.gradient < 0
+    assert taken >= 8
 
 
 def test_labels_that_no_group_sees_have_no_weights() -> None:
