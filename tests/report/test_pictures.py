@@ -106,7 +106,8 @@ def test_panels_in_a_column_stand_clear_of_each_other(count: int, labels: dict[s
     [("method", "d", "map", 30), ("n", "method", "map", 30), ("n", "method", "profile", 40)],
 )
 def test_many_names_in_a_column_stand_clear_of_each_other(x: str, y: str, figure: str, count: int) -> None:
-    rows = wendel_rows(n=[10, 20] if x == "n" else [20], d=[5, 10] if y == "d" else [5], method=NAMES[:count])
+    n = [1000, 3000, 10_000, 30_000, 100_000, 1_000_000] if x == "n" else [20]
+    rows = wendel_rows(n=n, d=[5, 10] if y == "d" else [5], method=NAMES[:count])
     labels = dict.fromkeys(("recovered", "n", "d"), "recovery of one linear neuron, planted in data of any kind")
     report = {"x": x, "y": y, "figure": figure, "labels": labels, "style": COLUMN}
     picture = drawn(analysed(rows, report=report))
@@ -120,8 +121,7 @@ def test_many_names_in_a_column_stand_clear_of_each_other(x: str, y: str, figure
 def test_titles_beside_long_names_stand_clear_of_each_other() -> None:
     kinds = [f"{kind} start from the largest penalty" for kind in ("warm", "cold")]
     rows = wendel_rows(d=[5], law=[f"{name} of a long name that says all" for name in NAMES[:3]], path=kinds)
-    figure = drawn(analysed(rows, report={"x": "n", "y": "law", "panel": "path", "figure": "map"}))
-    assert faults(figure) == []
+    assert faults(drawn(analysed(rows, report={"x": "n", "y": "law", "panel": "path", "figure": "map"}))) == []
 
 
 def test_the_measure_of_texts_can_fail() -> None:

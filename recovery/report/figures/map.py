@@ -44,7 +44,8 @@ def _map(analysis: Analysis) -> Draw:
         if not large:
             mesh.set(edgecolor="face", linewidth=0.4)
         ax.patch.set(facecolor="white", edgecolor="0.8", hatch="////")
-        notes = set_axis(ax, "x", x, script_of(diagram)) + set_axis(ax, "y", y, script_of(diagram))
+        named = set_axis(ax, "y", y, script_of(diagram))  # wide labels of y leave those of x less room
+        notes = set_axis(ax, "x", x, script_of(diagram)) + named
         # fix the limits to the grid, because curves that leave the grid must not extend the axes
         ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])
         write_note(ax, panel.note)

@@ -212,8 +212,11 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis, script: Script = MA
         words = numbers([at for at, _ in shown])
     ticks = [(at, word) for (at, _), word in zip(shown, words, strict=True)]
     size, box = font_size("xtick.labelsize"), ax.get_window_extent()
-    # labels and a colour bar leave a panel less room than it has before the layout
+    # labels and a colour bar leave a panel less room than it has before the layout: here labels of y as wide as a tenth
     room = 0.8 * (box.width if which == "x" else box.height) / ax.figure.dpi
+    if which == "x":
+        wide = max((text_width(label.get_text(), size) for label in ax.get_yticklabels()), default=0.0)
+        room -= max(wide - room / 8, 0.0)
     high, flat = len(ticks) * LINE * size / 72, sum(text_width(label, size) for _, label in ticks) <= WIDEST_LABELS
     if axis.kind == "even" and (which == "y" or not flat):
         if which == "x":
