@@ -10,8 +10,8 @@ which `recovery.conditions.cell_search.bound_over_sides` bounds. Coordinate desc
 split: when no x_i is open, the bound converges to the maximum over one cell of the x_i. The numbers of a node are y and
 a. Rows get sides in their order, so that all nodes of one depth have the same open rows.
 
-In few dimensions most nodes are cones without interior points. They need no bound, because f is continuous and the
-cones beside them contain their points.
+In few dimensions most nodes are cones without interior points, or thinner than `cell_search.THIN`. They need no bound:
+f is continuous, and the cones beside them contain their points, up to this width.
 """
 
 import numpy as np
